@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
+# Python compiles what it imports; compiling all that is installed takes a minute of a fresh set-up.
+export PIP_NO_COMPILE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format docs bench bench-stats measure constraints system clean
+.PHONY: help demo test test-all test-versions lint format docs bench bench-stats measure constraints system clean
 
 help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +22,14 @@ test: $(VENV)/.dev system  ## Set up, then run the tests, but for those marked s
 test-all: export EVENHAND_JAVA := java:default-jre-headless
 test-all: $(VENV)/.spark system  ## Run all tests, the slow ones too.
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and on the newest versions of its dependencies.
+	@for end in lowest newest; do \
+	  rm -rf build/$$end && $(PYTHON) -m venv build/$$end || exit 1; \
+	  [ $$end = lowest ] && $(BIN)/python tools/lowest.py > build/versions.txt || : > build/versions.txt; \
+	  build/$$end/bin/python -m pip --disable-pip-version-check -q install -c build/versions.txt -e '.[dev]' || exit 1; \
+	  NUMBA_CACHE_DIR=build/$$end/numba build/$$end/bin/python -m pytest -n auto -m "not slow and not browser" $(ARGS) || exit 1; \
+	done
 
 lint: $(VENV)/.dev  ## ruff, mypy (strict) and import-linter.
 	@$(BIN)/ruff check .
@@ -51,10 +61,14 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/adverse_impact_level.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
 	@$(BIN)/python benchmarks/effort_parity_level.py
+	@$(BIN)/python benchmarks/effort_rates_coverage.py
+	@$(BIN)/python benchmarks/direction_coverage.py
 	@$(BIN)/python benchmarks/bounds.py
 	@$(BIN)/python benchmarks/disagreement_rates.py
 	@$(BIN)/python benchmarks/reliability_level.py
+	@$(BIN)/python benchmarks/moved.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
+	@$(BIN)/python benchmarks/panels.py
 	@$(BIN)/python benchmarks/raters_level.py
 	@$(BIN)/python benchmarks/improvability_one_pass.py
 	@$(BIN)/python benchmarks/improvability_level.py
@@ -63,6 +77,8 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/study_recovery.py
 	@$(BIN)/python benchmarks/study_level.py
 	@$(BIN)/python benchmarks/compare_level.py
+	@$(BIN)/python benchmarks/drift_level.py
+	@$(BIN)/python benchmarks/elsewhere_coverage.py
 
 measure: $(VENV)/.dev  ## Size and shape of the package, as one table.
 	@$(BIN)/python tools/measure.py $(ARGS)
@@ -95,7 +111,7 @@ $(VENV)/.docs: $(VENV)/.dev
 
 # Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client $$EVENHAND_JAVA; do \
+	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace $$EVENHAND_JAVA; do \
 	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
 	  echo "Installing $${need#*:} ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \

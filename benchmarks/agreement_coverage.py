@@ -25,6 +25,7 @@ from promises import Book, Line, run
 from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
 from evenhand.stats.agreement import (
     BinaryCounts,
+    ac1_limits,
     alike_stderr,
     coefficient_difference,
     p_of_equality,
@@ -70,11 +71,14 @@ def coverage(samples: int, rng: Generator, *, people: int, share: float) -> list
     held, there = (np.zeros((samples, len(STATISTICS)), dtype=np.bool_) for _ in range(2))
     for at in range(samples):
         counts = rng.multinomial(people, chance)
-        limits = resample(CellMoments.from_counts(counts), statistics, resamples=RESAMPLES, rng=rng).bca()
+        drawn = resample(CellMoments.from_counts(counts), statistics, resamples=RESAMPLES, rng=rng)
+        limits, alike = drawn.bca(), (counts[0] + counts[3]) / people
         low, high = limits.low.copy(), limits.high.copy()
-        exact = clopper_pearson((counts[0] + counts[3]) / people, people)
+        exact = clopper_pearson(alike, people)
         low[1], high[1] = 2 * exact.low - 1, 2 * exact.high - 1
-        there[at] = ~np.isnan(low) & (testable(counts.astype(np.float64)) | (np.arange(len(low)) == 1))
+        yes = (counts[0] + (counts[1] + counts[2]) / 2) / people
+        low[2], high[2] = ac1_limits(alike, people, 2 * yes * (1 - yes), float(drawn.stderr()[2]), 0.025)
+        there[at] = ~np.isnan(low) & (testable(counts.astype(np.float64)) | np.isin(np.arange(len(low)), (1, 2)))
         held[at] = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
     return [
         Line(
@@ -92,7 +96,7 @@ def coverage(samples: int, rng: Generator, *, people: int, share: float) -> list
 
 def _few(name: str, yes: float) -> dict[str, Any]:
     """Return what is promised where few say yes: a bootstrap of few."""
-    return {"allowed": 0.92, "why": "a bootstrap of few"} if name != "pabak" and yes < 30 else {}
+    return {"allowed": 0.92, "why": "a bootstrap of few"} if name in ("kappa", "alpha") and yes < 30 else {}
 
 
 def kappas(counts: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray, FloatArray]:

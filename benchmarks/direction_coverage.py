@@ -87,7 +87,6 @@ def rejects(samples: int, rng: np.random.Generator, n: int, kind: str) -> list[b
 def promises(book: Book) -> None:
     """Declare the lines."""
     about: dict[str, Any] = {"kind": "interval", "nominal": 0.95}
-    rare: dict[str, Any] = {"allowed": 0.88, "why": "few people are in nearly all reversed pairs"}
     for n in (30, 100, 300):
         for kind in KINDS:
             book.measure(
@@ -98,7 +97,6 @@ def promises(book: Book) -> None:
                 guard=100 if (n, kind) == (100, "level with noise") else 0,
                 oracle="as if pairs were independent (Wilson)",
                 **about,
-                **(rare if (n, kind) == (100, "one in twenty at random") else {}),
             )
         for kind, bias in (("level with noise", 0.0), ("level with noise", 1.0), ("decisions", 0.0)):
             book.measure(

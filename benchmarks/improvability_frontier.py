@@ -8,7 +8,6 @@ three candidates hold both numbers. The candidates decide half of the rows as th
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -23,10 +22,6 @@ POPULATIONS: dict[str, list[tuple[float, ...]]] = {
     "two groups, a gap that shrinks": [(0.6, 0.8), (0.7, 0.8), (0.75, 0.8), (0.8, 0.75)],
     "two groups, accuracy near 1": [(0.97, 0.99), (0.98, 0.99), (0.985, 0.99), (0.99, 0.99)],
     "three groups, two tied": [(0.6, 0.8, 0.8), (0.7, 0.8, 0.8), (0.75, 0.75, 0.75), (0.8, 0.7, 0.8)],
-}
-RARE: dict[str, Any] = {
-    "allowed": 0.90,
-    "why": "three to nine wrong decisions in a group are too few for standard errors",
 }
 SHARES = {2: (0.3, 0.7), 3: (0.2, 0.3, 0.5)}
 
@@ -48,7 +43,7 @@ def covered(samples: int, rng: Generator, n: int, chances: list[tuple[float, ...
         for candidate in range(1, len(chances)):
             rows = make_rows(group, y, decisions[0], decisions[candidate], [RIGHT], "abc"[:groups])
             draws = bootstrap_values(rows, resamples=999, rng=rng)
-            region = frontier_region(draws, 0, level, int(rows.counted().min()))
+            region = frontier_region(draws, 0, level, rows.freedom())
             for side, which in ((0, 0), (1, candidate)) if candidate == 1 else ((1, candidate),):
                 chance = np.array(chances[which])
                 for number, truth in enumerate((shares @ chance, np.ptp(chance))):
@@ -69,7 +64,6 @@ def promises(book: Book) -> None:
                 partial(covered, n=n, chances=chances),
                 kind="interval",
                 nominal=0.95,
-                **(RARE if "near 1" in name else {}),
                 samples=300,
                 guard=40 if (n, name) == (200, "two groups, no gaps") else 0,
             )

@@ -91,7 +91,8 @@ def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, re
 def tested(draws: PeopleDraws, name: str) -> Gap:
     """Return the gap as the audit tests it."""
     levels, least = draws.levels[draws.levels > 0], draws.pooled_stderr(name, 1, 0)
-    return gap_of(draws.gap(name, 1, 0), freedom=draws.freedom(name, 1, 0), levels=levels, least_stderr=least)
+    freedom, unseen = draws.freedom(name, 1, 0), draws.unseen(name, 1, 0)
+    return gap_of(draws.gap(name, 1, 0), freedom=freedom, levels=levels, least_stderr=least, unseen=unseen)
 
 
 def uncorrected(draws: PeopleDraws, name: str) -> bool:

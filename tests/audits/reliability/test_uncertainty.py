@@ -124,6 +124,7 @@ def flips(sizes: tuple[int, ...], levels: list[float], **settings: Any) -> Exper
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("common", [True, False])
 def test_exact_shares_are_right_on_average_in_small_cells(common: bool) -> None:
     """Of 20 people at 0.02 nobody was ever touched, of 30 one, which is 0.033."""
@@ -211,7 +212,7 @@ def test_damage_of_a_few_people_is_not_tested_by_the_bootstrap() -> None:
     assert at_a_level.status.startswith("no interval: for small, what mistakes change rests on 2.")
     assert at_a_level.status.endswith(" of its people, and it takes 5")
     decisions = mean_gap(found, "pabak")
-    assert (decisions.p_value, decisions.least_shown) == (1.0, pytest.approx(0.0843, abs=0.001))
+    assert (decisions.p_value, decisions.least_shown) == (1.0, pytest.approx(0.0728, abs=0.001))
     assert any("rests on fewer than 5 people (10 for scores), of small (g)" in note for note in found.notes)
     assert not any("hurt" in finding.headline for finding in found.findings)
 

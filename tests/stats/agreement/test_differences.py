@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binomtest
+from scipy.stats import binomtest, multinomial
 from scipy.stats import t as student
 
 from evenhand.stats.agreement import (
+    ac1_limits,
     alike_stderr,
     coefficient_difference,
     p_of_equality,
@@ -163,3 +164,31 @@ def test_a_small_group_without_far_off_people_is_not_called_better_for_that() ->
 
     assert p(allowed=False) < 0.01
     assert p(allowed=True) > 0.05
+
+
+# AC1 of a group -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "yes", "kappa"), [(15, 0.15, 0.2), (15, 0.5, 0.9), (25, 0.15, 0.6), (25, 0.05, 0.6)])
+def test_limits_of_ac1_cover_in_all_tables_together(n: int, yes: float, kappa: float) -> None:
+    """Exactly, summed over all tables of so many people; the standard error is that of the delta method."""
+    differ = (1 - kappa) * yes * (1 - yes)
+    chance = np.array([yes - differ, differ, differ, 1 - yes - differ])
+    truth = 1 - 2 * differ / (1 - 2 * yes * (1 - yes))
+    covered = 0.0
+    for both, apart in ((b, d) for b in range(n + 1) for d in range(n + 1 - b)):  # who of two said yes does not matter
+        share, disagree = (both + apart / 2) / n, apart / n
+        expected = 2 * share * (1 - share)
+        slope = disagree / (1 - expected) ** 2 * 2 * (1 - 2 * share)
+        parts = -np.array([0, 1, 0]) / (1 - expected) - slope * np.array([1, 0.5, 0])
+        cells = np.array([both, apart, n - both - apart]) / n
+        stderr = np.sqrt((cells @ parts**2 - (cells @ parts) ** 2) / n)
+        low, high = ac1_limits(1 - disagree, n, expected, float(stderr), 0.025)
+        held = low <= truth + 1e-9 and truth - 1e-9 <= high
+        covered += held * multinomial.pmf([both, apart, n - both - apart], n, [chance[0], 2 * differ, chance[3]])
+    assert covered >= 0.95
+
+
+def test_limits_of_ac1_with_full_agreement_are_those_of_no_disagreement() -> None:
+    low, high = ac1_limits(1.0, 40, 0.5, float("nan"), 0.025)
+    assert (float(low), float(high)) == pytest.approx((1 - 2 * (1 - 0.025 ** (1 / 40)), 1.0))

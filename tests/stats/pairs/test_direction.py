@@ -154,3 +154,11 @@ def test_the_worst_pairs_are_the_largest_shortfalls() -> None:
 def test_a_wrong_end_is_named() -> None:
     with pytest.raises(EvenhandError, match="`end` must be one finite number per person"):
         count_reversals([0.2, 0.9], [0.5, 0.5], [0, 0], [1, np.nan])
+
+
+def test_few_people_behind_all_reversals_leave_few_degrees_of_freedom() -> None:
+    """2 k for k of many people who make all of the spread; all of them, less one, where everybody adds as much."""
+    line = np.linspace(0.1, 0.9, 100)
+    found = count_reversals(line, line, line, line).everybody
+    assert found._freedom(np.repeat([1.0, 0.0], [2, 98])) == pytest.approx(4 / (1 - 0.02))
+    assert found._freedom(np.ones(100)) == 99

@@ -17,6 +17,7 @@ from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.stats.agreement import (
+    ac1_limits,
     alike_stderr,
     coefficient_difference,
     icc_interval,
@@ -53,6 +54,7 @@ class Variation:
     disagreeing : how many people the disagreement rests on, (sum d)² / sum d² of their disagreements d.
     uncommon : how many people have another than the commonest rating; no limit for scores.
     shared : about how many people raters agree on another than the commonest rating; no limit for scores.
+    chance : of categories, the agreement by chance of AC1.
     average, largest : of scores, the disagreement about a person on average, and about the one farthest off.
     """
 
@@ -61,6 +63,7 @@ class Variation:
     disagreeing: float
     uncommon: float
     shared: float
+    chance: float = nan
     average: float = 0.0
     largest: float = 0.0
 
@@ -105,7 +108,7 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
         differ = np.nanmax(given, axis=0) > np.nanmin(given, axis=0)
         squares = np.where(differ, np.nanvar(given, axis=0), 0.0)
         average = float((weight * squares).sum() / weight.sum())
-        return Variation(nan, people, _resting_on(squares, weight, each), inf, inf, average, float(squares.max()))
+        return Variation(nan, people, _resting_on(squares, weight, each), inf, inf, nan, average, float(squares.max()))
     rated = (~np.isnan(given)).sum(axis=0)
     alike, common, agreed = np.zeros(len(weight)), [], []
     for category in range(ratings.categories):
@@ -119,7 +122,8 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
     trials = float(effective_trials(share, variance, people))
     uncommon, shared = 1.0 - max(common), sum(agreed) - agreed[int(np.argmax(common))]
     rests_on = _resting_on(1.0 - alike, weight, each)
-    return Variation(share, trials, rests_on, round(people * uncommon, 9), round(people * shared, 9))
+    chance = sum(one * (1.0 - one) for one in common) / max(ratings.categories - 1, 1)
+    return Variation(share, trials, rests_on, round(people * uncommon, 9), round(people * shared, 9), chance)
 
 
 def _resting_on(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
@@ -198,6 +202,10 @@ def value_records(
         method, why = by_bootstrap, why_no_interval(drawn, position, metric, None if grouping is None else group)
         if metric.share is not None and value is not None:
             method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, spec.confidence)
+        elif name == "ac1" and value is not None:
+            known, tail = drawn.variation, tail_share(spec.confidence)
+            limits_of = ac1_limits(known.agreement, known.trials, known.chance, float(drawn.stderr[position]), tail)
+            method, why, (low, high) = EXACT, None, (float(limits_of.low), float(limits_of.high))
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
             method, (low, high) = _icc_limits(drawn, metric.form, spec.confidence)
             why = why if high is None or drawn.variation.disagreeing == 0 else None

@@ -242,7 +242,7 @@ def tested(
         part=part,
     )
     counted = rows.counted()
-    estimates = _estimates(inputs, draws, trial.worst, direction, int(counted.min()))
+    estimates = _estimates(inputs, draws, trial.worst, direction, rows.freedom())
     return replace(trial, made=made, remarks=remarks, counted=counted, **estimates)
 
 
@@ -274,7 +274,7 @@ def _estimates(
     draws: stats.ValueDraws,
     worst: tuple[stats.Pair, ...],
     direction: stats.Direction,
-    least: int,
+    freedom: float,
 ) -> dict[str, Any]:
     """Return what the draws of the test rows say of a trial."""
     spec = inputs.spec
@@ -295,7 +295,7 @@ def _estimates(
         "change": np.column_stack(
             [change, *np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)]
         ),
-        "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, least),
+        "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, freedom),
         "eigenvalue": stats.smallest_eigenvalue(draws),
         "curves": {kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},
         "power": split_curves.split_power(

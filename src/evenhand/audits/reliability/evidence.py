@@ -140,7 +140,8 @@ def level_gaps(simulated: Simulated, name: str, pair: tuple[int, int], spec: Rel
     least = simulated.draws.pooled_stderr(name, *pair)
     variance = float(np.fmax(draws.stderr()[-1], least)) ** 2
     more, freedom = _with_pilot(simulated, name, runs, pair, variance, freedom, spec)
-    gap = gap_of(draws, spec.confidence, freedom, curve.levels[above], least, more)
+    unseen = simulated.draws.unseen(name, *pair)
+    gap = gap_of(draws, spec.confidence, freedom, curve.levels[above], least, more, unseen)
     rests = _why_rests_on_few(simulated, name, pair)
     return LevelGaps(
         gap,
@@ -221,15 +222,9 @@ def mean_gap(
     untested = whole.untested or whole.no_interval[-1]
     if undefined is None and untested is not None and name == BOUNDED and not simulated.mistakes.learned_by_group:
         return _bounded(simulated, pair, gap.average, spec)
-    freedom = float("inf") if not np.isfinite(gap.freedom) else gap.freedom
-
-    def limits(confidence: float) -> tuple[float, float]:
-        half = float(t_quantile(freedom, confidence)) * gap.average_stderr
-        return gap.average - half, gap.average + half
-
     few = undefined is None and untested is not None and (TOO_FEW in untested or RESTS_ON in untested)
     least = _least_of_any_test(simulated, name, pair, spec) if few else None
-    return MeanGap(gap.average, undefined or untested, limits, gap.p_value, gap.average_stderr, gap.freedom, least)
+    return MeanGap(gap.average, undefined or untested, gap.limits, gap.p_value, gap.average_stderr, gap.freedom, least)
 
 
 def _least_of_any_test(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> float | None:

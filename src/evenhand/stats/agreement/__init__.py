@@ -31,6 +31,7 @@ from evenhand.stats.agreement.counts import (
     prevalence_index,
 )
 from evenhand.stats.agreement.differences import (
+    ac1_limits,
     alike_stderr,
     coefficient_difference,
     p_of_equality,
@@ -68,6 +69,7 @@ __all__ = [
     "ScoreMoments",
     "Undefined",
     "ac1",
+    "ac1_limits",
     "alike_stderr",
     "alpha",
     "bennett_s",

@@ -20,13 +20,13 @@ EIGENVALUE_LIMIT = 0.01
 """Below it the values of status quo and candidate are nearly one number, and assumption 2 of the paper is in doubt."""
 
 
-def frontier_region(draws: ValueDraws, fairness: int, confidence: float, least: int | None = None) -> FloatArray:
+def frontier_region(draws: ValueDraws, fairness: int, confidence: float, freedom: float = float("inf")) -> FloatArray:
     """Return (2, 2, 3) for status quo and candidate, for accuracy and gap: the value and the limits of both together.
 
     Limits are value ± q se with se the bootstrap's standard errors and q the quantile of the largest absolute deviation
-    in standard errors, over accuracy and all differences between groups (sup-t), taken over to Student's t with one
-    degree of freedom less than the rows that count in the smallest group. A resample in which a group has no row that
-    counts counts as the furthest off.
+    in standard errors, over accuracy and all differences between groups (sup-t), taken over to Student's t with the
+    degrees of freedom of the least known standard error. A resample in which a group has no row that counts counts as
+    the furthest off.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def frontier_region(draws: ValueDraws, fairness: int, confidence: float, least: 
         Which utility the gap is in.
     confidence
         Of the region of one algorithm. For m algorithms together give 1 - (1 - confidence) / m (Bonferroni).
-    least
-        The rows that count in the smallest group; None for many.
+    freedom
+        Degrees of freedom: `Rows.freedom`.
 
     References
     ----------
@@ -56,10 +56,10 @@ def frontier_region(draws: ValueDraws, fairness: int, confidence: float, least: 
            [0.9 , 0.02]])
     """
     require_share("confidence", confidence)
-    return np.stack([_region(draws, fairness, side, confidence, least) for side in (0, 1)])
+    return np.stack([_region(draws, fairness, side, confidence, freedom) for side in (0, 1)])
 
 
-def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, least: int | None) -> FloatArray:
+def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, freedom: float) -> FloatArray:
     from scipy.special import ndtr, stdtrit
 
     pairs = list(combinations(range(draws.groups), 2))
@@ -76,8 +76,8 @@ def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, leas
         apart = np.abs(drawn - here) / error
     apart = np.where(np.isnan(drawn), np.inf, np.where(error > 0, apart, 0.0)).max(axis=1)
     quantile = float(np.quantile(apart, confidence, method="higher"))
-    if least is not None and np.isfinite(quantile):
-        quantile = float(stdtrit(max(least - 1, 1), ndtr(quantile)))
+    if freedom < 1e9 and np.isfinite(quantile):
+        quantile = -float(stdtrit(max(freedom, 1.0), float(ndtr(-quantile))))
     reach = quantile * error
     low, high = here - reach, here + reach
     least = np.maximum(np.maximum(low[1:], -high[1:]), 0.0).max()

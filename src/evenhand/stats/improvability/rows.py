@@ -67,6 +67,26 @@ class Rows:
         counts = self.terms[..., 1] != 0
         return np.stack([counts[self.group == g].sum(axis=0) for g in range(len(self.names))]).astype(np.int64)
 
+    def freedom(self) -> float:
+        """Return the least degrees of freedom of the variance of a group's value, at most its rows that count less 1.
+
+        With e = u - value w of its rows, 2 (sum e²)² / (sum e⁴ - (sum e²)² / n), twice the square of the mean of sum e²
+        over its variance: about n where e is normal, 2 k where k of many decisions are wrong.
+
+        References
+        ----------
+        F. E. Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
+        Bulletin 2.
+        """
+        values, least = self.values(), self.counted() - 1.0
+        for g in range(len(self.names)):
+            own = self.terms[self.group == g]
+            apart = own[..., 0] - np.where(np.isfinite(values[g]), values[g], 0.0) * own[..., 1]
+            squares, n = (apart**2).sum(axis=0), np.maximum(least[g] + 1.0, 1.0)
+            excess = (apart**4).sum(axis=0) - squares**2 / n
+            least[g] = np.minimum(least[g], 2.0 * squares**2 / np.where(excess > 0, excess, np.inf) + (excess <= 0) * n)
+        return float(least.min())
+
 
 def make_rows(
     group: ArrayLike,

@@ -99,7 +99,7 @@ class Reversals:
         if not self.totals[REVERSED] > 0:
             return Share(*[float("nan")] * 4)
         value = float(self.totals[SHORTFALL] / self.totals[REVERSED])
-        return self._with_limits(value, self._spread(self._apart(SHORTFALL, REVERSED)), confidence)
+        return self._with_limits(value, self._apart(SHORTFALL, REVERSED), confidence)
 
     def p_value(self) -> float:
         """Return the p-value of "as many reversed as concordant pairs", which is what a random score gives.
@@ -112,20 +112,21 @@ class Reversals:
             return float("nan")
         apart = self._apart(CONCORDANT, COMPARABLE) - self._apart(REVERSED, COMPARABLE)
         value, stderr = float(self.totals[CONCORDANT] - self.totals[REVERSED]) / self.pairs, self._spread(apart)
-        return float(2.0 * stdtr(self.kish - 1.0, -abs(value) / stderr)) if stderr > 0 else float("nan")
+        return float(2.0 * stdtr(self._freedom(apart), -abs(value) / stderr)) if stderr > 0 else float("nan")
 
     def _share(self, kind: int, confidence: float) -> Share:
         if not self.pairs:
             return Share(*[float("nan")] * 4)
         value = min(1.0, float(self.totals[kind]) / self.pairs)
         if 0.0 < value < 1.0:
-            return self._with_limits(value, self._spread(self._apart(kind, COMPARABLE)), confidence)
+            return self._with_limits(value, self._apart(kind, COMPARABLE), confidence)
         # Pairs of different people are independent: of m such pairs none is of the kind with chance (1 - share)^m.
         reach = 1.0 - tail_share(confidence) ** (self.matchings / self.pairs)
         return Share(value, 0.0, reach, float("nan")) if value == 0.0 else Share(value, 1.0 - reach, 1.0, float("nan"))
 
-    def _with_limits(self, value: float, stderr: float, confidence: float) -> Share:
-        low, high = logit_t(value, stderr, self.kish - 1.0, confidence)
+    def _with_limits(self, value: float, apart: FloatArray, confidence: float) -> Share:
+        stderr = self._spread(apart)
+        low, high = logit_t(value, stderr, self._freedom(apart), confidence)
         return Share(value, float(low), float(high), stderr)
 
     def _apart(self, above: int, below: int) -> FloatArray:
@@ -138,6 +139,16 @@ class Reversals:
     def _spread(self, apart: FloatArray) -> float:
         """Return the jackknife's standard error."""
         return float(np.sqrt((self.n - 1) / self.n * np.sum(apart**2))) if self.n > 2 else float("nan")
+
+    def _freedom(self, apart: FloatArray) -> float:
+        """Return the degrees of freedom of the jackknife's variance, at most n - 1 of the effective number of people.
+
+        With a the changes, those of sum a² are 2 (sum a²)² / (sum a⁴ - (sum a²)² / n), twice the square of its mean
+        over its variance (Satterthwaite 1946): n where they are normal, 2 k for k people who make all of it.
+        """
+        squares, fourth = float(np.sum(apart**2)), float(np.sum(apart**4))
+        excess = fourth - squares**2 / self.n
+        return min(self.kish - 1.0, 2.0 * squares**2 / excess) if excess > 0 else self.kish - 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +220,11 @@ def compare_groups(one: Reversals, other: Reversals, confidence: float = 0.95) -
     with np.errstate(all="ignore"):
         norm = np.sqrt(np.sum(apart[0] ** 2) * np.sum(apart[1] ** 2))
         rho = float(np.sum(apart[0] * apart[1]) / norm) if norm > 0 else 0.0
-    stderr = one._spread(apart[0] - apart[1])
+    together = apart[0] - apart[1]
+    stderr = one._spread(together)
     down, up = ((a.value - a.low, b.high - b.value), (a.high - a.value, b.value - b.low))
     low, high = (np.sqrt(max(0.0, x * x - 2.0 * rho * x * y + y * y)) for x, y in (down, up))
-    p = float(2.0 * stdtr(one.kish - 1.0, -abs(value) / stderr)) if stderr > 0 else float("nan")
+    p = float(2.0 * stdtr(one._freedom(together), -abs(value) / stderr)) if stderr > 0 else float("nan")
     return Share(value, max(-1.0, value - float(low)), min(1.0, value + float(high)), stderr), p
 
 

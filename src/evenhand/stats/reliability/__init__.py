@@ -1,14 +1,7 @@
 """Whom mistakes in the inputs hurt more: curves of reliability by group, their gaps, and how sure we are of them."""
 
-from evenhand.stats.reliability.gaps import (
-    Gap,
-    bounded_difference,
-    bounded_limits,
-    bounded_p,
-    gap_of,
-    joint_band,
-    pilot_variance,
-)
+from evenhand.stats.reliability.bounded import Unseen, bounded_difference, bounded_limits, bounded_p
+from evenhand.stats.reliability.gaps import Gap, gap_of, joint_band, pilot_variance
 from evenhand.stats.reliability.metrics import (
     METRICS,
     RELIABILITY,
@@ -29,6 +22,7 @@ __all__ = [
     "Curves",
     "Gap",
     "PeopleDraws",
+    "Unseen",
     "bootstrap_people",
     "bounded_difference",
     "bounded_limits",

@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from evenhand.errors import EvenhandError
-from evenhand.stats.agreement import p_of_equality, share_difference
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import two_sided_p
-from evenhand.stats.intervals import mover_difference, normal_quantile, t_quantile
+from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
+from evenhand.stats.reliability.bounded import Unseen, half_widths, p_of_tail
 from evenhand.stats.types import FloatArray, Interval
 
 _SMALLEST_P = 1e-15
-_FRACTIONS = np.array([0.1, 0.35, 0.7, 0.99])
-"""Shares of the capital that are bet on each person."""
-_BET_ABOVE, _BET_BELOW = np.full(4, 1 / 4), np.array([1, 1, 1, 3]) / 6
-"""How the first capital is dealt out among them; where nobody is hurt, the boldest bet below wins most."""
+_LEAST_TILT, _MOST_TILT = 1e-4, 36.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,10 @@ class Gap:
     average
         Mean of the gaps over levels, with its limits and standard error.
     z, freedom, p_value
-        The test that the average gap is 0: average / se, held against Student's t with these degrees of freedom.
+        The test that the average gap is 0: average / se, held against Student's t with these degrees of freedom; with
+        `unseen` p is the smallest alpha at which `limits` leave out 0.
+    unseen
+        What the people of each group may have missed.
     """
 
     value: FloatArray
@@ -52,6 +50,12 @@ class Gap:
     z: float
     freedom: float
     p_value: float
+    unseen: Unseen | None = None
+
+    def limits(self, confidence: float) -> tuple[float, float]:
+        """Return the limits of the average gap."""
+        down, up = half_widths(self.average_stderr, self.freedom, tail_share(confidence), self.unseen)
+        return self.average - down, self.average + up
 
 
 def joint_band(
@@ -110,6 +114,7 @@ def gap_of(
     levels: FloatArray | None = None,
     least_stderr: float = 0.0,
     more_variance: FloatArray | None = None,
+    unseen: Unseen | None = None,
 ) -> Gap:
     """Return the gap of bootstrap draws: levels first, their mean last (as `PeopleDraws.gap` gives them).
 
@@ -132,6 +137,9 @@ def gap_of(
     more_variance
         (L + 1,) variance that people do not account for, such as that of a pilot study (`pilot_variance`): added to
         that of each gap and of the average. Bands grow with the standard errors.
+    unseen
+        Damage that the people of each group may have missed: `PeopleDraws.unseen`. On either side all limits grow by
+        the factor by which those of the average do.
 
     Examples
     --------
@@ -149,15 +157,33 @@ def gap_of(
         with np.errstate(all="ignore"):  # a gap that does not vary has no limits
             wider = np.sqrt(wider**2 + more_variance / unwidened**2)
     stderr = wider * unwidened
-    half = quantile * stderr
     average, error = float(draws.estimate[-1]), float(stderr[-1])
-    z = average / error if error > 0 else float("nan")
+    down, up = half_widths(error, freedom, tail_share(confidence), unseen)
     low, high = joint_band(each, confidence, freedom, levels)
-    value, mean_half = each.estimate, float(half[-1])
-    joint = Interval(value + wider[:-1] * (low - value), value + wider[:-1] * (high - value))
-    p, ends = float(two_sided_p(z, freedom)), (average - mean_half, average + mean_half)
-    pointwise = Interval(value - half[:-1], value + half[:-1])
-    return Gap(value, stderr[:-1], pointwise, joint, average, *ends, error, z, freedom, p)
+    value, half, factor = each.estimate, quantile * stderr[:-1], wider[:-1]
+    further, higher = (end / (quantile * error) if error > 0 else 1.0 for end in (down, up))
+    return Gap(
+        value,
+        stderr[:-1],
+        Interval(value - further * half, value + higher * half),
+        Interval(value + further * factor * (low - value), value + higher * factor * (high - value)),
+        average,
+        average - down,
+        average + up,
+        error,
+        average / error if error > 0 else float("nan"),
+        freedom,
+        _p_of_average(average, error, freedom, unseen),
+        unseen,
+    )
+
+
+def _p_of_average(average: float, stderr: float, freedom: float, unseen: Unseen | None) -> float:
+    """Return the p-value of "the average gap is 0"."""
+    if unseen is None or not (stderr > 0 and np.isfinite(average)) or np.isnan(freedom):
+        return float(two_sided_p(average / stderr if stderr > 0 else float("nan"), freedom))
+    side = int(average < 0)
+    return p_of_tail(lambda tail: abs(average) - half_widths(stderr, freedom, tail, unseen)[side])
 
 
 @dataclass(frozen=True)
@@ -218,108 +244,3 @@ def pilot_variance(renewed: FloatArray, fixed: FloatArray | None = None, people:
     value = np.maximum(a - b, 0.0)
     spread = 2.0 * ((a**2 + b**2) / (runs - 1) + value**2 / max(people - 1.0, 1.0))
     return PilotVariance(value * (1.0 + 1.0 / runs), spread)
-
-
-# Damage between 0 and 1, few people ---------------------------------------------------------------------------------
-
-
-def bounded_limits(values: ArrayLike, tail: float) -> Interval:
-    """Return limits of a mean of numbers between 0 and 1 that hold for any distribution and any number of people.
-
-    They are limits by betting. With f a fixed fraction, prod(1 - f + f x / m) is what a player has who bets that the
-    mean is above m, after having begun with 1: it is 1 on average if the mean is m, also where people have different
-    means with the average m (the mean of factors with average 1 is at most 1). So is the average over fractions f. The
-    lower limit is the m at which this capital is 1 / tail: by Markov's inequality a true mean is below it with a chance
-    of at most `tail`. The upper limit is the same of 1 - x. There is no order of people and no random number in it.
-
-    Parameters
-    ----------
-    values
-        (n,) numbers from 0 to 1, independent.
-    tail
-        The chance that is left on either side, 0.025 for 95 % confidence.
-
-    References
-    ----------
-    I. Waudby-Smith and A. Ramdas (2024), Estimating means of bounded random variables by betting, Journal of the Royal
-    Statistical Society B 86.
-
-    Examples
-    --------
-    >>> [round(float(limit), 4) for limit in bounded_limits(np.zeros(100), 0.025)]  # nobody of 100 is hurt
-    [0.0, 0.0421]
-    >>> [round(float(limit), 4) for limit in bounded_limits(np.repeat([0.0, 0.5], 100), 0.025)]
-    [0.187, 0.304]
-    """
-    x = np.asarray(values, dtype=np.float64)
-    if not (x.size and np.all((x >= 0) & (x <= 1))):
-        raise EvenhandError("The values must be one or more numbers from 0 to 1.")
-    known, counts = np.unique(x, return_counts=True)
-    times = counts.astype(np.float64)
-    low = _lower_by_betting(known, times, tail, _BET_ABOVE)
-    high = 1.0 - _lower_by_betting(1.0 - known, times, tail, _BET_BELOW)
-    return Interval(np.asarray(min(low, x.mean())), np.asarray(max(high, x.mean())))
-
-
-def _lower_by_betting(values: FloatArray, times: FloatArray, tail: float, dealt: FloatArray) -> float:
-    from scipy.optimize import brentq
-
-    def excess(log_m: float) -> float:
-        grown = np.log1p(_FRACTIONS[:, np.newaxis] * (values / np.exp(log_m) - 1.0)) @ times
-        return float(np.logaddexp.reduce(grown + np.log(dealt)) + np.log(tail))
-
-    least, top = np.log(1e-9), np.log(max(float(values @ times / times.sum()), 1e-9))
-    if excess(least) <= 0:
-        return 0.0
-    return float(np.exp(brentq(excess, least, top, xtol=1e-9))) if excess(top) < 0 else float(np.exp(top))
-
-
-def bounded_difference(a: FloatArray, b: FloatArray, tail: float) -> Interval:
-    """Return limits of mean(a) - mean(b) of numbers between 0 and 1: MOVER of limits that hold for any distribution.
-
-    Numbers that are all 0 or 1 have Clopper and Pearson's limits (`share_difference`), others `bounded_limits`.
-
-    Parameters
-    ----------
-    a, b
-        What happened to the people of two groups.
-    tail
-        The share that the interval leaves on either side.
-
-    Examples
-    --------
-    >>> nobody, some = np.zeros(100), np.repeat([0.0, 0.4], [600, 400])
-    >>> [round(float(limit), 3) for limit in bounded_difference(nobody, some, 0.025)]
-    [-0.181, -0.113]
-    """
-    if _all_or_nothing(a, b):
-        return share_difference(a.mean(), a.size, b.mean(), b.size, tail)
-    return mover_difference(a.mean(), bounded_limits(a, tail), b.mean(), bounded_limits(b, tail))
-
-
-def _all_or_nothing(*groups: FloatArray) -> bool:
-    return all(bool(np.isin(values, (0.0, 1.0)).all()) for values in groups)
-
-
-def bounded_p(a: FloatArray, b: FloatArray) -> float:
-    """Return the smallest alpha at which `bounded_difference` leaves out 0.
-
-    Examples
-    --------
-    >>> bounded_p(np.zeros(100), np.repeat([0.0, 0.4], [600, 400])) < 0.001
-    True
-    """
-    from scipy.optimize import brentq
-
-    if _all_or_nothing(a, b):
-        return float(p_of_equality(lambda tail: share_difference(a.mean(), a.size, b.mean(), b.size, tail), ()))
-
-    def beyond(log_tail: float) -> float:
-        """Return how far the limits are beyond 0: below 0 where they hold it."""
-        low, high = bounded_difference(a, b, float(np.exp(log_tail)))
-        return max(float(low), -float(high))
-
-    least, most = np.log(_SMALLEST_P / 2), np.log(0.5)
-    if beyond(most) <= 0:
-        return 1.0
-    return _SMALLEST_P if beyond(least) > 0 else 2.0 * float(np.exp(brentq(beyond, least, most, xtol=1e-6)))

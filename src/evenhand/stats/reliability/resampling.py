@@ -12,9 +12,11 @@ import numpy.typing as npt
 from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_people, damage_of, replicate_changes
-from evenhand.stats.reliability.metrics import METRICS, fold_spread, metric_values
+from evenhand.stats.reliability.bounded import Unseen
+from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
 
@@ -40,10 +42,11 @@ class PeopleDraws:
     variances
         For each metric (folds, groups), what each fold adds to the variance of the mean over folds and levels above
         0; nan where that is not known.
-    rests_on
-        (2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d² with d
-        a person's changed decisions, or squared errors of scores, over all levels and replicates. So many people with
-        equal damage would say as much; 0 where there is none.
+    damage
+        (2, people) each person's share of changed decisions, and mean squared error of scores, over the levels above 0
+        and all replicates.
+    group_of
+        (people,) their groups.
     """
 
     levels: FloatArray
@@ -51,7 +54,16 @@ class PeopleDraws:
     values: dict[str, FloatArray]
     sizes: IntArray
     variances: dict[str, FloatArray]
-    rests_on: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
+    damage: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
+    group_of: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def rests_on(self) -> FloatArray:
+        """(2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d².
+
+        So many people with equal damage would say as much; 0 where there is none.
+        """
+        return np.stack([people_behind(damage, self.group_of, self.sizes.shape[1]) for damage in self.damage])
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
         """Return the draws of group - reference at each level above 0, and last of their mean."""
@@ -101,6 +113,21 @@ class PeopleDraws:
             people = self.variances[name][:, both] * sizes**2
             each = people.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
             return float(np.sqrt((each / sizes).sum()))
+
+    def unseen(self, name: str, group: int, reference: int) -> Unseen | None:
+        """Return what both groups may have missed of the damage behind a coefficient; None for other metrics."""
+        if name not in RELIABILITY or not self.damage.size:
+            return None
+        decisions, pair, above = name in COUNT_METRICS, (group, reference), self.levels > 0
+        damage = self.damage[0 if decisions else 1]
+        first, second = (damage[self.group_of == one] for one in pair)
+        values, variances = self.estimate[name][above].mean(axis=0), self.variances[name].sum(axis=0)
+        return Unseen(
+            (first, second),
+            (float(values[group]), float(values[reference])),
+            (float(np.sqrt(variances[group])), float(np.sqrt(variances[reference]))),
+            decisions,
+        )
 
 
 def bootstrap_people(
@@ -208,7 +235,8 @@ class _Totals:
             {name: self.estimate[name] + (values[:-1] - values[-1]) for name, values in self.stretched.items()},
             self.sizes,
             {name: (self.stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in self.by_fold.items()},
-            np.stack([people_behind(damage, cell % groups, groups) for damage in self.damage]),
+            self.damage / max(self.replicates * int(np.count_nonzero(self.experiment.levels > 0)), 1),
+            cell % groups,
         )
 
 

@@ -1,0 +1,214 @@
+"""What so many people cannot have missed: limits of damage between 0 and 1, and the allowance of a gap for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.agreement import p_of_equality, share_difference, unseen_tail
+from evenhand.stats.intervals import mover_difference
+from evenhand.stats.types import FloatArray, Interval
+
+_SMALLEST_P = 1e-15
+_LEAST_TILT, _MOST_TILT = 1e-4, 36.0
+
+
+def bounded_limits(values: ArrayLike, tail: float) -> Interval:
+    """Return limits of a mean of numbers between 0 and 1 that hold for any distribution and any number of people.
+
+    They are Gaffke's. One person with 1, the worst there is, is added to the n; each of them weighs as an exponential
+    random number, so that the weighted mean is sum(E x) / sum(E); its quantile 1 - tail is the upper limit. The lower
+    one is the same of 1 - x. For numbers 0 and 1 they are Clopper and Pearson's; where nobody is hurt the upper one is
+    1 - tail^(1/n), below which no limit that holds for all distributions can be; with many people they are the normal
+    ones. That they hold for every distribution is a conjecture: proven for 0 and 1, searched for counterexamples in
+    vain (Learned-Miller and Thomas), and measured here (`benchmarks/raters_level.py`).
+
+    The weighted mean is above m where sum(E (x - m)) is above 0. With lambda from 0 to 1 the saddlepoint of that is
+    explicit: weights 1 / (1 - lambda x) have the mean m. Its chance is that of a normal number above
+    r = w + log(u / w) / w (Barndorff-Nielsen), which is right to half a percent of m, on the safe side.
+
+    Parameters
+    ----------
+    values
+        (n,) numbers from 0 to 1, independent.
+    tail
+        The chance that is left on either side, 0.025 for 95 % confidence.
+
+    References
+    ----------
+    N. Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+    variable, Mathematical Methods of Statistics 14. E. Learned-Miller and P. S. Thomas (2020), A new confidence
+    interval for the mean of a bounded random variable, arXiv 1905.06208. O. E. Barndorff-Nielsen (1986), Inference on
+    full or partial parameters based on the standardized signed log likelihood ratio, Biometrika 73.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in bounded_limits(np.zeros(100), 0.025)]  # nobody of 100 is hurt
+    [0.0, 0.0364]
+    >>> [round(float(limit), 4) for limit in bounded_limits(np.repeat([0.0, 0.5], 100), 0.025)]
+    [0.2143, 0.2889]
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if not (x.size and np.all((x >= 0) & (x <= 1))):
+        raise EvenhandError("The values must be one or more numbers from 0 to 1.")
+    known, counts = np.unique(x, return_counts=True)
+    times, mean = counts.astype(np.float64), float(x.mean())
+    low, high = 1.0 - _upper_of_mean(1.0 - known, times, tail), _upper_of_mean(known, times, tail)
+    return Interval(np.asarray(min(low, mean)), np.asarray(max(high, mean)))
+
+
+def _upper_of_mean(values: FloatArray, times: FloatArray, tail: float) -> float:
+    from scipy.optimize import brentq
+    from scipy.special import ndtri
+
+    if values.min() == 1.0:
+        return 1.0
+    x, counts, goal = np.append(values, 1.0), np.append(times, 1.0), -float(ndtri(tail))
+
+    def at(s: float) -> tuple[float, float]:
+        """Return m, and r, at lambda = 1 - exp(-s), by what is left to 1: x and m may be nearly 1."""
+        left = (1.0 - x) + x * np.exp(-s)  # 1 - lambda x
+        weights = counts / left
+        short = float(weights @ (1.0 - x) / weights.sum())  # 1 - m
+        rest = short + (1.0 - short) * np.exp(-s)
+        w = np.sqrt(max(2.0 * float(counts @ np.log(left / rest)), 0.0))
+        u = -np.expm1(-s) * np.sqrt(float(counts @ ((short - (1.0 - x)) / left) ** 2))
+        return 1.0 - short, float(w + np.log(u / w) / w) if w > 1e-4 else 0.0
+
+    if at(_LEAST_TILT)[1] >= goal:
+        return at(_LEAST_TILT)[0]
+    if at(_MOST_TILT)[1] <= goal:
+        return 1.0
+    return at(brentq(lambda s: at(s)[1] - goal, _LEAST_TILT, _MOST_TILT, xtol=1e-9))[0]
+
+
+def bounded_difference(a: FloatArray, b: FloatArray, tail: float) -> Interval:
+    """Return limits of mean(a) - mean(b) of numbers between 0 and 1: MOVER of limits that hold for any distribution.
+
+    Numbers that are all 0 or 1 have Clopper and Pearson's limits (`share_difference`), others `bounded_limits`.
+
+    Parameters
+    ----------
+    a, b
+        What happened to the people of two groups.
+    tail
+        The share that the interval leaves on either side.
+
+    Examples
+    --------
+    >>> nobody, some = np.zeros(100), np.repeat([0.0, 0.4], [600, 400])
+    >>> [round(float(limit), 3) for limit in bounded_difference(nobody, some, 0.025)]
+    [-0.173, -0.122]
+    """
+    if _all_or_nothing(a, b):
+        return share_difference(a.mean(), a.size, b.mean(), b.size, tail)
+    return mover_difference(a.mean(), bounded_limits(a, tail), b.mean(), bounded_limits(b, tail))
+
+
+def _all_or_nothing(*groups: FloatArray) -> bool:
+    return all(bool(np.isin(values, (0.0, 1.0)).all()) for values in groups)
+
+
+def bounded_p(a: FloatArray, b: FloatArray) -> float:
+    """Return the smallest alpha at which `bounded_difference` leaves out 0.
+
+    Examples
+    --------
+    >>> bounded_p(np.zeros(100), np.repeat([0.0, 0.4], [600, 400])) < 0.001
+    True
+    """
+    if _all_or_nothing(a, b):
+        return float(p_of_equality(lambda tail: share_difference(a.mean(), a.size, b.mean(), b.size, tail), ()))
+
+    def beyond(tail: float) -> float:
+        """Return how far the limits are beyond 0: below 0 where they hold it."""
+        low, high = bounded_difference(a, b, tail)
+        return max(float(low), -float(high))
+
+    return p_of_tail(beyond)
+
+
+def p_of_tail(beyond: Callable[[float], float]) -> float:
+    """Return twice the tail at which 0 comes within the limits; `beyond` is how far it is outside, at a tail."""
+    from scipy.optimize import brentq
+
+    most, least = np.log(0.5), np.log(_SMALLEST_P / 2)
+    if beyond(0.5) <= 0:
+        return 1.0
+    if beyond(_SMALLEST_P / 2) > 0:
+        return _SMALLEST_P
+    return float(2.0 * np.exp(brentq(lambda log_tail: beyond(float(np.exp(log_tail))), least, most, xtol=1e-6)))
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Damage that the people of two groups may have missed: it puts a coefficient lower than its standard error says.
+
+    Where one person in a hundred is hurt wholly and the others a little, a hundred people often hold none of the first,
+    look half as badly hurt as they are, and no resample of them shows it. Damage to decisions lies between 0 and 1, so
+    that its mean has an upper limit that holds all the same (`bounded_limits`). Squared errors of scores have no such
+    bound near them; they get the allowance of the agreement audit (`unseen_tail`).
+
+    Attributes
+    ----------
+    damage
+        What happened to each person of the first and of the second group: share of decisions changed, or mean square.
+    values, stderr
+        The two coefficients, 1 - D, and their standard errors.
+    bounded
+        Whether damage lies between 0 and 1.
+    """
+
+    damage: tuple[FloatArray, FloatArray]
+    values: tuple[float, float]
+    stderr: tuple[float, float]
+    bounded: bool
+
+    def lower(self, group: int, tail: float) -> float:
+        """Return how far the lower limit of a coefficient lies below the one by its standard error, 0 if it does not.
+
+        With u the upper limit of the mean damage m of n people, (1 - coefficient) (u - m - t s / sqrt(n)) / m.
+
+        Examples
+        --------
+        >>> hurt = np.repeat([0.0, 0.1], 50)
+        >>> round(Unseen((hurt, hurt), (0.9, 0.9), (0.01, 0.01), True).lower(0, 0.025), 3)
+        0.052
+        """
+        own, other = self.damage[group], self.damage[1 - group]
+        n, mean, short = own.size, float(own.mean()), 1.0 - self.values[group]
+        if n < 2 or mean <= 0:
+            return 0.0
+        if not self.bounded:
+            return float(unseen_tail(self.values[group], n, own.max() / mean, other.max() / mean, tail))
+        seen = _student(n - 1, tail) * float(own.std(ddof=1)) / np.sqrt(n)
+        return float(short * max(0.0, float(bounded_limits(own, tail).high) - mean - seen) / mean)
+
+
+def half_widths(stderr: float, freedom: float, tail: float, unseen: Unseen | None) -> tuple[float, float]:
+    """Return how far the limits of first - second lie below and above it: MOVER of the groups' own distances.
+
+    A group's distance downwards is t s + e, with s its standard error and e `Unseen.lower`, so that that of the gap is
+    sqrt((t se)² + 2 t s e + e²). What the first may have missed puts the gap lower, the second's puts it higher.
+    """
+    quantile = _student(freedom, tail)
+    half = quantile * stderr
+    if unseen is None or not half > 0:
+        return half, half
+    more = [unseen.lower(group, tail) for group in (0, 1)]
+    down, up = (
+        float(np.sqrt(half**2 + 2.0 * quantile * own * one + one**2))
+        for own, one in zip(unseen.stderr, more, strict=True)
+    )
+    return down, up
+
+
+def _student(freedom: float, tail: float) -> float:
+    """Return Student's quantile that leaves this tail, which may be tiny."""
+    from scipy.special import ndtri, stdtrit
+
+    return -float(stdtrit(freedom, tail) if freedom < 1e9 else ndtri(tail)) if freedom > 0 else float("nan")
