@@ -11,6 +11,7 @@ from evenhand.audits.disagreement.charts import (
     agreement_panels,
     critic_panels,
     gap_panels,
+    pair_panels,
     stakeholder_panels,
     told_metrics,
     value_panels,
@@ -49,6 +50,8 @@ def parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
         yield from _stakeholder_parts(result)
     if result.shows_individuals:
         yield from _critic_figures(result)
+    if result.pairs:
+        yield from _pair_parts(result)
     if result.truth:
         yield _truth_table(result)
     if result.plan:
@@ -197,6 +200,38 @@ def _critic_figures(result: DisagreementResult) -> Iterator[Figure]:
             yield Figure(f"Critic by critic, by {grouping}", caption, description or caption, tuple(panels))
 
 
+def _pair_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
+    panels = pair_panels(result, None)
+    told = [r for r in result.pairs if r.stakeholder is None and r.value is not None]
+    described = " ".join(
+        f"{METRICS[r.metric].title}: {show(r.lower, 'percent')} to {show(r.upper, 'percent')} of the pairs."
+        for r in told
+    )
+    if panels:
+        yield Figure("Like cases, as critics judge them", _EXACT_OR_OPEN, described, tuple(panels))
+    yield _pair_table(result)
+
+
+def _pair_table(result: DisagreementResult) -> DisplayTable:
+    columns = {
+        "Critics": lambda r: r.stakeholder or "all",
+        "Metric": lambda r: METRICS[r.metric].title,
+        "What it asks": lambda r: METRICS[r.metric].asks,
+        "Share": lambda r: Number(r.value if r.lower == r.upper else None, "percent"),
+        "Left open": lambda r: None if r.lower == r.upper else Range(r.lower, r.upper, "percent"),
+        f"{show_confidence(result.spec.confidence)} interval": lambda r: Range(r.low, r.high, "percent"),
+        "Any two cases": lambda r: Number(r.any_pair, "percent"),
+        "Pairs": lambda r: Number(r.n, "count"),
+        "Critics who judged some": lambda r: Number(r.critics, "count"),
+        "Remark": lambda r: "" if r.status == "ok" else r.status,
+    }
+    like = ", ".join(
+        f"{name} within {far:g}" if far else f"the same {name}" for name, far in (result.spec.like or {}).items()
+    )
+    caption = f"Like cases that one critic judged ({like}): is the system's difference between them the critic's?"
+    return make_table(caption, columns, result.pairs, always=("Critics", "Metric", "Share", "Pairs"), folded=False)
+
+
 def _truth_table(result: DisagreementResult) -> DisplayTable:
     columns = {
         "Grouping": lambda r: r.grouping,
@@ -291,6 +326,17 @@ def methods(result: DisagreementResult) -> Iterator[Method]:
             "of the bootstrap; p-values adjusted by Holm over all comparisons of a grouping.",
             "Holm 1979, Scandinavian Journal of Statistics 6; Cameron, Gelbach and Miller 2011, Journal of Business "
             "and Economic Statistics 29",
+        )
+    if result.pairs:
+        yield Method(
+            "Pairs of like cases",
+            "All pairs of cases that one critic judged and that differ in no column of `like` by more than it allows. "
+            "With two labels, a critic who agrees with one decision and not with the other differs from the system on "
+            "whether the two are to be treated alike, and nobody else does; with more labels, or open answers, there "
+            "are bounds: a pair counts surely, or may. Limits are Student's t on the logit scale, with standard errors "
+            "for pairs that share a critic or a case.",
+            "Cameron, Gelbach and Miller 2011, Journal of Business and Economic Statistics 29; Fafchamps and Gubert "
+            "2007, Journal of Development Economics 83",
         )
     yield Method(
         "What it cannot tell",
