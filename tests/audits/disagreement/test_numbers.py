@@ -392,7 +392,7 @@ def test_pairs_of_like_cases_are_those_of_the_rows(answers: Frame, audit: Audit)
             assert bounds.lower <= bounds.truth <= bounds.upper
             assert bounds.low <= bounds.lower <= bounds.upper <= bounds.high
     assert {r.critic for r in found.critic_pairs} == set(pairs["critic"])
-    assert "Like cases that one critic judged (the same sex, age within 1)" in found._repr_html_()
+    assert "Pairs of like cases (the same sex, age at most 1 apart) that one critic judged" in found._repr_html_()
 
 
 def test_pairs_come_from_the_table_of_cases_too(answers: Frame, audit: Audit) -> None:

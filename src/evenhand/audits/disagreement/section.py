@@ -208,15 +208,24 @@ def _pair_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
         for r in told
     )
     if panels:
-        yield Figure("Like cases, as critics judge them", _EXACT_OR_OPEN, described, tuple(panels))
+        caption = (
+            f"Pairs of cases with {_likeness(result)} that one critic judged. Split answers: the critic agrees with one of "
+            "the two decisions only. Held alike, treated apart: the critic has one label in mind for both, the system "
+            f"gave two. Held apart, treated alike: the other way round. {_EXACT_OR_OPEN}"
+        )
+        yield Figure("Like cases, as critics judge them", caption, described, tuple(panels))
     yield _pair_table(result)
+
+
+def _likeness(result: DisagreementResult) -> str:
+    like = result.spec.like or {}
+    return ", ".join(f"{name} at most {far:g} apart" if far else f"the same {name}" for name, far in like.items())
 
 
 def _pair_table(result: DisagreementResult) -> DisplayTable:
     columns = {
         "Critics": lambda r: r.stakeholder or "all",
         "Metric": lambda r: METRICS[r.metric].title,
-        "What it asks": lambda r: METRICS[r.metric].asks,
         "Share": lambda r: Number(r.value if r.lower == r.upper else None, "percent"),
         "Left open": lambda r: None if r.lower == r.upper else Range(r.lower, r.upper, "percent"),
         f"{show_confidence(result.spec.confidence)} interval": lambda r: Range(r.low, r.high, "percent"),
@@ -225,10 +234,7 @@ def _pair_table(result: DisagreementResult) -> DisplayTable:
         "Critics who judged some": lambda r: Number(r.critics, "count"),
         "Remark": lambda r: "" if r.status == "ok" else r.status,
     }
-    like = ", ".join(
-        f"{name} within {far:g}" if far else f"the same {name}" for name, far in (result.spec.like or {}).items()
-    )
-    caption = f"Like cases that one critic judged ({like}): is the system's difference between them the critic's?"
+    caption = f"Pairs of like cases ({_likeness(result)}) that one critic judged"
     return make_table(caption, columns, result.pairs, always=("Critics", "Metric", "Share", "Pairs"), folded=False)
 
 
