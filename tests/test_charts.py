@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from evenhand.charts import PALETTE, forest, to_svg
+from evenhand.charts import PALETTE, columns_for, joined, legend_of, to_svg
+from evenhand.forest import forest, share_axis
 
 
 def clipped_chart() -> Any:
@@ -59,3 +60,42 @@ def test_a_forest_legend_is_filled_in_the_colours_of_its_series_and_a_point_with
     in_the_plot, in_the_legend = paint[:3], paint[3:]
     assert in_the_legend == [(blue, "1", blue), (orange, "1", orange)]
     assert sorted(in_the_plot) == [(blue, "0", blue), *in_the_legend]
+
+
+def test_what_a_chart_says_is_kept_when_it_is_made_lean() -> None:
+    odd = ' class="a" 0.2599'
+    rows = [{"label": odd, "value": 0.2599, "low": 0.25, "high": 0.35}]
+    svg = to_svg(forest(rows, title="0.3333"), "t", "d", name="a")
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert "0.260" in texts
+    assert "0.3333" in texts
+    assert any("0.2599" in text and "class" in text for text in texts)
+    assert len(svg) < 4_000
+
+
+def test_ticks_are_few_and_hold_all_that_is_drawn() -> None:
+    for low, high in ((0.0, 1.0), (-0.31, 0.02), (0.9981, 0.9999), (0.0, 3e-7), (-250.0, 1e6), (0.5, 0.5)):
+        panel = forest([{"label": "a", "value": low, "low": low, "high": high}], title="")
+        ticks = panel.ticks()
+        assert 2 <= len(ticks) <= 5, (low, high, ticks)
+        assert ticks[0] <= low <= high <= ticks[-1]
+
+
+def test_panels_that_share_an_axis_have_the_same_ticks() -> None:
+    panels = [forest([{"label": "a", "value": v, "low": 0.0, "high": v}], title="") for v in (0.02, 0.7)]
+    first, second = share_axis(panels)
+    assert first.ticks() == second.ticks()
+
+
+def test_no_panel_stands_alone_in_the_last_row() -> None:
+    for panels in range(2, 13):
+        assert panels % columns_for(panels) != 1, panels
+
+
+def test_a_figure_of_several_panels_has_one_legend() -> None:
+    rows = [{"label": "a", "value": 1.0, "low": 0.0, "high": 2.0, "series": name, "n": 7} for name in ("one", "two")]
+    panels = [forest(rows, title=title) for title in ("left", "right")]
+    assert [name for name, _ in legend_of(panels)] == ["one", "two"]
+    svg = to_svg(joined(panels, "Both", "What it shows."), "t", "d", name="a")
+    assert (svg.count(">one<"), svg.count(">left<"), svg.count(">What it shows.<")) == (1, 1, 1)
+    assert svg.count("a (n = 7)") == 2

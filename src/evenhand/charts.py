@@ -1,4 +1,4 @@
-"""Charts: the common look, the forest and the curve, and how a chart becomes an accessible SVG.
+"""Charts: the common look and the curve, and how a chart becomes an accessible SVG.
 
 Series differ in colour and in shape, so that no reader depends on colour alone.
 """
@@ -6,7 +6,7 @@ Series differ in colour and in shape, so that no reader depends on colour alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,12 +23,15 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 PANEL_WIDTH = 220
 
+_LABEL_ROOM = 64
+"""What the labels of the vertical axis take of a chart's width."""
+
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """Faces of one width, so that the room the renderer leaves for a label is what the browser needs."""
 
 
-def styled(chart: Any) -> Any:
-    """Give a chart the common look; text and rules take the colour of the page around them."""
+def specified(chart: Any) -> dict[str, Any]:
+    """Return a chart's specification with the common look; text and rules take the colour of the page around them."""
     axis = {
         "labelColor": "currentColor",
         "titleColor": "currentColor",
@@ -42,14 +45,14 @@ def styled(chart: Any) -> Any:
         "labelPadding": 6,
         "labelLimit": 150,
     }
-    return chart.configure(
-        background="transparent",
-        font=FONT,
-        axis=axis,
-        axisY={**axis, "grid": False},
-        view={"stroke": None},
-        title={"color": "currentColor", "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
-        legend={
+    look = {
+        "background": "transparent",
+        "font": FONT,
+        "axis": axis,
+        "axisY": {**axis, "grid": False},
+        "view": {"stroke": None},
+        "title": {"color": "currentColor", "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
+        "legend": {
             "labelColor": "currentColor",
             "title": None,
             "orient": "top",
@@ -58,8 +61,9 @@ def styled(chart: Any) -> Any:
             "columns": 3,
             "labelLimit": 110,
         },
-        range={"category": list(PALETTE), "symbol": list(SHAPES)},
-    )
+        "range": {"category": list(PALETTE), "symbol": list(SHAPES)},
+    }
+    return {**as_chart(chart).to_dict(validate=False), "config": look}
 
 
 def data(records: list[dict[str, Any]]) -> alt.InlineData:
@@ -86,72 +90,33 @@ def series_scale(domain: Sequence[str], values: Sequence[str]) -> Any:
 # Kinds of charts ------------------------------------------------------------------------------------------------------
 
 
-MOST_ROWS = 24
-"""Rows that a panel has room for."""
+def as_chart(panel: Any) -> Any:
+    """Return a panel as a chart of Altair."""
+    return panel if hasattr(panel, "configure") else panel.chart()
 
 
-def forest(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    title: str,
-    order: Sequence[str] | None = None,
-    series: Sequence[str] | None = None,
-    percent: bool = False,
-    zero: float | None = None,
-    domain: tuple[float, float] | None = None,
-    width: int = PANEL_WIDTH,
-) -> Any:
-    """Return one panel of values with intervals.
-
-    Parameters
-    ----------
-    rows
-        For each value its `label` (the row), `value`, `low`, `high`, and where there are several its `series`. A value
-        without an interval is a hollow point.
-    title
-        The panel's title.
-    order
-        The labels, top first; by default as they come.
-    series
-        All series in order, so that each has its colour in every panel; by default as they come.
-    percent
-        Whether the axis is in percent.
-    zero
-        Where to draw the line of equality, if anywhere.
-    domain
-        The ends of the axis, where several panels share one; by default those of the values.
-    width
-        Of the plot, in pixels.
-    """
+def joined(panels: Sequence[Any], title: str, subtitle: str = "") -> Any:
+    """Return all panels of a figure as one chart, with one legend where they have the same series."""
     import altair as alt
 
-    records = [{"series": "", **row} for row in rows if row["value"] is not None]
-    series = list(series or dict.fromkeys(record["series"] for record in records))
-    labels = list(order or dict.fromkeys(record["label"] for record in records))
-    for record in records:
-        record["filled"] = int(record.get("low") is not None)
-    axis = alt.Axis(format=_number_format(percent), tickCount=4, title=None, labelOverlap=True)
-    scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=True)
-    base = alt.Chart(data(records)).encode(
-        y=alt.Y("label:N", sort=labels, title=None),
-        yOffset=alt.YOffset("series:N", sort=series),
-        color=alt.Color(**_by_series(series, PALETTE)),
-    )
-    rule = base.mark_rule(strokeWidth=2, opacity=0.75).encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q")
-    point = base.mark_point(size=55, opacity=1).encode(
-        x=alt.X("value:Q", axis=axis, scale=scale),
-        shape=alt.Shape(**_by_series(series, SHAPES)),
-        fill=alt.Fill(**_by_series(series, PALETTE)),
-        fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
-    )
-    equality = []
-    if zero is not None:
-        line = alt.Chart(data([{"zero": zero}])).mark_rule(color=PALETTE[6], strokeDash=[4, 3])
-        equality.append(line.encode(x="zero:Q"))
-    step = max(26, 11 * len(series) + 8)
-    return alt.layer(*equality, rule, point).properties(
-        title=title, width=width, height=alt.Step(step, **{"for": "position"})
-    )
+    head = alt.TitleParams(title, subtitle=subtitle, subtitleColor="currentColor", subtitleFontSize=12, fontSize=15)
+    whole = alt.concat(*map(as_chart, panels), columns=columns_for(len(panels)), title=head)
+    if len(panels) == 1 or legend_of(panels):
+        return whole
+    return whole.resolve_scale(color="independent", shape="independent", fill="independent")
+
+
+def columns_for(panels: int) -> int:
+    """Return in how many columns panels are laid out, so that none stands alone in the last row.
+
+    Examples
+    --------
+    >>> [columns_for(panels) for panels in (1, 2, 3, 4, 5, 6, 7, 8)]
+    [1, 2, 3, 2, 3, 3, 4, 2]
+    """
+    if panels < 3:
+        return max(1, panels)
+    return next((columns for columns in (3, 2, 4) if panels % columns == 0), 4 if panels % 3 == 1 else 3)
 
 
 MOST_LINES = 6
@@ -173,6 +138,7 @@ def curve(
     domain: tuple[float, float] | None = None,
     diagonal: bool = False,
     level: float | None = None,
+    limit: float | None = None,
     width: int = PANEL_WIDTH,
     height: int = 200,
 ) -> Any:
@@ -202,6 +168,8 @@ def curve(
         Whether to draw the line on which x and y are equal, over `domain`.
     level
         Where to draw a level line, such as that of equality.
+    limit
+        Where to draw the limit of a threshold, if anywhere.
     width, height
         Of the plot, in pixels.
     """
@@ -213,22 +181,56 @@ def curve(
     axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~g"))
     base = alt.Chart(data([dict(row) for row in rows])).encode(
         x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
-        color=alt.Color(**_by_series(series, PALETTE)),
+        color=alt.Color(**by_series(series, PALETTE)),
     )
     axis_y = alt.Axis(tickCount=5, format=_number_format(percent_y))
     vertical = alt.Y("y:Q", title=y, axis=axis_y, scale=scale)
-    layers = _guides(level, domain if diagonal else None)
+    layers = _guides(level, domain if diagonal else None, limit)
     if intervals != "none":
         limits = base.mark_area(opacity=0.15) if intervals == "band" else base.mark_rule(opacity=0.35)
         layers.append(limits.encode(y=alt.Y("low:Q", title=y, axis=axis_y, scale=scale), y2="high:Q"))
     layers.append(base.mark_line(strokeWidth=1.5).encode(y=vertical))
     if points:
-        shape = alt.Shape(**_by_series(series, SHAPES))
+        shape = alt.Shape(**by_series(series, SHAPES))
         layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
     return alt.layer(*layers).properties(title=title, width=width, height=height)
 
 
-def _by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
+def over_time(
+    rows: Sequence[Mapping[str, Any]], *, title: str, y: str, width: int = 2 * PANEL_WIDTH, height: int = 200
+) -> Any:
+    """Return one panel of shares by period: points with limits, joined by a line for each series.
+
+    Parameters
+    ----------
+    rows
+        For each point `x` (the period, in order), `y`, `low`, `high` (null where there is none) and its `series`.
+    title
+        The panel's title.
+    y
+        The title of the vertical axis.
+    width, height
+        Of the plot, in pixels.
+    """
+    import altair as alt
+
+    series, periods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("series", "x"))
+    aside = alt.XOffset("series:N", sort=series) if len(series) > 1 else alt.Undefined
+    labels = alt.Axis(labelAngle=-40 if len(periods) > 8 else 0, labelOverlap=True, grid=False)
+    base = alt.Chart(data([dict(row) for row in rows])).encode(
+        x=alt.X("x:O", title=None, sort=periods, axis=labels),
+        color=alt.Color(**by_series(series, PALETTE)),
+    )
+    axis = alt.Axis(tickCount=5, format="%")
+    layers = _guides(0.0, None, None)
+    limits = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", title=y, axis=axis), y2="high:Q", xOffset=aside)
+    points = base.mark_point(filled=True, size=40, opacity=1).encode(
+        y=alt.Y("y:Q", title=y, axis=axis), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
+    )
+    return alt.layer(*layers, limits, points).properties(title=title, width=width, height=height)
+
+
+def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
     """Return how a channel (colour, fill, shape) tells series apart: a legend only where there are several."""
     import altair as alt
 
@@ -240,14 +242,17 @@ def _number_format(percent: bool, plain: str = "~g") -> str:
     return "%" if percent else plain
 
 
-def _guides(level: float | None, diagonal: tuple[float, float] | None) -> list[Any]:
-    """Return the dashed lines behind curves: a level, and where x and y are equal."""
+def _guides(level: float | None, diagonal: tuple[float, float] | None, limit: float | None) -> list[Any]:
+    """Return the lines behind curves: a level and where x and y are equal (dashed), and a limit."""
     import altair as alt
 
     dashed: dict[str, Any] = {"color": "currentColor", "opacity": 0.45, "strokeDash": [4, 4]}
     lines = []
     if level is not None:
         lines.append(alt.Chart(data([{"y": level}])).mark_rule(**dashed).encode(y="y:Q"))
+    if limit is not None:
+        line = alt.Chart(data([{"y": limit}])).mark_rule(color="currentColor", strokeWidth=1.6)
+        lines.append(line.encode(y="y:Q"))
     if diagonal is not None:
         ends = alt.Chart(data([{"x": end, "y": end} for end in diagonal]))
         lines.append(ends.mark_line(**dashed).encode(x="x:Q", y="y:Q"))
@@ -260,11 +265,12 @@ def _guides(level: float | None, diagonal: tuple[float, float] | None) -> list[A
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox="([^"]+)">')
 
 
-def to_svg(chart: Any, title: str, description: str, *, name: str) -> str:
+def to_svg(chart: Any, title: str, description: str, *, name: str, legend: bool = True, width: int = 0) -> str:
     """Return a chart as inline SVG.
 
     The renderer drops a chart's description and numbers its clip paths anew in every process; so title and
-    description are added here, and identifiers are derived from `name`, which must be unique on the page.
+    description are added here, and identifiers are derived from `name`, which must be unique on the page. Without
+    `legend` the page has one for all panels. With `width` a single plot is made about so wide, with its labels.
 
     Examples
     --------
@@ -275,25 +281,85 @@ def to_svg(chart: Any, title: str, description: str, *, name: str) -> str:
     """
     import vl_convert
 
-    raw: str = vl_convert.vegalite_to_svg(styled(chart).to_dict(validate=False))
+    specification = specified(chart)
+    if not legend:
+        for encoding in _encodings(specification):
+            encoding["legend"] = None
+    if width and isinstance(specification.get("width"), int):
+        specification["width"] = width - _LABEL_ROOM
+    raw: str = vl_convert.vegalite_to_svg(specification)
     match = _SIZE.search(raw)
-    width, height, box = match.groups() if match else ("300", "200", "0 0 300 200")
+    wide, high, box = match.groups() if match else ("300", "200", "0 0 300 200")
     body = raw[match.end() : raw.rindex("</svg>")] if match else raw
     head = (
         f'<svg role="img" aria-labelledby="{name}-title {name}-text" class="chart" xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="{box}" width="{width}" height="{height}">'
+        f'viewBox="{box}" width="{wide}" height="{high}" font-family="{FONT}">'
         f'<title id="{name}-title">{escape(showable(title))}</title>'
         f'<desc id="{name}-text">{escape(showable(description))}</desc>'
     )
-    return head + _quiet(_own_ids(body, name)) + "</svg>"
+    return head + _quiet(_own_ids(_lean(body), name)) + "</svg>"
 
 
 def to_png(chart: Any) -> bytes:
-    """Return a chart as a PNG of twice the resolution of a screen."""
+    """Return a chart as a PNG of twice the resolution of a screen, on white."""
     import vl_convert
 
-    drawn: bytes = vl_convert.vegalite_to_png(styled(chart).to_dict(validate=False), scale=2)
+    specification = specified(chart)
+    specification["config"]["background"] = "white"
+    drawn: bytes = vl_convert.vegalite_to_png(specification, scale=2)
     return drawn
+
+
+def legend_of(charts: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the series of a figure with their colours, where all its panels have the same ones; else nothing."""
+    found: dict[tuple[tuple[str, str], ...], None] = {}
+    for chart in charts:
+        own = [
+            tuple(zip(map(str, encoding["scale"]["domain"]), encoding["scale"]["range"], strict=False))
+            for encoding in _encodings(chart.to_dict(validate=False))
+            if encoding.get("legend") and str(encoding.get("scale", {}).get("range", [""])[0]).startswith("#")
+        ]
+        found |= dict.fromkeys(own)
+        if not own:
+            return []
+    return list(next(iter(found))) if len(found) == 1 else []
+
+
+def _encodings(specification: Any) -> Iterator[dict[str, Any]]:
+    """Yield the channels of a chart, and of the charts within it, that a legend explains."""
+    if isinstance(specification, dict):
+        for name, value in specification.items():
+            if name in ("color", "fill", "shape", "stroke") and isinstance(value, dict) and "field" in value:
+                yield value
+            elif name not in ("data", "datasets", "config"):
+                yield from _encodings(value)
+    elif isinstance(specification, list):
+        for item in specification:
+            yield from _encodings(item)
+
+
+_TAG = re.compile(r"<[^>]+>")  # text has its angle brackets escaped
+_SAYS_NOTHING = re.compile(
+    r' (?:class="[^"]*"|aria-hidden="true"|pointer-events="none"|opacity="1"|font-weight="normal"'
+    r'|font-family="[^"]*"|stroke-miterlimit="10"|text-anchor="start"|transform="translate\(0,0\)")'
+)
+_PLACED = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2)="[^"]*"')
+_LONG = re.compile(r"(\.\d)\d+")
+_NOTHING_DRAWN = re.compile(r'<path(?: (?:d="(?:M0,0h0v0h0Z)?"|display="none"|opacity="0"))+/>|<g(?: [^>]*)?/>|<g></g>')
+_BACKGROUND = re.compile(r'<path d="M[-\d.,]+h[\d.]+v[\d.]+h-[\d.]+Z"/>')
+
+
+def _lean(body: str) -> str:
+    """Leave out of the renderer's text what changes nothing that is seen: about two thirds of it."""
+
+    def short(tag: re.Match[str]) -> str:
+        return _PLACED.sub(lambda found: _LONG.sub(r"\1", found[0]), _SAYS_NOTHING.sub("", tag[0]))
+
+    body = _BACKGROUND.sub("", _TAG.sub(short, body))
+    before = ""
+    while before != body:
+        before, body = body, _NOTHING_DRAWN.sub("", body)
+    return body
 
 
 def _own_ids(body: str, name: str) -> str:

@@ -72,6 +72,67 @@ def test_folded_tables_open_and_print_opens_them_all(browser: Any, report: Path,
     assert (tmp_path / "report.pdf").stat().st_size > 50_000
 
 
+LOOKS = ["color-contrast", "scrollable-region-focusable", "target-size"]
+"""What width and colours can change; all other rules are tried once."""
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "media"),
+    [
+        (1280, "light", "screen"),
+        pytest.param(390, "dark", "screen", marks=pytest.mark.slow),
+        pytest.param(1280, "light", "print", marks=pytest.mark.slow),
+    ],
+)
+def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, scheme: str, media: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    parts = ("header", "#in-short", "#findings", "#parity > figure:nth-of-type(1)", "#left-out", "#provenance")
+    page, _ = open_page(browser, report, width, scheme)
+    page.emulate_media(media=media)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if (width, media) != (1280, "screen"):
+        options["runOnly"] = {"type": "rule", "values": LOOKS}
+    found = Axe().run(page, context={"include": [[part] for part in parts]}, options=options).response["violations"]
+    page.context.close()
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in serious] == []
+
+
+def test_it_is_light_and_its_long_tables_lie_beside_it(browser: Any, report: Path) -> None:
+    assert report.stat().st_size < 400_000
+    page, _ = open_page(browser, report, 1280)
+    links = page.evaluate("[...document.querySelectorAll('a[href$=\".csv\"]')].map(a => a.getAttribute('href'))")
+    assert links
+    for name in links:
+        text = (report.parent / name).read_text(encoding="utf-8")
+        assert text.count("\n") > 25
+    assert page.evaluate("Math.max(...[...document.querySelectorAll('details table')].map(t => t.rows.length))") <= 26
+
+
+def test_panels_fill_the_width_and_tick_labels_do_not_collide(browser: Any, report: Path) -> None:
+    for width in (1280, 390):
+        page, _ = open_page(browser, report, width)
+        for panels in page.evaluate(PANELS):
+            assert panels["right"] >= 0.97 * panels["room"], (width, panels)
+        assert page.evaluate(COLLISIONS) == []
+
+
+PANELS = """
+() => [...document.querySelectorAll('.panels')].map(p => {
+  const b = p.getBoundingClientRect(), ends = [...p.children].map(c => c.getBoundingClientRect().right);
+  return {room: b.width, right: Math.max(...ends) - b.left, what: p.parentElement.querySelector('h3').textContent}; })
+"""
+
+COLLISIONS = """
+() => { const found = [];
+  for (const axis of document.querySelectorAll('.forest thead .plot svg')) {
+    const boxes = [...axis.querySelectorAll('text')].map(t => t.getBoundingClientRect()).filter(b => b.width);
+    boxes.forEach((b, i) => { if (i && b.left < boxes[i - 1].right + 2) found.push(axis.textContent); });
+  }
+  return found; }
+"""
+
 CONTRAST = """
 selector => {
   const luminance = c => {

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from evenhand.core.formats import DASH, Format, show, show_confidence, show_interval
+from evenhand.core.findings import Finding
+from evenhand.core.formats import DASH, Format, rounded, show, show_confidence, show_interval
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Gap, Value
 from evenhand.errors import showable
@@ -71,12 +72,21 @@ def cell_text(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """One or more panels, a caption for all, and the description that stands for them where they cannot be seen."""
+    """One or more panels, a caption for all, and the description that stands for them where they cannot be seen.
+
+    `shows` says in one sentence what is to be seen, no more than findings allow; `sizes` are the people behind series.
+    """
 
     title: str
     caption: str
     description: str
     charts: tuple[Any, ...]
+    shows: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+FIRST_FOLDED, FIRST_SHOWN = 25, 100
+"""Rows of a table that a page shows, folded or not; the rest is in a file beside it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,22 @@ class DisplayTable:
         return tuple(
             any(isinstance(row[position], Number | Range) for row in self.rows) for position in range(len(self.columns))
         )
+
+    def cut(self) -> int:
+        """Return how many rows a page shows: a long table is in a file of its own."""
+        return min(len(self.rows), FIRST_FOLDED if self.folded else FIRST_SHOWN)
+
+    def numbers(self) -> dict[str, list[Any]]:
+        """Return the columns for a spreadsheet: numbers as numbers, an interval as two columns."""
+        columns: dict[str, list[Any]] = {}
+        for position, title in enumerate(self.columns):
+            cells = [row[position] for row in self.rows]
+            if any(isinstance(cell, Range) for cell in cells):
+                for end in ("low", "high"):
+                    columns[f"{title}, {end}"] = [rounded(getattr(cell, end, None)) for cell in cells]
+            else:
+                columns[title] = [rounded(cell.value) if isinstance(cell, Number) else cell for cell in cells]
+        return {title: [str(c) if isinstance(c, Link) else c for c in cells] for title, cells in columns.items()}
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the rows as text."""
@@ -161,6 +187,80 @@ class Section:
     methods: tuple[Method, ...]
     notes: tuple[str, ...] = ()
     caveats: tuple[tuple[str, str], ...] = ()
+
+
+# What a figure shows -------------------------------------------------------------------------------------------------
+
+DESCRIBES = "Described, not tested: no finding rests on this figure."
+
+FIGURE_SENTENCES = {
+    "worse_off": "By {grouping}, {group} is worse off in {title}{under}.",
+    "groups_differ": "By {grouping}, groups differ in {title} beyond chance{under}.",
+    "beyond_the_limit": "By {grouping}, the gap in {title} is beyond the limit of {limit}{under}.",
+    "all_meet": "Every gap here that has a limit meets it.",
+    "nothing_clear": "No difference here is beyond chance, with all findings of the run considered.",
+    "under_every": " under every model",
+    "under_some": " under {models}, not clearly under {others}",
+}
+"""What stands above a figure; made from findings, which are adjusted for all that was asked in the run."""
+
+
+def what_it_shows(findings: Sequence[Finding], alpha: float) -> str:
+    """Return one sentence on what a figure shows, no stronger than its findings.
+
+    A difference is clear where its threshold is broken, or its adjusted p-value is at most `alpha`. The clearest one
+    is told, with the models under which it is clear.
+    """
+    clear = [finding for finding in findings if _is_clear(finding, alpha)]
+    if not findings:
+        return DESCRIBES
+    if not clear:
+        judged = [finding for finding in findings if finding.threshold is not None]
+        met = judged and all(finding.verdict == "meets" for finding in judged)
+        return FIGURE_SENTENCES["all_meet" if met else "nothing_clear"]
+    lead = min(clear, key=lambda f: (f.verdict != "does_not_meet", 1.0 if f.p_adjusted is None else f.p_adjusted))
+    if lead.kind is None or lead.grouping is None or "title" not in lead.arguments or lead.against == "model":
+        return lead.headline
+
+    def like(finding: Finding) -> bool:
+        return all(getattr(finding, name) == getattr(lead, name) for name in ("metric", "grouping", "kind", "against"))
+
+    told = [finding for finding in clear if like(finding)]
+    worse = {finding.arguments.get("worse_off") for finding in told}
+    under = _under(dict.fromkeys(f.model for f in told), dict.fromkeys(f.model for f in findings if like(f)))
+    if len(worse) == 1 and None not in worse:
+        sentence = "worse_off"
+    else:
+        sentence = "beyond_the_limit" if lead.threshold else "groups_differ"
+    words = {"grouping": lead.grouping, "title": lead.arguments["title"], "limit": lead.threshold, "under": under}
+    return FIGURE_SENTENCES[sentence].format(group=next(iter(worse)), **words)
+
+
+def _is_clear(finding: Finding, alpha: float) -> bool:
+    if finding.threshold is not None:
+        return finding.verdict == "does_not_meet"
+    return finding.p_adjusted is not None and finding.p_adjusted <= alpha
+
+
+def _under(clear: Iterable[str | None], every: Iterable[str | None]) -> str:
+    """Return under which models something is clear; nothing where there is only one."""
+    models = [str(model) for model in clear]
+    others = [str(model) for model in every if str(model) not in models]
+    if others:
+        return FIGURE_SENTENCES["under_some"].format(models=listed(models), others=listed(others))
+    return FIGURE_SENTENCES["under_every"] if len(models) > 1 else ""
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """Return words as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 # The usual tables ----------------------------------------------------------------------------------------------------

@@ -202,7 +202,8 @@ class Result:
 
         import altair as alt
 
-        return alt.concat(*panels, columns=2)
+        as_chart = import_module("evenhand.charts").as_chart  # slow to load
+        return alt.concat(*map(as_chart, panels), columns=2)
 
     def charts(self) -> list[str]:
         """Return the names of the charts that `plot` can draw."""

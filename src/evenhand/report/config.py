@@ -39,6 +39,11 @@ class ReportSettings(Settings):
         description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
         "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
     )
+    period: str | None = Field(
+        None,
+        description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
+        "often one looks, and whether they drift.",
+    )
     suppress_below: int | None = Field(
         None,
         ge=2,

@@ -12,13 +12,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
-from evenhand.charts import to_png, to_svg
+from evenhand.charts import joined, to_png, to_svg
 from evenhand.core.display import DisplayTable, Figure, in_markdown
 from evenhand.core.findings import VERDICT_WORDS, Finding
 from evenhand.core.formats import rounded
 from evenhand.core.records import Record
 from evenhand.errors import ConfigError, did_you_mean, showable
 from evenhand.report import cards, front, page
+from evenhand.report.extras import EXTRAS
 from evenhand.report.profiles.result import TABLES
 from evenhand.study.schema import write_csv
 
@@ -56,7 +57,14 @@ def make_files(audit: Audit, formats: Iterable[str]) -> Files:
 
 
 def _html(audit: Audit) -> Files:
-    return {"report.html": page.render(audit)}
+    """Return the page, and a file for each table that is too long for it."""
+    sections = audit.sections()
+    files: Files = {"report.html": page.render(audit, sections)}
+    for name, section in sections.items():
+        for part in section.parts:
+            if isinstance(part, DisplayTable) and part.cut() < len(part.rows):
+                files[page.table_file(name, part)] = write_csv(part.numbers())
+    return files
 
 
 def _pdf(audit: Audit) -> Files:
@@ -116,6 +124,10 @@ def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]
             if records and (not kind.individual or result.shows_individuals):
                 columns = list(kind.columns())
                 yield f"{name}-{table}", columns, [_row(record, columns) for record in records]
+    for extra in audit.extras:
+        for table, rows in extra.tables.items():
+            columns = list(EXTRAS[extra.name][table].columns())
+            yield f"{extra.name}-{table}", columns, [_row(record, columns) for record in rows]
     for profile in audit.profiles:
         for table, rows in profile.tables.items():
             columns = list(TABLES[table].columns())
@@ -217,18 +229,17 @@ def _junit(audit: Audit) -> Files:
 
 
 def _figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:
-    """Yield every panel of every figure, with a name for its file."""
+    """Yield every figure as one chart, with a name for its file."""
     for name, result in audit.results.items():
         figures = [part for part in result.section().parts if isinstance(part, Figure)]
         for number, figure in enumerate(figures, 1):
-            for panel, chart in enumerate(figure.charts, 1):
-                part = f"-{panel}" if len(figure.charts) > 1 else ""
-                yield f"{name}-{number}{part}-{page.slug(figure.title)}", figure, chart
+            whole = joined(figure.charts, figure.title, figure.shows)
+            yield f"{name}-{number}-{page.slug(figure.title)}", figure, whole
 
 
 def _svg(audit: Audit) -> Files:
     return {
-        f"{name}.svg": to_svg(chart, figure.title, figure.description, name=name)
+        f"{name}.svg": to_svg(chart, figure.title, f"{figure.shows} {figure.description}".strip(), name=name)
         for name, figure, chart in _figures(audit)
     }
 

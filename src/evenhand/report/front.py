@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from evenhand.core.display import listed
 from evenhand.core.findings import Finding
 from evenhand.core.records import OVERALL, Value, limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict
@@ -144,7 +145,7 @@ def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
             models.setdefault(other.verdict, {})[str(other.model)] = None
     parts = []
     for verdict, names in models.items():
-        parts.append(_VERBS[len(names) > 1][verdict].format(_listed(names)))
+        parts.append(_VERBS[len(names) > 1][verdict].format(listed(names)))
     return f"Of the other models, {'; '.join(parts)}." if parts else ""
 
 
@@ -154,12 +155,6 @@ _VERBS = (
     {"does_not_meet": "{} do not meet it either", "meets": "{} meet it", **_CANNOT_TELL},
 )
 """What a model does to a threshold, and what several do."""
-
-
-def _listed(words: Iterable[str]) -> str:
-    """Return words as a sentence lists them: 'a, b and c'."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _alike(finding: Finding) -> tuple[object, ...]:
@@ -179,7 +174,7 @@ def _tally(judged: Sequence[Finding]) -> str:
     parts += [f"{met} {'meets' if met == 1 else 'meet'}"] if met else []
     if undecided:
         parts.append(f"for {undecided} the data cannot tell")
-    return f"Of {len(judged)} comparisons with thresholds, {_listed(parts)}."
+    return f"Of {len(judged)} comparisons with thresholds, {listed(parts)}."
 
 
 def who_was_compared(audit: Audit) -> list[Compared]:

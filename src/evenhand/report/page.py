@@ -7,19 +7,20 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import to_svg
+from evenhand.charts import PALETTE, columns_for, legend_of, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.findings import SHORT_VERDICTS
-from evenhand.core.formats import rounded
+from evenhand.core.formats import MINUS, Format, rounded, show, show_interval
 from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.forest import Forest
 from evenhand.report import front
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
+_ROW, _ROW_ON_PAPER = 18, 12
+"""How high a row of a forest is."""
 MOST_GROUPS = 12
 PLURAL_VERDICTS: dict[Verdict, str] = {
     "does_not_meet": "do not meet the threshold",
@@ -35,8 +38,11 @@ PLURAL_VERDICTS: dict[Verdict, str] = {
 }
 
 
-def render(audit: Audit, *, paged: bool = False) -> str:
-    """Return the page of an audit; `paged` for a printer, where nothing can be unfolded: long tables are only named."""
+def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged: bool = False) -> str:
+    """Return the page of an audit; `paged` for a printer, where nothing can be unfolded: long tables are only named.
+
+    `sections` are those of the audit, where they are at hand.
+    """
     findings = audit.findings
     judged = front.judged_lines(findings)
     return render_page(
@@ -51,7 +57,10 @@ def render(audit: Audit, *, paged: bool = False) -> str:
         shown_findings=SHOWN_FINDINGS,
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
-        sections=[section_view(name, section) for name, section in audit.sections().items()],
+        sections=[
+            section_view(name, section, _ROW_ON_PAPER if paged else _ROW)
+            for name, section in (sections or audit.sections()).items()
+        ],
         left_out=_left_out(audit),
         roles=[*_roles(audit.config.data), *_participants(audit.data)],
         data=audit.data,
@@ -152,18 +161,23 @@ def _models(audit: Audit) -> list[str]:
     return list(dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None))
 
 
-def section_view(name: str, section: Section) -> dict[str, Any]:
-    """Return a section as the templates take it: figures drawn, tables as text."""
+def section_view(name: str, section: Section, row: int = 18) -> dict[str, Any]:
+    """Return a section as the templates take it: figures drawn, rows of forests so high; tables as text."""
     parts = []
     for number, part in enumerate(section.parts):
         if isinstance(part, Figure):
             step(f"Drawing {part.title}")
-            parts.append({"figure": part, "svgs": list(_drawn(part, f"{name}-{number}"))})
+            parts.append(figure_view(part, f"{name}-{number}", row))
         elif isinstance(part, DisplayTable):
-            hidden = max(0, len(part.rows) - MOST_ROWS)
-            rows = [[_cell(cell) for cell in row] for row in part.rows[:MOST_ROWS]]
-            parts.append({"table": part, "rows": rows, "hidden": hidden})
+            rows = [[_cell(cell) for cell in row] for row in part.rows[: part.cut()]]
+            file = table_file(name, part) if len(rows) < len(part.rows) else ""
+            parts.append({"table": part, "rows": rows, "file": file})
     return {"name": name, "section": section, "parts": parts}
+
+
+def table_file(section: str, table: DisplayTable) -> str:
+    """Return the name of the file that holds a long table."""
+    return f"table-{section}-{slug(table.caption)[:60].rstrip('-')}.csv"
 
 
 def _cell(cell: Cell) -> str:
@@ -172,12 +186,126 @@ def _cell(cell: Cell) -> str:
     return Markup('<a href="#{}">{}</a>').format(cell.place, text) if isinstance(cell, Link) else text
 
 
-def _drawn(figure: Figure, name: str) -> Iterator[Markup]:
+_CHART_WIDTHS = {1: 720, 2: 430, 3: 330, 4: 290}
+"""How wide a chart is drawn by the columns of its figure; the style sheet stretches it a little."""
+
+_PHONE = 330
+
+
+def figure_view(figure: Figure, name: str, row: int = 18) -> dict[str, Any]:
+    """Return a figure as the templates take it: forests as rows, other panels drawn, one legend for all of them."""
+    drawn = [chart for chart in figure.charts if not isinstance(chart, Forest)]
+    legend = [] if len(drawn) < len(figure.charts) else legend_of(drawn)
+    shared = any(isinstance(chart, Forest) and chart.domain for chart in figure.charts)
+    columns = columns_for(len(figure.charts)) if drawn else 1 if shared else min(2, len(figure.charts))
+    panels: list[dict[str, Any]] = []
     for number, chart in enumerate(figure.charts):
+        if isinstance(chart, Forest):
+            panels.append(_forest_view(chart, row))
+            continue
         title = chart.title if isinstance(chart.title, str) else figure.title
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
-        # The SVG comes from our renderer, which escapes all text of the data.
-        yield Markup(to_svg(chart, f"{figure.title}: {title}", words, name=f"{name}-{number}"))  # noqa: S704
+        for width, where in ((_CHART_WIDTHS[columns], "wide"), (_PHONE, "narrow"))[: 2 if columns == 1 else 1]:
+            svg = to_svg(
+                chart,
+                f"{figure.title}: {title}",
+                words,
+                name=f"{name}-{number}{'' if where == 'wide' else 'n'}",
+                legend=not legend,
+                width=width,
+            )
+            # The SVG comes from our renderer, which escapes all text of the data.
+            panels.append({"svg": Markup(svg), "only": where if columns == 1 else ""})  # noqa: S704
+    marks = " ".join(_marks([chart for chart in figure.charts if isinstance(chart, Forest)]))
+    view = {"figure": figure, "panels": panels, "columns": columns, "legend": legend, "forest": not drawn}
+    return {**view, "marks": marks}
+
+
+def _marks(panels: Sequence[Forest]) -> Iterator[str]:
+    """Yield what the marks of forests mean, where there are any."""
+    rows = [row for panel in panels for row in panel.rows]
+    if any(row["limits"] for row in rows):
+        yield "The black line is the limit."
+    if any(panel.zero is not None for panel in panels):
+        yield "The dashed line is no difference."
+    if any(row["small"] for row in rows):
+        yield "Faint: too few people to be compared."
+
+
+def _forest_view(panel: Forest, height: int) -> dict[str, Any]:
+    """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
+    ticks = panel.ticks()
+    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
+    interval: Format = "points" if panel.style == "percent" else panel.style
+
+    def x(number: float) -> str:
+        return f"{100 * min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1):.1f}%"
+
+    def ordered(row: Mapping[str, Any]) -> tuple[int, int]:
+        return panel.labels.index(row["label"]), panel.series.index(row["series"])
+
+    known = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
+    rows = sorted(known, key=ordered)
+    spans = Counter(row["label"] for row in rows)
+    counts = {label: {row["n"] for row in rows if row["label"] == label} for label in spans}
+    one_size = all(len(found) == 1 for found in counts.values()) and len(panel.series) > 1
+    sizes = {label: next(iter(found)) if one_size else None for label, found in counts.items()}
+    seen: set[str] = set()
+    lines = []
+    for row in rows:
+        first = row["label"] not in seen
+        seen.add(row["label"])
+        lines.append(
+            {
+                "label": row["label"],
+                "people": sizes[row["label"]],
+                "span": spans[row["label"]] if first else 0,
+                "series": row["series"],
+                "n": None if sizes[row["label"]] else row["n"],
+                "small": row["small"],
+                "picture": _interval_picture(row, x, colours[row["series"]], panel.zero, height),
+                "value": show(row["value"], panel.style),
+                "interval": show_interval(row["low"], row["high"], interval) if row["value"] is not None else "",
+            }
+        )
+    axis = "".join(
+        f'<text x="{x(tick)}" y="11" font-size="11" text-anchor="middle">{_tick(tick, panel)}</text>' for tick in ticks
+    )
+    return {
+        "title": panel.title,
+        "rows": lines,
+        "several": len(panel.series) > 1,
+        "counted": any(line["n"] is not None for line in lines),
+        "axis": Markup(f'<svg width="100%" height="14" fill="currentColor" aria-hidden="true">{axis}</svg>'),  # noqa: S704
+    }
+
+
+def _interval_picture(
+    row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None, height: int
+) -> Markup:
+    """Return the interval of one row as a bar with its value, against equality and the limits; numbers are ours."""
+    middle, thick = height / 2, 'stroke-width="5" opacity=".38"'
+    parts = []
+    if zero is not None:
+        parts.append(
+            f'<line x1="{x(zero)}" x2="{x(zero)}" y1="0" y2="{height}" stroke="{PALETTE[6]}" stroke-dasharray="3 2"/>'
+        )
+    if row["value"] is not None:
+        low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
+        parts.append(f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{colour}" {thick}/>')
+        hollow = row["low"] is None and row["high"] is None
+        paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if hollow else f'fill="{colour}"'
+        parts.append(f'<circle cx="{x(row["value"])}" cy="{middle}" r="{round(height / 4.5, 1)}" {paint}/>')
+    for limit in row["limits"]:
+        parts.append(
+            f'<line x1="{x(limit)}" x2="{x(limit)}" y1="1" y2="{height - 1}" stroke="currentColor" stroke-width="2"/>'
+        )
+    return Markup(f'<svg width="100%" height="{height}" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704
+
+
+def _tick(number: float, panel: Forest) -> str:
+    shown = f"{100 * number:g}" if panel.style in ("percent", "points", "signed_points") else f"{number:g}"
+    return shown.replace("-", MINUS) + ("%" if panel.style == "percent" else "")
 
 
 def _left_out(audit: Audit) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, data, forest, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, data, series_scale
+from evenhand.forest import forest, forest_row, limits_of, share_axis
 
 if TYPE_CHECKING:
     from evenhand.audits.agreement.result import AgreementResult
@@ -21,7 +22,7 @@ def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     panels = []
     for name in _drawn(result):
         records = [r for r in result.rows("values", metric=name) if r.grouping in (None, grouping)]
-        rows = [{"label": r.group, "value": r.value, "low": r.low, "high": r.high} for r in records]
+        rows = [forest_row(r, r.group) for r in records]
         if any(row["value"] is not None for row in rows):
             panels.append(forest(rows, title=result.metrics[name].title, width=_WIDTH))
     return panels
@@ -32,11 +33,19 @@ def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     panels = []
     for name in _drawn(result):
         gaps = result.rows("gaps", metric=name, grouping=grouping, against="reference")
-        rows = [{"label": r.group, "value": r.value, "low": r.joint_low, "high": r.joint_high} for r in gaps]
+        rows = [
+            {
+                **forest_row(r, r.group),
+                "low": r.joint_low,
+                "high": r.joint_high,
+                "limits": limits_of(r, result.findings),
+            }
+            for r in gaps
+        ]
         is_told = result.metrics[name].headline or result.spec.metrics is not None
         if is_told and any(row["value"] is not None for row in rows):
             panels.append(forest(rows, title=result.metrics[name].title, zero=0.0, width=_WIDTH))
-    return panels
+    return share_axis(panels)
 
 
 def _drawn(result: AgreementResult) -> list[str]:

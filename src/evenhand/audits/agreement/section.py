@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from evenhand.audits.agreement.charts import PARTS, gap_panels, part_panels, value_panels
 from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, groupings_of_two
-from evenhand.core.display import DisplayTable, Figure, Method, Number, gap_table, make_table, value_table
+from evenhand.core.display import (
+    DESCRIBES,
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    gap_table,
+    make_table,
+    value_table,
+    what_it_shows,
+)
 from evenhand.core.formats import show, show_confidence
 
 if TYPE_CHECKING:
@@ -26,6 +36,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
             "has none. The table has every metric.",
             " ".join(finding.headline for finding in result.findings if finding.grouping in (None, grouping)),
             tuple(value_panels(result, grouping)),
+            what_it_shows([f for f in result.findings if f.grouping == grouping], result.spec.finding_alpha),
         )
         yield from _gap_figure(result, grouping)
         if any(record.metric in PARTS for record in result.values):
@@ -35,6 +46,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
                 "add to kappa; together they are PABAK less kappa exactly.",
                 _parts_in_words(result, grouping),
                 tuple(part_panels(result, grouping)),
+                DESCRIBES,
             )
     yield from _tables(result)
 
@@ -76,6 +88,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
         f"intervals{together}; a hollow dot was not tested.{itself}",
         " ".join(finding.headline for finding in result.findings if finding.grouping == grouping),
         tuple(panels),
+        what_it_shows([f for f in result.findings if f.grouping == grouping and f.kind], result.spec.finding_alpha),
     )
 
 

@@ -33,7 +33,9 @@ def told_metrics(gaps: Iterable[DisagreementGap]) -> list[str]:
 
 def gap_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
     """Return a panel of the gap of every metric as all critics see it."""
-    return _gap_panel(result.rows("gaps", grouping=grouping, stakeholder=None), [ALL], grouping)
+    end = max((gap.high or gap.upper or 0.0 for gap in result.rows("gaps", stakeholder=None)), default=0.0)
+    gaps = result.rows("gaps", grouping=grouping, stakeholder=None)
+    return _gap_panel(gaps, [ALL], grouping, domain=(0.0, end) if end else None)
 
 
 def stakeholder_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
@@ -43,7 +45,12 @@ def stakeholder_panels(result: DisagreementResult, grouping: str | None) -> list
     return _gap_panel(gaps, [ALL, *kinds], grouping) if kinds else []
 
 
-def _gap_panel(gaps: Sequence[DisagreementGap], series: list[str], grouping: str | None) -> list[Any]:
+def _gap_panel(
+    gaps: Sequence[DisagreementGap],
+    series: list[str],
+    grouping: str | None,
+    domain: tuple[float, float] | None = None,
+) -> list[Any]:
     metrics = told_metrics(gaps)
     rows = [
         _row(gap, METRICS[metric].title, gap.stakeholder or ALL)
@@ -51,7 +58,7 @@ def _gap_panel(gaps: Sequence[DisagreementGap], series: list[str], grouping: str
         for gap in gaps
         if gap.metric == metric
     ]
-    return _known_panel(rows, [METRICS[metric].title for metric in metrics], series, grouping or "")
+    return _known_panel(rows, [METRICS[metric].title for metric in metrics], series, grouping or "", domain)
 
 
 def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
@@ -110,7 +117,13 @@ def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, s
     }
 
 
-def _known_panel(rows: list[dict[str, Any]], order: list[str], series: list[str], title: str) -> list[Any]:
+def _known_panel(
+    rows: list[dict[str, Any]],
+    order: list[str],
+    series: list[str],
+    title: str,
+    domain: tuple[float, float] | None = None,
+) -> list[Any]:
     """Return thick bars for what the answers leave open, thin lines for the interval, points for what is exact."""
     import altair as alt
 
@@ -129,11 +142,12 @@ def _known_panel(rows: list[dict[str, Any]], order: list[str], series: list[str]
     point = base.transform_filter("isValid(datum.value)").mark_point(filled=True, size=50, opacity=1)
     tick = base.transform_filter("isValid(datum.truth)").mark_tick(thickness=2, size=13, color="currentColor")
     shape = alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend)
+    scale = alt.Scale() if domain is None else alt.Scale(domain=list(domain), nice=True)
     layers = (
-        thin.encode(x=alt.X("low:Q", axis=axis), x2="high:Q"),
-        thick.encode(x=alt.X("lower:Q", axis=axis), x2="upper:Q"),
-        point.encode(x=alt.X("value:Q", axis=axis), shape=shape),
-        tick.encode(x=alt.X("truth:Q", axis=axis), color=alt.value("currentColor")),
+        thin.encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q"),
+        thick.encode(x=alt.X("lower:Q", axis=axis, scale=scale), x2="upper:Q"),
+        point.encode(x=alt.X("value:Q", axis=axis, scale=scale), shape=shape),
+        tick.encode(x=alt.X("truth:Q", axis=axis, scale=scale), color=alt.value("currentColor")),
     )
     step = alt.Step(max(26, 12 * len(series) + 8), **{"for": "position"})
     return [alt.layer(*layers).properties(title=title, width=PANEL_WIDTH, height=step)]

@@ -18,7 +18,18 @@ from evenhand.audits.disagreement.charts import (
 )
 from evenhand.audits.disagreement.estimate import NEW_CASES, SAME_CASES
 from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS, PAPER
-from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
+from evenhand.core.display import (
+    DESCRIBES,
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    Range,
+    gap_table,
+    make_table,
+    value_table,
+    what_it_shows,
+)
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.records import open_range
 from evenhand.errors import count
@@ -71,7 +82,8 @@ def _gap_figure(result: DisagreementResult) -> Figure:
     )
     told = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
     panels = [panel for grouping in result.groupings for panel in gap_panels(result, grouping)]
-    return Figure("Gaps as the critics see them", caption, " ".join(f.headline for f in told), tuple(panels))
+    shows = what_it_shows(told, result.spec.finding_alpha)
+    return Figure("Gaps as the critics see them", caption, " ".join(f.headline for f in told), tuple(panels), shows)
 
 
 def _meaning_table(result: DisagreementResult) -> DisplayTable:
@@ -132,7 +144,9 @@ def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
         for gap in result.rows("gaps", grouping=grouping, stakeholder=None, same_as=None)
         if gap.upper is not None
     )
-    return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)))
+    told = [f for f in result.findings if f.grouping == grouping and "stakeholder" not in f.coordinates]
+    shows = what_it_shows(told, result.spec.finding_alpha)
+    return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)), shows)
 
 
 def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:
@@ -145,19 +159,22 @@ def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:
 
 
 def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
-    description = " ".join(finding.headline for finding in result.findings if finding.metric == DISAGREEMENT)
+    told = [finding for finding in result.findings if finding.metric == DISAGREEMENT]
+    description, shows = " ".join(f.headline for f in told), what_it_shows(told, result.spec.finding_alpha)
     yield Figure(
         "How often each kind of critics agrees",
         f"The share of decisions that they agree with, by group. Lines: {show_confidence(result.spec.confidence)} "
         "intervals. The kinds need not have seen the same cases; the tests below compare them on those that both saw.",
         description,
         tuple(panel for grouping in result.groupings for panel in agreement_panels(result, grouping)),
+        shows,
     )
     yield Figure(
         "Gaps as each kind of critics sees them",
         f"{_EXACT_OR_OPEN} Few critics make wide intervals and, by chance, large gaps.",
         description,
         tuple(panel for grouping in result.groupings for panel in stakeholder_panels(result, grouping)),
+        DESCRIBES,
     )
     tested = [record for record in result.stakeholders if record.p_adjusted is not None]
     clearest = sorted(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))[:_MOST_DIFFERENCES]
@@ -197,7 +214,7 @@ def _critic_figures(result: DisagreementResult) -> Iterator[Figure]:
             if r.mean_error is not None
         )
         if panels:
-            yield Figure(f"Critic by critic, by {grouping}", caption, description or caption, tuple(panels))
+            yield Figure(f"Critic by critic, by {grouping}", caption, description or caption, tuple(panels), DESCRIBES)
 
 
 def _pair_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:

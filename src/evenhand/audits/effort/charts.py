@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
-from evenhand.charts import MOST_LINES, MOST_ROWS, PALETTE, PANEL_WIDTH, SHAPES, curve, data, forest, series_scale
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
+from evenhand.forest import MOST_ROWS, forest, forest_row
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 
@@ -31,7 +32,21 @@ def parity_panel(result: EffortResult, grouping: str) -> Any:
         for r in result.rows("gaps", metric="eagf", grouping=grouping)
         if r.bin_low is not None
     ]
-    return curve(rows, title=grouping, x="Effort", y="Smallest / largest group mean", points=True, level=1.0)
+    return curve(
+        rows,
+        title=grouping,
+        x="Effort",
+        y="Smallest / largest group mean",
+        points=True,
+        level=1.0,
+        limit=_limit(result, "eagf", grouping),
+    )
+
+
+def _limit(result: EffortResult, metric: str, grouping: str | None = None) -> float | None:
+    """Return the first limit that a threshold sets for a metric."""
+    found = (f.limit for f in result.findings if (f.metric, f.grouping) == (metric, grouping))
+    return next((limit for limit in found if limit is not None), None)
 
 
 def spread_panel(result: EffortResult, grouping: str) -> Any:
@@ -75,6 +90,7 @@ def weight_panel(result: EffortResult) -> Any:
         order=list(dict.fromkeys(r.model for r in audited)),
         intervals="bars",
         points=True,
+        limit=_limit(result, "eaif"),
         height=220,
     )
 
@@ -83,7 +99,7 @@ def direction_panels(result: EffortResult, grouping: str | None = None) -> list[
     """Return the share of reversed pairs: of each model beside a random score, and between groups."""
     whole = result.rows("direction", grouping=None)
     series = ["this model", "a random score"]
-    rows = [{"label": r.model, "value": r.value, "low": r.low, "high": r.high, "series": series[0]} for r in whole]
+    rows = [forest_row(r, r.model, series[0]) for r in whole]
     rows += [{"label": r.model, "value": r.random, "series": series[1]} for r in whole if r.value is not None]
     panels = [] if grouping is not None else [forest(rows, title="All people", series=series, percent=True)]
     models = list(dict.fromkeys(r.model for r in whole))
@@ -91,15 +107,7 @@ def direction_panels(result: EffortResult, grouping: str | None = None) -> list[
         records = [r for r in result.rows("direction", grouping=name) if r.value is not None]
         labels = list(dict.fromkeys((r.group, r.reference) for r in records))[:MOST_ROWS]
         rows = [
-            {
-                "label": f"{r.group} over {r.reference}",
-                "value": r.value,
-                "low": r.low,
-                "high": r.high,
-                "series": r.model,
-            }
-            for r in records
-            if (r.group, r.reference) in labels
+            forest_row(r, f"{r.group} over {r.reference}", r.model) for r in records if (r.group, r.reference) in labels
         ]
         panels += [forest(rows, title=name, series=models, percent=True)] if rows else []
     return panels

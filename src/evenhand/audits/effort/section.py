@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 from evenhand.audits.effort import charts
 from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
-from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
+from evenhand.core.display import (
+    DESCRIBES,
+    Cell,
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    Range,
+    gap_table,
+    make_table,
+    value_table,
+    what_it_shows,
+)
 from evenhand.core.formats import show, show_confidence
 from evenhand.stats.pairs import EXACT_ROWS
 
@@ -42,9 +54,10 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "Individual fairness",
         "1 means that no two people are scored more differently than their effort and aggregate are. "
         "The line follows the weight of effort from 0 to 1; bars are the "
-        f"{show_confidence(confidence)} intervals at the weights of this audit.",
+        f"{show_confidence(confidence)} intervals at the weights of this audit.{_limit_words(result, 'eaif')}",
         _headlines(result, "eaif"),
         (charts.weight_panel(result),),
+        _shows(result, "eaif"),
     )
     yield individual_table(result)
     extra: Columns = {
@@ -71,6 +84,7 @@ def _direction_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         f"{show_confidence(result.spec.confidence)} intervals.",
         _headlines(result, "reversed_pairs"),
         tuple(charts.direction_panels(result)),
+        _shows(result, "reversed_pairs"),
     )
     columns: Columns = {
         "Model": lambda r: r.model,
@@ -99,9 +113,10 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         f"Smallest group {'mean score' if spec.parity_of == 'scores' else 'share selected'} over the largest in each "
         "bin of effort; bands are intervals that hold "
         f"for all pairs of groups of one bin, of at least {spec.min_count} people each. A line breaks "
-        "where a bin has no two such groups.",
+        f"where a bin has no two such groups.{_limit_words(result, 'eagf')}",
         _headlines(result, "eagf"),
         tuple(charts.parity_panel(result, grouping) for grouping in result.groupings),
+        _shows(result, "eagf"),
     )
     yield parity_table(result)
     gaps = result.rows("gaps", metric="eagf")
@@ -118,11 +133,22 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "The distribution of effort within the largest groups.",
         "Effort follows from trajectory and inertia as set out below.",
         tuple(charts.spread_panel(result, grouping) for grouping in result.groupings),
+        DESCRIBES,
     )
 
 
 def _bin(record: EffortValue | EffortGap) -> str:
     return "all (traditional)" if record.bin_low is None else f"{record.bin_low:g} to {record.bin_high:g}"
+
+
+def _shows(result: EffortResult, metric: str) -> str:
+    told = [finding for finding in result.findings if finding.metric == metric]
+    return what_it_shows(told, result.spec.finding_alpha)
+
+
+def _limit_words(result: EffortResult, metric: str) -> str:
+    limits = any(finding.metric == metric and finding.limit is not None for finding in result.findings)
+    return " The level black line is the limit." if limits else ""
 
 
 def _headlines(result: EffortResult, metric: str) -> str:
@@ -138,6 +164,7 @@ def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
             f"{result.spec.weights[0]:g}. The full list is below.",
             " ".join(_pair_sentence(pair) for pair in result.pairs[:3]),
             tuple(charts.pair_panels(result)),
+            DESCRIBES,
         )
     if result.people:
         first: Columns = {"Model": lambda r: r.model, "Weight": lambda r: f"{r.weight:g}"}
@@ -261,7 +288,11 @@ def _robustness_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         )
     told = " ".join(_headlines(result, metric) for metric in ("fairest_share", "specification_range")).strip()
     yield Figure(
-        "Under other choices", " ".join(caption), told, tuple(charts.specification_panel(curve) for curve in curves)
+        "Under other choices",
+        " ".join(caption),
+        told,
+        tuple(charts.specification_panel(curve) for curve in curves),
+        next((finding.headline for finding in result.findings if finding.metric == "fairest_share"), DESCRIBES),
     )
     yield _fairest_table(result, several)
     if several:

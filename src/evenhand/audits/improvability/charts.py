@@ -14,7 +14,7 @@ from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
-from evenhand.core.display import Figure
+from evenhand.core.display import DESCRIBES, Figure
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.records import OVERALL
 
@@ -183,7 +183,13 @@ def value_figure(result: ImprovabilityResult) -> Figure:
         f"nearer to it is fairer, {better} is more accurate.",
         f"{'; '.join(described)}.",
         tuple(value_panels(result)),
+        _shows(result),
     )
+
+
+def _shows(result: ImprovabilityResult) -> str:
+    """Return what was decided on fairness of the first candidate, as its finding says it."""
+    return next((finding.headline for finding in result.findings), DESCRIBES)
 
 
 def _over_splits(result: ImprovabilityResult) -> str:
@@ -205,6 +211,7 @@ def curve_figure(result: ImprovabilityResult) -> Figure:
         "test.",
         f"{'; '.join(described)}.",
         tuple(curve_panels(result)),
+        _shows(result),
     )
 
 
@@ -222,6 +229,7 @@ def power_figure(result: ImprovabilityResult) -> Figure:
         f"by {show(plan.reduction, 'percent')}).",
         f"{'; '.join(described)}.",
         tuple(power_panels(result)),
+        DESCRIBES,
     )
 
 

@@ -165,9 +165,10 @@ def frontier_figure(result: ImprovabilityResult) -> Figure:
     return Figure(
         "The frontier",
         f"The status quo and every candidate; below and {side} of the dashed lines is better in both. The boxes are "
-        f"{show_confidence(result.spec.confidence)} regions for accuracy and gap of all of them together. {claim}",
+        f"{show_confidence(result.spec.confidence)} regions for accuracy and gap of all of them together.",
         f"{'; '.join(described)}.",
         tuple(frontier_panels(result)),
+        claim,
     )
 
 

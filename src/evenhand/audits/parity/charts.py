@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts import MOST_LINES, MOST_ROWS, curve, forest
+from evenhand.charts import MOST_LINES, curve
+from evenhand.forest import MOST_ROWS, forest, forest_row, limits_of, share_axis
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
     panels = []
     for name in headline_metrics(result):
         rows = [
-            {"label": r.group, "series": r.model, "value": r.value, "low": r.low, "high": r.high}
+            {**forest_row(r, r.group, r.model), "small": r.status.startswith("small")}
             for r in result.rows("values", grouping=grouping, stratum=None, metric=name)
             if r.group in groups
         ]
@@ -38,13 +39,22 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
 
 
 def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
-    """Return the groups that fit on a chart: the largest, without the missing, in the order of the table."""
+    """Return the groups that fit on a chart: the largest, without the missing, in the order of the table.
+
+    Small ones, which enter no gap, are drawn faint.
+    """
+    sizes = group_sizes(result, grouping)
+    largest = set(sorted(sizes, key=lambda group: -sizes[group])[:MOST_ROWS])
+    return [group for group in sizes if group in largest]
+
+
+def group_sizes(result: ParityResult, grouping: str | None) -> dict[str, int]:
+    """Return how many people each group has, without the missing."""
     sizes: dict[str, int] = {}
     for record in result.rows("values", grouping=grouping, stratum=None):
         if record.group != MISSING:
             sizes[record.group] = max(sizes.get(record.group, 0), record.n)
-    largest = set(sorted(sizes, key=lambda group: -sizes[group])[:MOST_ROWS])
-    return [group for group in sizes if group in largest and sizes[group] >= result.spec.min_count]
+    return sizes
 
 
 def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
@@ -55,13 +65,13 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     for grouping in groupings:
         gaps = result.rows("gaps", grouping=grouping, stratum=None, kind="difference", against="worst_pair")
         rows = [
-            {"label": result.metrics[g.metric].title, "series": g.model, "value": g.value, "low": g.low, "high": g.high}
-            for g in gaps
-            if g.metric in rates
+            {**forest_row(gap, result.metrics[gap.metric].title, gap.model), "limits": limits_of(gap, result.findings)}
+            for gap in gaps
+            if gap.metric in rates
         ]
         order = [result.metrics[name].title for name in rates]
-        panels.append(forest(rows, title=grouping, order=order, percent=True, zero=0.0))
-    return panels
+        panels.append(forest(rows, title=f"By {grouping}", order=order, style="points", zero=0.0))
+    return share_axis(panels)
 
 
 def are_probabilities(result: ParityResult) -> bool:

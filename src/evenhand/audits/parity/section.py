@@ -6,9 +6,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
-from evenhand.charts import MOST_ROWS
-from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
+from evenhand.core.display import (
+    DESCRIBES,
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    Range,
+    gap_table,
+    make_table,
+    value_table,
+    what_it_shows,
+)
 from evenhand.core.formats import show, show_confidence
+from evenhand.forest import MOST_ROWS
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
@@ -47,7 +58,10 @@ def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
 def _gap_figure(result: ParityResult) -> Figure:
     gaps = result.rows("gaps", kind="difference", against="worst_pair", stratum=None)
     rates = [gap for gap in gaps if gap.value is not None and result.metrics[gap.metric].unit == "share"]
-    caption = "Points: the difference between the highest and the lowest group. Lines: simultaneous intervals."
+    caption = (
+        "Points: the difference between the highest and the lowest group, in percentage points. Bars: simultaneous "
+        "intervals. n: the people of the two groups."
+    )
     description = ""
     if rates:
         largest = max(rates, key=lambda gap: gap.value or 0.0)
@@ -56,17 +70,21 @@ def _gap_figure(result: ParityResult) -> Figure:
             f"{largest.grouping} under {largest.model}, {largest.group} against {largest.reference}."
         )
     panels = tuple(charts.gap_panels(result, result.groupings))
-    return Figure("Largest gap between any two groups", caption, description, panels)
+    told = [finding for finding in result.findings if (finding.kind, finding.against) == ("difference", "worst_pair")]
+    shows = what_it_shows(told, result.spec.finding_alpha)
+    return Figure("Largest gap between any two groups", caption, description, panels, shows)
 
 
 def _value_figure(result: ParityResult, grouping: str) -> Figure:
     drawn = charts.charted_groups(result, grouping)
     total = len({record.group for record in result.rows("values", grouping=grouping)})
-    caption = f"Points: values. Lines: {show_confidence(result.spec.confidence)} intervals of each group on its own."
+    caption = f"Points: values. Bars: {show_confidence(result.spec.confidence)} intervals of each group on its own."
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
     description = " ".join(_extremes(result, grouping, metric) for metric in charts.headline_metrics(result))
-    return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)))
+    told = [finding for finding in result.findings if finding.grouping == grouping and finding.kind == "difference"]
+    shows = what_it_shows(told, result.spec.finding_alpha)
+    return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)), shows)
 
 
 def _extremes(result: ParityResult, grouping: str, name: str) -> str:
@@ -92,7 +110,8 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
         f"{result.spec.min_count} people are drawn, with Wilson intervals."
     )
     panels = tuple(charts.calibration_panels(result, grouping))
-    return Figure(f"Calibration by {grouping}", caption, "The table below holds every point of the chart.", panels)
+    words, sizes = "The table below holds every point of the chart.", charts.group_sizes(result, grouping)
+    return Figure(f"Calibration by {grouping}", caption, words, panels, DESCRIBES, sizes)
 
 
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:

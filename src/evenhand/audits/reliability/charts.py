@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, curve, data, forest, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, curve, data, series_scale
+from evenhand.forest import forest, forest_row
 
 if TYPE_CHECKING:
     from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue
@@ -47,7 +48,8 @@ def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
 def curve_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: a line for each group, with bands for other people."""
     titles = {name: result.metrics[name].title for name in result.spec.metrics}
-    return [_value_curves(result, run, name, title) for name, title in titles.items()]
+    known = {record.metric for record in result.rows("values", **run.columns) if record.value is not None}
+    return [_value_curves(result, run, name, title) for name, title in titles.items() if name in known]
 
 
 def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
@@ -81,6 +83,8 @@ def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     panels = []
     for name in result.spec.metrics:
         gaps = result.rows("gaps", metric=name, against="reference", **run.columns)
+        if all(gap.value is None for gap in gaps):
+            continue
         panels.append(
             curve(
                 [_curve_row(gap) for gap in gaps if gap.noise_level is not None and gap.value is not None],
@@ -167,11 +171,7 @@ def _model_panels(
 ) -> list[Any]:
     return [
         forest(
-            [
-                {"label": r.model, "series": r.group, "value": r.value, "low": r.low, "high": r.high}
-                for r in records(name)
-                if r.group is not None
-            ],
+            [forest_row(r, r.model, r.group) for r in records(name) if r.group is not None],
             title=result.metrics[name].title,
             order=list(result.spec.model),
             series=groups_of(result, grouping),

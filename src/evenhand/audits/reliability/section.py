@@ -29,7 +29,19 @@ from evenhand.audits.reliability.evidence import (
     LEAST_PEOPLE,
 )
 from evenhand.audits.reliability.metrics import METRICS
-from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
+from evenhand.core.display import (
+    DESCRIBES,
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    Range,
+    gap_table,
+    make_table,
+    value_table,
+    what_it_shows,
+)
+from evenhand.core.findings import Finding
 from evenhand.core.formats import show, show_confidence
 
 if TYPE_CHECKING:
@@ -74,17 +86,29 @@ def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
         f"{confidence} bands over people, jointly for all noise levels of a group.{_not_drawn(result, run)}",
         _at_the_highest_level(result, run),
         tuple(curve_panels(result, run)),
+        _shows(result, run),
+        {record.group: record.n for record in result.rows("values", **run.columns)},
     )
     gaps = [gap for gap in result.rows("gaps", against="reference", **run.columns) if gap.group is not None]
     if gaps:
-        told = [f for f in result.findings if (f.model, f.grouping) == (run.model, run.grouping)]
         yield Figure(
             f"Gaps{of}",
             f"Each group less {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
             "metric and group together. The findings count all tests of the run; a band does not.",
-            " ".join(f.headline for f in told if f.coordinates.get("setting") == run.setting),
+            " ".join(f.headline for f in _told(result, run)),
             tuple(gap_panels(result, run)),
+            _shows(result, run),
         )
+
+
+def _told(result: ReliabilityResult, run: Run) -> list[Finding]:
+    """Return the findings of a simulation."""
+    places = ((f, (f.model, f.coordinates.get("setting"), f.grouping)) for f in result.findings)
+    return [finding for finding, place in places if place == tuple(run)]
+
+
+def _shows(result: ReliabilityResult, run: Run) -> str:
+    return what_it_shows(_told(result, run), result.spec.finding_alpha)
 
 
 def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
@@ -101,6 +125,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
                 "{group}: on average prevalence adds {0} and bias {1} to kappa.",
             ),
             tuple(part_panels(result, run)),
+            DESCRIBES,
         )
     if {"icc_a1", "icc_spread"} & set(result.spec.metrics):
         yield Figure(
@@ -114,6 +139,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
                 "{group}: the mean squared error is {0} on average, the variance of scores {1}.",
             ),
             tuple(companion_panels(result, run)),
+            DESCRIBES,
         )
     records = result.rows("attribution", **run.columns)
     if records:
@@ -125,6 +151,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             "accounting, not a cause.",
             _features_in_words(result, run),
             tuple(attribution_panels(result, run)),
+            DESCRIBES,
         )
 
 
@@ -192,6 +219,7 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
             f"{_hollow_points(values)}",
             " ".join(f"{r.model}, {METRICS[r.metric].title}, {r.group}: {show(r.value)}." for r in values),
             tuple(model_value_panels(result, setting, grouping, top)),
+            DESCRIBES,
         )
         means = result.rows("gaps", noise_level=None, against="reference", **where)
         gaps = [gap for gap in means if gap.group is not None]
@@ -202,6 +230,10 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
                 f"{_BELOW}{_hollow_points(gaps)}",
                 " ".join(f"{g.model}, {METRICS[g.metric].title}, {g.group}: {show(g.value, 'signed')}." for g in gaps),
                 tuple(model_gap_panels(result, setting, grouping)),
+                what_it_shows(
+                    [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)],
+                    result.spec.finding_alpha,
+                ),
             )
 
 

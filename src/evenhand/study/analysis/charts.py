@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts import forest
+from evenhand.forest import forest, forest_row
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 
 if TYPE_CHECKING:
@@ -51,11 +51,7 @@ def factor_panels(result: StudyResult, _grouping: str | None = None) -> list[Any
 
 def _rows(records: Iterable[StudyValue], label: Callable[[StudyValue], str | None]) -> list[dict[str, Any]]:
     """Return a row for each value, the two forms as series side by side."""
-    return [
-        {"label": label(r), "series": _SERIES[r.method], "value": r.value, "low": r.low, "high": r.high}
-        for r in records
-        if r.value is not None
-    ]
+    return [forest_row(r, label(r), _SERIES[r.method]) for r in records if r.value is not None]
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {

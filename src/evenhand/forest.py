@@ -1,0 +1,192 @@
+"""The forest: values with their intervals, row by row. A page lays it out with its numbers; a chart draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, log10
+from typing import Any
+
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data
+from evenhand.core.findings import Finding
+from evenhand.core.formats import Format, show
+from evenhand.core.records import Gap
+
+MOST_ROWS = 24
+"""Rows that a panel has room for."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """One panel of values with intervals; a page lays it out as rows with their numbers, `chart` draws it.
+
+    Parameters
+    ----------
+    title : the panel's title.
+    rows : for each value its `label`, `series`, `value`, `low`, `high`, `n`, `limits` and whether it is `small`.
+    labels : the labels, top first.
+    series : all series in order, so that each has its colour in every panel.
+    style : how numbers are written.
+    zero : where the line of equality is drawn, if anywhere.
+    domain : the ends of the axis, where several panels share one.
+    """
+
+    title: str
+    rows: tuple[Mapping[str, Any], ...]
+    labels: tuple[str, ...]
+    series: tuple[str, ...]
+    style: Format = "number"
+    zero: float | None = None
+    domain: tuple[float, float] | None = None
+    width: int = PANEL_WIDTH
+
+    def ends(self) -> tuple[float, float]:
+        """Return the ends of what is drawn, or of the shared axis."""
+        if self.domain is not None and self.domain[0] < self.domain[1]:
+            return self.domain
+        numbers = [row[name] for row in self.rows for name in ("value", "low", "high")]
+        numbers += [limit for row in self.rows for limit in row["limits"]] + [self.zero]
+        known = [number for number in numbers if number is not None]
+        low, high = min(known, default=0.0), max(known, default=1.0)
+        return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+    def ticks(self) -> list[float]:
+        """Return at most five round numbers from one end of the axis to the other.
+
+        Examples
+        --------
+        >>> forest([{"label": "a", "value": 0.17, "low": 0.12, "high": 0.31}], title="").ticks()
+        [0.1, 0.2, 0.3, 0.4]
+        """
+        low, high = self.ends()
+        rough = (high - low) / 4
+        power = 10.0 ** floor(log10(rough))
+        steps = (power * factor for factor in (1, 2, 2.5, 5, 10, 20))
+        step = next(step for step in steps if ceil(high / step - 1e-9) - floor(low / step + 1e-9) <= 4)
+        first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+        return [round(number * step, 12) for number in range(first, last + 1)]
+
+    def chart(self) -> Any:
+        """Return the panel as an Altair chart: n beside the label, the value as text on the right."""
+        import altair as alt
+
+        ticks = self.ticks()
+        values = [
+            {**row, "filled": int(row["low"] is not None), "text": show(row["value"], self.style)}
+            for row in self.rows
+            if row["value"] is not None
+        ]
+        records = [{name: value for name, value in row.items() if name != "limits"} for row in values]
+        labels = {row["label"]: f"{row['label']} (n = {row['n']:,})" for row in records if row.get("n") is not None}
+        for record in records:
+            record |= {"label": labels.get(record["label"], record["label"]), "strength": 0.4 if record["small"] else 1}
+        number = "%" if self.style in ("percent", "points") else "~g"
+        axis = alt.Axis(format=number, values=ticks, title=None, labelOverlap=True)
+        scale = alt.Scale(domain=[ticks[0], ticks[-1]], nice=False)
+        opacity = alt.Opacity("strength:Q", scale=None, legend=None)
+        base = alt.Chart(data(records)).encode(
+            y=alt.Y("label:N", sort=[labels.get(label, label) for label in self.labels], title=None),
+            yOffset=alt.YOffset("series:N", sort=list(self.series)),
+            color=alt.Color(**by_series(self.series, PALETTE)),
+        )
+        rule = base.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q", opacity=opacity
+        )
+        point = base.mark_point(size=55).encode(
+            x=alt.X("value:Q", axis=axis, scale=scale),
+            shape=alt.Shape(**by_series(self.series, SHAPES)),
+            fill=alt.Fill(**by_series(self.series, PALETTE)),
+            fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
+            opacity=opacity,
+        )
+        text = base.mark_text(align="left", fontSize=11).encode(x=alt.value(self.width + 8), text="text:N")
+        marks = [
+            {"x": limit, "label": labels.get(row["label"], row["label"])} for row in values for limit in row["limits"]
+        ]
+        layers = [] if self.zero is None else [_upright([{"x": self.zero}], PALETTE[6], strokeDash=[4, 3])]
+        if marks:
+            limits = alt.Chart(data(marks)).mark_tick(color="currentColor", thickness=2, bandSize=22)
+            layers.append(limits.encode(x="x:Q", y=alt.Y("label:N", sort=list(labels.values()))))
+        step = alt.Step(max(26, 13 * len(self.series) + 8), **{"for": "position"})
+        drawn = alt.layer(*layers, rule, point, text.encode(color=alt.value("currentColor")))
+        return drawn.properties(title=self.title, width=self.width, height=step)
+
+    def to_dict(self, **options: Any) -> dict[str, Any]:
+        """Return the chart's specification, as a chart of Altair does."""
+        made: dict[str, Any] = self.chart().to_dict(**options)
+        return made
+
+
+def forest(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    order: Sequence[str] | None = None,
+    series: Sequence[str] | None = None,
+    percent: bool = False,
+    style: Format | None = None,
+    zero: float | None = None,
+    domain: tuple[float, float] | None = None,
+    width: int = PANEL_WIDTH,
+) -> Forest:
+    """Return one panel of values with intervals.
+
+    Parameters
+    ----------
+    rows
+        For each value its `label` (the row), `value`, `low`, `high`, and where there are any its `series`, `n`,
+        `limits` (of thresholds) and whether it is `small` and so drawn faint. A value without an interval is hollow.
+    title
+        The panel's title.
+    order
+        The labels, top first; by default as they come.
+    series
+        All series in order, so that each has its colour in every panel; by default as they come.
+    percent
+        Whether numbers are in percent.
+    style
+        How numbers are written; by default as `percent` says.
+    zero
+        Where to draw the line of equality, if anywhere.
+    domain
+        The ends of the axis, where several panels share one; by default those of the values.
+    width
+        Of the plot, in pixels.
+    """
+    usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
+    records = tuple({**usual, **row} for row in rows)
+    return Forest(
+        title,
+        records,
+        tuple(order or dict.fromkeys(record["label"] for record in records)),
+        tuple(series or dict.fromkeys(record["series"] for record in records)),
+        style or ("percent" if percent else "number"),
+        zero,
+        domain,
+        width,
+    )
+
+
+def forest_row(record: Any, label: str | None, series: str | None = "") -> dict[str, Any]:
+    """Return a record as a row of a forest: its number, its own limits and the people behind it."""
+    numbers = {name: getattr(record, name, None) for name in ("value", "low", "high", "n")}
+    return {"label": label or "", "series": series or "", **numbers}
+
+
+def limits_of(gap: Gap, findings: Sequence[Finding]) -> tuple[float, ...]:
+    """Return the limits of the thresholds that judge a gap, each once."""
+    same = ("model", "grouping", "group", "reference", "metric", "kind", "against")
+    found = (f for f in findings if f.limit is not None and all(getattr(f, x) == getattr(gap, x) for x in same))
+    return tuple(dict.fromkeys(finding.limit for finding in found if finding.limit is not None))
+
+
+def share_axis(panels: Sequence[Forest]) -> list[Forest]:
+    """Return panels with one axis, so that they can be compared with one another."""
+    ends = [end for panel in panels if panel.rows for end in panel.ends()]
+    return [replace(panel, domain=(min(ends), max(ends))) for panel in panels] if ends else list(panels)
+
+
+def _upright(records: list[dict[str, Any]], color: str, **look: Any) -> Any:
+    import altair as alt
+
+    return alt.Chart(data(records)).mark_rule(color=color, **look).encode(x="x:Q")
