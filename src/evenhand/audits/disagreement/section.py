@@ -226,9 +226,9 @@ def _pair_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
     )
     if panels:
         caption = (
-            f"Pairs of cases with {_likeness(result)} that one critic judged. Split answers: the critic agrees with one "
-            "of the two decisions only. Held alike, treated apart: the critic has one label in mind for both, the system "
-            f"gave two. Held apart, treated alike: the other way round. {_EXACT_OR_OPEN}"
+            f"Pairs of cases with {_likeness(result)} that one critic judged. Split answers: the critic agrees with "
+            "one of the two decisions only. Held alike, treated apart: the critic has one label in mind for both, the "
+            f"system gave two. Held apart, treated alike: the other way round. {_EXACT_OR_OPEN}"
         )
         yield Figure("Like cases, as critics judge them", caption, described, tuple(panels))
     yield _pair_table(result)
