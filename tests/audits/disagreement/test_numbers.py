@@ -373,7 +373,7 @@ def test_pairs_of_like_cases_are_those_of_the_rows(answers: Frame, audit: Audit)
     """Written out row by row, with the critics' own labels: the truth lies between the bounds."""
     rows = answers.assign(age=answers["case"].str[1:].astype(int) % 10)
     found = audit(rows, like={"sex": 0, "age": 1}, stakeholder="kind", truth="own", individuals=True)
-    told = {(r.metric, r.stakeholder): r for r in found.pairs}
+    told: dict[Any, Any] = {(r.metric, r.stakeholder): r for r in found.pairs}
     pairs = rows.merge(rows, on="critic")
     pairs = pairs[(pairs["case_x"] < pairs["case_y"]) & (pairs["sex_x"] == pairs["sex_y"])]
     pairs = pairs[(pairs["age_x"] - pairs["age_y"]).abs() <= 1]

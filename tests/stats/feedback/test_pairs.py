@@ -12,7 +12,7 @@ from numpy.random import Generator
 from evenhand.errors import DataError, EvenhandError
 from evenhand.stats.feedback import PAIR_METRICS, Answers, Feedback, LikePairs, find_like_pairs, split_of_any
 from evenhand.stats.feedback.pairs import ALIKE, APART, SPLIT
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 
 
 def draw(rng: Generator, labels: int = 3, kind: str = "agreement", critics: int = 6, cases: int = 14) -> Answers:
@@ -110,7 +110,7 @@ def test_the_variance_adds_up_all_pairs_that_share_a_critic_or_a_case(monkeypatc
 
     plain = kernel._Sums.__init__
 
-    def uncorrected(self: kernel._Sums, apart: FloatArray, *keys: FloatArray) -> None:
+    def uncorrected(self: kernel._Sums, apart: FloatArray, *keys: IntArray) -> None:
         plain(self, apart, *keys)
         self.corrected = self.squares
 

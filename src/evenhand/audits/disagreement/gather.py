@@ -177,7 +177,7 @@ def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec:
             if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
                 raise ConfigError(
                     f"`like` allows {name!r} to be {spec.like[name]:g} apart, but it does not hold numbers (such as "
-                    f"{shown(values[:_SHOWN], _SHOWN)}); allow 0, the same, or name another column."
+                    f"{shown(list(values[:_SHOWN]), _SHOWN)}); allow 0, the same, or name another column."
                 )
             numbers = np.array(values, dtype=np.float64)
         found.append(np.where(codes >= 0, np.append(numbers, np.nan)[codes], np.nan))

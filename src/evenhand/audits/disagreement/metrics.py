@@ -120,7 +120,7 @@ _ROWS = (
     ),
 )
 
-_ROWS += tuple(
+_PAIR_ROWS = tuple(
     CriticMetric(
         name=name,
         title=title,
@@ -153,7 +153,7 @@ _ROWS += tuple(
     )
 )
 
-METRICS: dict[str, CriticMetric] = {row.name: row for row in _ROWS}
+METRICS: dict[str, CriticMetric] = {row.name: row for row in (*_ROWS, *_PAIR_ROWS)}
 _CAVEATS_PUBLISHED = dict.fromkeys(INDEFINITE, _PUBLISHED) | {"overall_misclassification": _WRONG_WAY}
 
 
