@@ -38,6 +38,7 @@ from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, PowerSettings, ReportSettings
+from evenhand.report.extras import EXTRAS
 from evenhand.report.profiles.result import TABLES
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
@@ -53,6 +54,7 @@ from evenhand.study.sections import (
     Filter,
     Payment,
     Questions,
+    Rationales,
     Recruitment,
 )
 from evenhand.study.spec import StudySpec
@@ -446,6 +448,7 @@ def study_part() -> str:
         "`[[attention]]`": AttentionCheck,
         "`[payment]`": Payment,
         "`[[payment.bonuses]]`": Bonus,
+        "`[rationales]`": Rationales,
         "`[about]`": About,
         "`[[about.questions]]`": AboutQuestion,
         "`[recruitment]`": Recruitment,
@@ -507,6 +510,10 @@ def results_part() -> str:
     lines += ["## profiles", ""]
     for name, record in TABLES.items():
         lines += [f"### profiles.{name}", "", inspect.cleandoc(record.__doc__ or ""), "", _columns(record), ""]
+    for name, tables in EXTRAS.items():
+        lines += [f"## extras: {name}", ""]
+        for table, record in tables.items():
+            lines += [f"### {name}.{table}", "", inspect.cleandoc(record.__doc__ or ""), "", _columns(record), ""]
     return "\n".join(lines)
 
 

@@ -196,6 +196,40 @@ def curve(
     return alt.layer(*layers).properties(title=title, width=width, height=height)
 
 
+def over_time(
+    rows: Sequence[Mapping[str, Any]], *, title: str, y: str, width: int = 2 * PANEL_WIDTH, height: int = 200
+) -> Any:
+    """Return one panel of shares by period: points with limits, joined by a line for each series.
+
+    Parameters
+    ----------
+    rows
+        For each point `x` (the period, in order), `y`, `low`, `high` (null where there is none) and its `series`.
+    title
+        The panel's title.
+    y
+        The title of the vertical axis.
+    width, height
+        Of the plot, in pixels.
+    """
+    import altair as alt
+
+    series, periods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("series", "x"))
+    aside = alt.XOffset("series:N", sort=series) if len(series) > 1 else alt.Undefined
+    labels = alt.Axis(labelAngle=-40 if len(periods) > 8 else 0, labelOverlap=True, grid=False)
+    base = alt.Chart(data([dict(row) for row in rows])).encode(
+        x=alt.X("x:O", title=None, sort=periods, axis=labels),
+        color=alt.Color(**by_series(series, PALETTE)),
+    )
+    axis = alt.Axis(tickCount=5, format="%")
+    layers = _guides(0.0, None, None)
+    limits = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", title=y, axis=axis), y2="high:Q", xOffset=aside)
+    points = base.mark_point(filled=True, size=40, opacity=1).encode(
+        y=alt.Y("y:Q", title=y, axis=axis), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
+    )
+    return alt.layer(*layers, limits, points).properties(title=title, width=width, height=height)
+
+
 def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
     """Return how a channel (colour, fill, shape) tells series apart: a legend only where there are several."""
     import altair as alt

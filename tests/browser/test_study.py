@@ -18,6 +18,7 @@ from evenhand.study.template import study_template
 
 pytestmark = pytest.mark.browser
 WIDTHS = (1280, 390)
+PASSWORD = "correct horse battery"
 COMMON = {
     "seed = 0": (
         'seed = 0\ncontact = "Write to study@example.org."\n'
@@ -66,10 +67,56 @@ def feedback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     yield from serve(folder, study_template("disagreement"), changes)
 
 
+ABOUT = """
+[about]
+text = "We ask this to see whether patients and surgeons judge differently."
+consent = "You may store what I say about myself."
+[[about.questions]]
+name = "kind"
+question = "Which of these are you?"
+choices = ["patient", "donor", "surgeon"]
+[[about.questions]]
+name = "age"
+question = "How old are you?"
+range = [18, 99]
+
+[rationales]
+raters = ["anna", "ben"]
+first = 1
+
+[[payment.bonuses]]
+by = "reasons"
+amount = 5
+
+[recruitment.quotas]
+kind = { surgeon = 0 }
+
+[[recruitment.filters]]
+column = "Country of residence"
+values = ["United States"]
+"""
+
+
+@pytest.fixture(scope="module")
+def critics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A disagreement study that asks who is speaking and takes no surgeons; its reasons are rated."""
+    folder = tmp_path_factory.mktemp("critics")
+    lines = [f"{i},{('low', 'high')[i % 2]},{'ab'[i % 3 == 0]},{20 + i},Theft,{i % 4}" for i in range(13)]
+    (folder / "cases.csv").write_text("case,label,race,age,charge,priors\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    changes = {"per_critic = 50": "per_critic = 4", "[analysis.exclusions]": f"{ABOUT}\n[analysis.exclusions]"}
+    for running in serve(folder, study_template("disagreement"), changes):
+        from evenhand.study.server.security import hash_password
+
+        for name in ("anna", "ben"):
+            running.study.researchers.set_password(name, hash_password(PASSWORD))
+        yield running
+
+
 def serve(folder: Path, text: str, changes: dict[str, str]) -> Iterator[Running]:
     """Run the real server in a thread."""
     import uvicorn
 
+    from evenhand.report.live import rating_agreement
     from evenhand.study.server.app import create_app
     from evenhand.study.store import open_store
 
@@ -80,7 +127,7 @@ def serve(folder: Path, text: str, changes: dict[str, str]) -> Iterator[Running]
     design = load_design(eh.study.read_study(folder / "study.toml"))
     with open_store(str(folder / "study.db")) as store, socket.create_server(("127.0.0.1", 0)) as listening:
         study = store.register(design)
-        app = create_app(design, study, rate=1e6)
+        app = create_app(design, study, agreement=rating_agreement, rate=1e6)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
@@ -510,6 +557,60 @@ def test_axe_finds_nothing_serious_on_any_page(
         ben.open("/nowhere")
         found += problems(ben, "an error")
     assert found == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_who_is_speaking_and_the_raters_desk_by_keyboard(browser: Any, critics: Running, width: int) -> None:
+    """The page about people, the polite page beyond a quota, and two raters at the desk; axe finds nothing serious."""
+    found: list[str] = []
+    for number in range(2):
+        with Person(browser, critics, width) as person:
+            person.consent(f"critic{width}-{number}")
+            assert person.path == "/about"
+            found += problems(person, "about")
+            person.tab_to("main form button")
+            person.press("Enter")
+            person.page.wait_for_selector(".errors")
+            found += problems(person, "about with errors")
+            person.trouble.clear()  # the browser notes that the form was refused
+            person.tab_to("input[name=about_kind]")
+            person.press("Space", *["ArrowDown"] * 2 * number)
+            person.tab_to("#about_age")
+            person.page.keyboard.type("41")
+            person.tab_to("#about_consent")
+            person.press("Space")
+            person.go_on()
+            if number == 1:
+                assert person.path == "/study/quota"
+                found += problems(person, "quota")
+                continue
+            person.finish()
+        someone = critics.study.participants.by_recruitment_id(f"critic{width}-{number}")
+        step = next(one for one in critics.design.plan("", someone.place).steps if one.position == 1)
+        assert critics.study.ratings.enter(someone.code, step.key, "He was arrested once, long ago. & <b>too harsh</b>")
+    for name, presses in (("anna", 2), ("ben", 3)):
+        with Person(browser, critics, width) as rater:
+            rater.open("/researcher/login")
+            rater.page.fill("#name", name)
+            rater.page.fill("#password", PASSWORD)
+            rater.press("Enter")
+            rater.page.wait_for_url("**/researcher")
+            found += problems(rater, "dashboard")
+            rater.open("/researcher/reasons")
+            rater.looks_right()
+            found += problems(rater, "reasons")
+            rater.open("/researcher/reasons/rate")
+            rater.looks_right()
+            found += problems(rater, "a reason")
+            rater.tab_to("input[name=rating]")
+            rater.press("Space", *["ArrowDown"] * presses)
+            rater.tab_to("main form button.main")
+            rater.press("Enter")
+            rater.page.wait_for_url("**/researcher/reasons?done=all")
+            assert rater.trouble == []
+    assert found == []
+    scores = [one.score for one in critics.study.ratings.all() if one.rater == "ben"]
+    assert set(scores) == {4}
 
 
 def problems(person: Person, where: str) -> list[str]:

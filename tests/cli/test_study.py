@@ -22,6 +22,7 @@ pytest.importorskip("sqlalchemy", reason="the study server needs evenhand[study]
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.study.flow.design import load_design
+from evenhand.study.ratings import Rating, reasons_to_rate
 from evenhand.study.schema import Kind
 from evenhand.study.store import Study, open_store
 from evenhand.study.template import INSTRUCTIONS
@@ -35,6 +36,8 @@ COMMANDS = (
     "status",
     "export",
     "analyze",
+    "recruits",
+    "ratings",
     "bonus",
     "backup",
     "close",
@@ -322,6 +325,57 @@ def test_bonus(cli: Cli, place: Path, kind: str) -> None:
         assert re.fullmatch(r"id-\d,p\w{10},5,USD,truth_serum", lines[1])
     else:
         assert len(lines) == 1
+
+
+def test_recruits(cli: Cli, place: Path, kind: str) -> None:
+    path = place / "study.toml"
+    filters = '[[recruitment.filters]]\ncolumn = "Country"\nvalues = ["Chad"]\n'
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{filters}", encoding="utf-8")
+    with open_store(str(place / "study.db")) as store:
+        study = store.study(eh.study.read_study(path).name)
+        ids = sorted(one for one, _ in study.participants.recruits() if one is not None)
+    lines = [f"{one},{'Chad' if number else 'Peru'}" for number, one in enumerate(ids[:3])]
+    (place / "prolific.csv").write_text("\n".join(["Participant id,Country", *lines, "5f0,Chad"]), encoding="utf-8")
+    done = cli("study", "recruits", "prolific.csv", "--out", "check.csv")
+    assert done.returncode == 1
+    assert "3 people checked: 2 meet every filter, 1 break one, of 0 the recruiter does not tell." in done.stdout
+    assert f"  {ids[0]} (" in done.stdout
+    assert "Country is 'Peru', not Chad" in done.stdout
+    assert "1 person in the export, but not in the study: 5f0" in done.stdout
+    assert len((place / "check.csv").read_text().splitlines()) == 4
+    (place / "prolific.csv").write_text("Participant id,Land\n5f0,Chad\n", encoding="utf-8")
+    done = cli("study", "recruits", "prolific.csv")
+    assert done.returncode == 0
+    assert "Not checked: the export has no column 'Country'" in done.stderr
+
+
+def test_ratings_and_the_bonus_from_them(cli: Cli, place: Path, kind: str) -> None:
+    done = cli("study", "ratings")
+    assert done.returncode != 0
+    assert "name two `raters` in [rationales]" in done.stderr
+    path = place / "study.toml"
+    more = '[rationales]\nraters = ["ann", "ben"]\n\n[[payment.bonuses]]\nby = "reasons"\namount = 7\nshare = 0.1\n'
+    text = path.read_text(encoding="utf-8").replace(
+        '\n[[payment.bonuses]]\nby = "reasons"\namount = 5\nshare = 0.1\n', ""
+    )
+    path.write_text(f"{text}\n{more}", encoding="utf-8")
+    with open_store(str(place / "study.db")) as store:
+        study = store.study(eh.study.read_study(path).name)
+        said = study.results.responses()
+        for who, item in zip(said.people["participant"][said.person], said.answers["item"], strict=True):
+            study.ratings.enter(who, f"case:{item}", "because")  # who wrote nothing, where they did
+        reasons = reasons_to_rate(study.results.responses())
+        for number, reason in enumerate(reasons):
+            for rater in ("ann", "ben"):
+                score = 4 if number == 0 else 1 + number % 3
+                study.ratings.rate(Rating(reason.participant, reason.step, rater, score))
+    done = cli("study", "ratings", "--out", "ratings.csv")
+    assert f"{len(reasons)} reasons of people who finished; {len(reasons)} rated by both raters." in done.stdout
+    assert "points: Weighted kappa, quadratic: 1.000" in done.stdout
+    assert len((place / "ratings.csv").read_text().splitlines()) == 1 + 2 * len(reasons)
+    done = cli("study", "bonus", "--out", "bonus.csv")
+    assert "reasons" in (place / "bonus.csv").read_text()
+    assert "Bonuses for the best reasons are not in it" not in done.stderr
 
 
 def test_close_and_reopen(cli: Cli, place: Path) -> None:

@@ -26,6 +26,7 @@ from evenhand.study.sections import (
     Filter,
     Payment,
     Questions,
+    Rationales,
     Recruitment,
 )
 from evenhand.study.spec import StudySpec
@@ -56,6 +57,7 @@ def test_public_names_are_in_the_reference(name: str) -> None:
         ("## `[[attention]]`", AttentionCheck),
         ("## `[payment]`", Payment),
         ("## `[[payment.bonuses]]`", Bonus),
+        ("## `[rationales]`", Rationales),
         ("## `[about]`", About),
         ("## `[[about.questions]]`", AboutQuestion),
         ("## `[recruitment]`", Recruitment),

@@ -87,7 +87,7 @@ def test_the_same_audit_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_results_json_is_plain_json_with_provenance(tmp_path: Path) -> None:
     files = households_audit().save(tmp_path)
     results = json.loads(files["results.json"].read_text(), parse_constant=pytest.fail)
-    assert list(results) == ["evenhand", "schema", "config", "data", "plan", "findings", "audits", "profiles"]
+    assert list(results) == ["evenhand", "schema", "config", "data", "plan", "findings", "audits", "profiles", "extras"]
     assert results["config"]["parity"]["seed"] == 0
     assert results["config"]["parity"]["confidence"] == 0.95
     assert results["data"]["rows"] == 3_000

@@ -346,7 +346,7 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
 
 def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
     """Return the web application, with the estimates that its dashboard shows."""
-    from evenhand.report.live import live_estimates
+    from evenhand.report.live import live_estimates, rating_agreement
     from evenhand.study.server.app import create_app
 
     estimates = live_estimates(design.spec)
@@ -355,8 +355,16 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
         opened.store.close()
         gc.unfreeze()
 
-    limits = {"rate": serving.rate, "enrolments": serving.enrolments}
-    app = create_app(design, opened.study, estimates=estimates, https=serving.https, on_close=close, **limits)
+    app = create_app(
+        design,
+        opened.study,
+        estimates=estimates,
+        agreement=rating_agreement,
+        https=serving.https,
+        rate=serving.rate,
+        enrolments=serving.enrolments,
+        on_close=close,
+    )
     # What is there now stays: the garbage collector need not look through it, which would hold everybody up.
     gc.collect()
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,9 @@ from evenhand.errors import ConfigError, count
 
 if TYPE_CHECKING:
     from evenhand.study.people import RecruitCheck
+    from evenhand.study.ratings import Rating, RatingAgreement, Reason
+    from evenhand.study.responses import Responses
+    from evenhand.study.spec import StudySpec
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
 _MOST_IDS = 10
@@ -21,7 +25,7 @@ _MOST_IDS = 10
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (recruits, bonus, withdraw, erase_ids):
+    for command in (recruits, ratings, bonus, withdraw, erase_ids):
         app.command(command.__name__.replace("_", "-"))(command)
 
 
@@ -77,22 +81,68 @@ def _tell_unmatched(found: RecruitCheck) -> None:
 
 
 def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile = None) -> int:
-    """Write whom to pay which bonus, by recruitment id, as CSV; only truth-serum bonuses follow from the answers."""
+    """Write whom to pay which bonus, by recruitment id, as CSV.
+
+    Bonuses for the truth serum follow from the answers, those for the best reasons from what two raters gave.
+    """
     from evenhand.study.schema import write_csv
-    from evenhand.study.server.researcher import bonus_list
+    from evenhand.study.server.bonuses import bonus_list, bonus_problem
 
     with open_study(study, database) as opened:
-        rows = opened.study.participants.bonus_rows()
-        paid = bonus_list(opened.study.results.responses(), rows, opened.spec)
+        rows, responses = opened.study.participants.bonus_rows(), opened.study.results.responses()
+        given, spec = opened.study.ratings.all(), opened.spec
+    reasons, agreed = _agreement(responses, given, spec)
+    paid = bonus_list(responses, rows, spec, given, agreed)
     summary = (
         f"{count(len(paid['participant']), 'bonus', 'bonuses')} for {count(len(rows), 'person', 'people')} who finished"
     )
     deliver(write_csv(paid).encode(), out_file, summary)
     if any(name is None for name in paid["recruitment_id"]):
         print_error("Some of them have no recruitment id: they came without one, or the ids were erased.")
-    if any(bonus.by == "reasons" for bonus in opened.spec.payment.bonuses):
-        print_error("Bonuses for the best reasons are not in it: somebody has to rate the reasons first.")
+    for one in spec.payment.bonuses:
+        why = bonus_problem(one, reasons, given, spec.rationales.raters, agreed) if one.by == "reasons" else None
+        if why is not None:
+            print_error(f"Bonuses for the best reasons are not in it: {why}.")
     return FINE
+
+
+def ratings(study: StudyFile = STUDY, database: Database = None, out_file: OutFile = None) -> int:
+    """Say how far the raters of reasons are and how far they agree; with --out, write the ratings as CSV.
+
+    A row is one rating: `reason`, `rater`, `rating`, `left_out`. `eh.agreement` reads it.
+    """
+    from evenhand.study.ratings import rated_by_both, rating_columns
+    from evenhand.study.schema import write_csv
+
+    with open_study(study, database) as opened:
+        responses, given, spec = opened.study.results.responses(), opened.study.ratings.all(), opened.spec
+    if not spec.rationales.raters:
+        raise ConfigError("nobody rates the reasons of this study; name two `raters` in [rationales].")
+    reasons, agreed = _agreement(responses, given, spec)
+    both = rated_by_both(reasons, given, spec.rationales.raters)
+    print_line(f"{count(len(reasons), 'reason')} of people who finished; {both:,} rated by both raters.")
+    for one in agreed:
+        told = one.status if one.value is None else f"{one.value:.3f}"
+        ends = "" if one.low is None or one.high is None else f" ({one.low:.3f} to {one.high:.3f})"
+        print_line(f"  {one.what}: {one.title}: {told}{ends}, {count(one.n, 'reason')}")
+    if out_file is not None:
+        content = write_csv(rating_columns(reasons, given)).encode()
+        deliver(content, out_file, count(len(given), "rating"))
+    return FINE
+
+
+def _agreement(
+    responses: Responses, given: Sequence[Rating], spec: StudySpec
+) -> tuple[list[Reason], list[RatingAgreement]]:
+    """Return the reasons that are rated, and how far the raters agree."""
+    from evenhand.report.live import rating_agreement
+    from evenhand.study.ratings import rating_columns, reasons_to_rate
+
+    asked = spec.rationales
+    reasons = reasons_to_rate(responses, asked.first)
+    if not asked.raters:
+        return reasons, []
+    return reasons, rating_agreement(rating_columns(reasons, given), len(asked.scale), asked.raters)
 
 
 def withdraw(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
+from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
@@ -27,6 +28,9 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
+from evenhand.report.drift import gaps_over_time
+from evenhand.report.drift import section as extra_section
+from evenhand.report.extras import Extra
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
@@ -56,6 +60,7 @@ class Audit:
     run : when and with what it ran.
     plan : the plan that was sealed beforehand, whether it was followed, and what differs; None where there is none.
     profiles : the legal profiles that were asked for, with their tables.
+    extras : gaps over time, where they were asked for.
     """
 
     config: AuditConfig
@@ -64,6 +69,7 @@ class Audit:
     run: dict[str, Any]
     plan: dict[str, Any] | None = None
     profiles: tuple[ProfileResult, ...] = ()
+    extras: tuple[Extra, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -92,6 +98,7 @@ class Audit:
         parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
         counted = self.results.get("parity")
         confidence = 0.95 if counted is None else counted.spec.confidence
+        parts |= {extra.name: extra_section(extra) for extra in self.extras}
         return parts | {profile.name: profile_section(profile, confidence) for profile in self.profiles}
 
     def __getitem__(self, audit: str) -> Result:
@@ -125,7 +132,8 @@ class Audit:
         specs = {name: result.spec for name, result in results.items()}
         config = AuditConfig.recorded(written["config"], specs)
         profiles = tuple(map(ProfileResult.from_dict, written["profiles"]))
-        return cls(config, results, written["data"], run, written["plan"], profiles)
+        extras = tuple(map(Extra.from_dict, written["extras"]))
+        return cls(config, results, written["data"], run, written["plan"], profiles, extras)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of `results.json`."""
@@ -138,6 +146,7 @@ class Audit:
             "findings": [finding.to_dict() for finding in self.findings],
             "audits": {name: result.to_dict() for name, result in self.results.items()},
             "profiles": [profile.to_dict() for profile in self.profiles],
+            "extras": [extra.to_dict() for extra in self.extras],
         }
 
     def to_json(self) -> str:
@@ -330,7 +339,19 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     profiles = make_profiles(config, results, table)
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
     run = run_record(clock.started, clock.seconds, device)
-    return Audit(config, results, data_record(table), run, profiles=profiles)
+    extras = make_extras(config, table)
+    return Audit(config, results, data_record(table), run, profiles=profiles, extras=extras)
+
+
+def make_extras(config: AuditConfig, table: Table) -> tuple[Extra, ...]:
+    """Return what the report asks for beside its audits."""
+    period, spec = config.report.period, config.audits.get("parity")
+    if period is None:
+        return ()
+    if not isinstance(spec, ParitySpec) or config.report.suppress_below is not None:
+        raise ConfigError("`period` needs the parity audit, and cannot hide small counts: leave out `suppress_below`.")
+    step(f"Comparing by {period}")
+    return (gaps_over_time(table, spec, period),)
 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:

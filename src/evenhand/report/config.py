@@ -41,6 +41,11 @@ class ReportSettings(Settings):
         "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
     )
     language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
+    period: str | None = Field(
+        None,
+        description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
+        "often one looks, and whether they drift.",
+    )
     suppress_below: int | None = Field(
         None,
         ge=2,

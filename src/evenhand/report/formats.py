@@ -19,6 +19,7 @@ from evenhand.core.formats import rounded
 from evenhand.core.records import Record
 from evenhand.errors import ConfigError, did_you_mean, showable
 from evenhand.report import cards, front, page
+from evenhand.report.extras import EXTRAS
 from evenhand.report.profiles.result import TABLES
 from evenhand.study.schema import write_csv
 
@@ -123,6 +124,10 @@ def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]
             if records and (not kind.individual or result.shows_individuals):
                 columns = list(kind.columns())
                 yield f"{name}-{table}", columns, [_row(record, columns) for record in records]
+    for extra in audit.extras:
+        for table, rows in extra.tables.items():
+            columns = list(EXTRAS[extra.name][table].columns())
+            yield f"{extra.name}-{table}", columns, [_row(record, columns) for record in rows]
     for profile in audit.profiles:
         for table, rows in profile.tables.items():
             columns = list(TABLES[table].columns())

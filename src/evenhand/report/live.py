@@ -6,11 +6,15 @@ they keep up; the exclusions of [analysis] are applied first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from evenhand.audits.agreement.audit import agreement
+from evenhand.audits.agreement.metrics import METRICS as AGREEMENT
 from evenhand.audits.disagreement.estimate import gap_records
 from evenhand.audits.disagreement.gather import gather
 from evenhand.audits.disagreement.groups import answer_set, find_groupings
@@ -22,6 +26,7 @@ from evenhand.study.analysis.analyze import people_left_out
 from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
 from evenhand.study.analysis.gather import parts_of
 from evenhand.study.analysis.regressions import regression_records
+from evenhand.study.ratings import RatingAgreement
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import read_columns
 from evenhand.study.sections import Disagreement
@@ -191,3 +196,40 @@ def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) ->
     result = made.results["disagreement"]
     told = replace(result, left_out=(*people_left_out(kept), *result.left_out))
     return replace(made, results={**made.results, "disagreement": told})
+
+
+def rating_agreement(columns: Mapping[str, Sequence[Any]], points: int, raters: Sequence[str]) -> list[RatingAgreement]:
+    """Return how far two raters agree on the reasons that both rated, by the agreement audit.
+
+    Points are compared on an ordinal scale, over the reasons to which both gave some; what is left out is compared as
+    yes or no, over all that both saw.
+
+    Parameters
+    ----------
+    columns : the ratings as `rating_columns` has them.
+    points : how many points the scale has.
+    raters : the two raters.
+    """
+    rows = list(zip(columns["reason"], columns["rater"], columns["rating"], columns["left_out"], strict=True))
+    given = {name: {row[0]: row[2] for row in rows if row[1] == name and row[2] is not None} for name in raters}
+    told = {name: {row[0]: row[3] is not None for row in rows if row[1] == name} for name in raters}
+    scales: dict[str, tuple[Mapping[str, Mapping[str, Any]], dict[str, Any]]] = {
+        "points": (given, {"scale": "ordinal", "categories": tuple(range(1, points + 1))}),
+        "left out": (told, {"scale": "binary", "positive": True, "metrics": ("agreement", "kappa", "pabak")}),
+    }
+    found: list[RatingAgreement] = []
+    for what, (held, settings) in scales.items():
+        both = sorted(set(held[raters[0]]) & set(held[raters[1]]))
+        if len({held[name][one] for name in raters for one in both}) < 2:
+            why = "both raters gave the same to all" if both else "no reason was rated by both yet"
+            found.append(RatingAgreement(what, "Agreement", "", len(both), None, None, None, f"undefined: {why}"))
+            continue
+        table = Table({name: [held[name][one] for one in both] for name in raters})
+        result = agreement(table, raters=list(raters), **settings)
+        found += [
+            RatingAgreement(
+                what, AGREEMENT[one.metric].title, one.metric, one.n, one.value, one.low, one.high, one.status
+            )
+            for one in result.values
+        ]
+    return found

@@ -15,6 +15,7 @@ from evenhand.core.result import Result
 from evenhand.models.estimators import ModelsSettings
 from evenhand.report.audit import SCHEMA_VERSION
 from evenhand.report.config import ReportSettings
+from evenhand.report.extras import EXTRAS
 from evenhand.report.profiles import PROFILES
 from evenhand.report.profiles.result import TABLES
 
@@ -37,13 +38,14 @@ def results_schema() -> Schema:
     Examples
     --------
     >>> sorted(results_schema()["properties"])
-    ['audits', 'config', 'data', 'evenhand', 'findings', 'plan', 'profiles', 'schema']
+    ['audits', 'config', 'data', 'evenhand', 'extras', 'findings', 'plan', 'profiles', 'schema']
     """
     results = dict(result_types())
     definitions: Schema = {"finding": record_schema(Finding)}
     for name, result in results.items():
         for table, kind in result.record_types().items():
             definitions[f"{name}_{table}"] = record_schema(kind)
+    definitions |= {table: record_schema(kind) for tables in EXTRAS.values() for table, kind in tables.items()}
     definitions |= {f"profile_{table}": record_schema(kind) for table, kind in TABLES.items()}
     specs = {name: _settings_schema(result.spec_type, definitions) for name, result in results.items()}
     config = {
@@ -66,6 +68,7 @@ def results_schema() -> Schema:
             "additionalProperties": False,
         },
         "profiles": {"type": "array", "items": _profile_schema()},
+        "extras": {"type": "array", "items": {"anyOf": [_extra_schema(name) for name in EXTRAS]}},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -133,6 +136,13 @@ def _profile_schema() -> Schema:
     tables = {table: {"type": "array", "items": {"$ref": f"#/$defs/profile_{table}"}} for table in TABLES}
     of_tables = {"type": "object", "properties": tables, "additionalProperties": False}
     return _closed({"name": {"enum": list(PROFILES)}, "date": {"type": "string"}, "notes": _TEXTS, "tables": of_tables})
+
+
+def _extra_schema(name: str) -> Schema:
+    tables = {table: {"type": "array", "items": {"$ref": f"#/$defs/{table}"}} for table in EXTRAS[name]}
+    return _closed(
+        {"name": {"const": name}, "settings": {"type": "object"}, "notes": _TEXTS, "tables": _closed(tables)}
+    )
 
 
 def _closed(properties: Schema) -> Schema:

@@ -115,9 +115,9 @@ def rationale_sheet(
     >>> sorted(eh.study.rationale_sheet(eh.study.read_responses(rows))["text"])
     ['looks right', 'too harsh']
     """
-    rows = _rows(responses, source, items)
+    rows = reason_rows(responses, source, items)
     rows = rows[np.random.default_rng(seed).permutation(len(rows))]
-    ids, texts = _ids(responses), responses.answers[source]
+    ids, texts = reason_ids(responses), responses.answers[source]
     about = [name for name in ("item", "subject", "decision", "answer") if name in responses.answers]
     conditions = {} if blind else {"condition": responses.condition_of_rows()[rows].tolist()}
     return {
@@ -168,7 +168,7 @@ def code_rationales(
     """
     if len(coded) != 2:
         raise ConfigError(f"`coded` must hold two coders by name; got {len(coded)}.")
-    rows, ids = _rows(responses, source, None), _ids(responses)
+    rows, ids = reason_rows(responses, source, None), reason_ids(responses)
     given = {coder: _read_codes(sheet, coder, {ids[row] for row in rows}) for coder, sheet in coded.items()}
     names = _code_names(given, codes)
     first, second = coded
@@ -201,7 +201,8 @@ def _marks(sheet: Mapping[str, frozenset[str]], ids: Sequence[str], names: Seque
     return np.array([[name in sheet[identifier] for name in names] for identifier in ids])
 
 
-def _rows(responses: Responses, source: str, items: Sequence[str] | None) -> IntArray:
+def reason_rows(responses: Responses, source: str, items: Sequence[str] | None) -> IntArray:
+    """Return the answers with a text, of some items if they are named."""
     require_choice("source", source, SOURCES)
     texts = responses.answers.get(source)
     if texts is None:
@@ -212,7 +213,7 @@ def _rows(responses: Responses, source: str, items: Sequence[str] | None) -> Int
     return np.flatnonzero(written)
 
 
-def _ids(responses: Responses) -> list[str]:
+def reason_ids(responses: Responses) -> list[str]:
     """Return an id for every answer that does not tell who gave it, the same whenever it is made."""
     names = responses.people["participant"][responses.person]
     return [

@@ -216,6 +216,11 @@ class About(Settings):
         """What the answers are called."""
         return tuple(question.name for question in self.questions)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The questions that are answered by a number."""
+        return tuple(question.name for question in self.questions if question.range is not None)
+
     def question(self, name: str, where: str) -> AboutQuestion:
         """Return a question by name; `where` says which setting names it, for the error."""
         require_known([name], self.names, f"{where} got {{name}}, which is no question of [about]")
@@ -237,6 +242,49 @@ class Bonus(Settings):
     by: Literal["truth_serum", "reasons"] = Field(description="What it is paid for.")
     amount: float = Field(gt=0, description="How much each person gets, in the currency of the payment.")
     share: float = Field(0.1, gt=0, le=1, description="Share of people who get it.")
+    of: Literal["mean", "best", "total"] = Field(
+        "mean", description="For reasons: which of a person's ratings counts, each the mean of both raters."
+    )
+    least_agreement: float | None = Field(
+        None,
+        ge=-1,
+        le=1,
+        description="For reasons: nobody is paid while the raters' quadratically weighted kappa is below it.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.by != "reasons" and (self.of != "mean" or self.least_agreement is not None):
+            raise ValueError("`of` and `least_agreement` belong to a bonus by 'reasons'")
+        return self
+
+
+class Rationales(Settings):
+    """How two raters rate the reasons that people wrote, on a page of the desk; neither sees what the other gave."""
+
+    raters: tuple[str, ...] = Field(
+        (), description="The two researchers who rate, by the names they log in with; without them nothing is rated."
+    )
+    question: str = Field("How detailed and persuasive is this reason?", description="What raters are asked.")
+    scale: tuple[str, ...] = Field(
+        ("Not at all", "A little", "Fairly", "Very"), min_length=3, description="Words of the ratings, lowest first."
+    )
+    leave_out: tuple[str, ...] = Field(
+        ("vague", "contradicts the data", "written by a machine"),
+        description="Why a reason is not rated; one that either rater leaves out does not count.",
+    )
+    first: int | None = Field(
+        None, ge=1, description="Only reasons for the first so many sets or cases of a person; by default all."
+    )
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if len(set(self.raters)) not in (0, 2) or len(self.raters) != len(set(self.raters)):
+            raise ValueError(f"`raters` must be two different names; got {list(self.raters)}")
+        for name in ("scale", "leave_out"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise ValueError(f"`{name}` in [rationales] names one twice")
+        return self
 
 
 class Payment(Settings):

@@ -68,6 +68,9 @@ class StudySpec(Settings):
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
     payment: Payment = Field(description="What people are paid.")
+    rationales: sections.Rationales = Field(
+        sections.Rationales(), description="How two raters rate the reasons that people wrote."
+    )
     about: sections.About = Field(
         sections.About(), description="What people say about themselves, on a page between the consent and the start."
     )

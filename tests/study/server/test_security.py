@@ -28,7 +28,8 @@ PARTICIPANT = (
     ("PUT", "/api/draft/0"),
 )
 DESK = tuple(
-    ("POST", f"/researcher/{action}") for action in ("login", "logout", "withdraw", "close", "reopen", "erase")
+    ("POST", f"/researcher/{action}")
+    for action in ("login", "logout", "withdraw", "close", "reopen", "erase", "reasons/rate", "reasons/enter")
 )
 UNSAFE = (*PARTICIPANT, *DESK)
 PAGES = (

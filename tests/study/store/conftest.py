@@ -43,7 +43,9 @@ def make_design() -> MakeDesign:
             "fingerprint": fingerprint,
             "parts": parts or {},
             "spec": SimpleNamespace(
-                scale=["word"] * points, recruitment=recruitment, about=SimpleNamespace(names=tuple(quotas or ()))
+                scale=["word"] * points,
+                recruitment=recruitment,
+                about=SimpleNamespace(names=tuple(quotas or ()), numbers=("age",)),
             ),
         }
         return cast(Design, SimpleNamespace(**values))

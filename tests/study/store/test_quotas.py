@@ -83,6 +83,10 @@ def test_it_is_exported_with_the_answers_and_erased_with_them(store: Store, make
     other = study.participants.enrol("b")
     for one in (person, other):
         study.answers.save(one, CASE, 0, {"decision": "low", "answer": "agree"}, revision=0)
+    assert [(one.question, one.answer) for one in study.results.counts().traits] == [
+        ("kind", "donor"),
+        ("age", "a number"),
+    ]
     people = study.results.responses().people
     told = dict(zip(people["participant"], zip(people["kind"], people["age"], strict=True), strict=True))
     assert told == {person.code: ("donor", "41"), other.code: (None, None)}

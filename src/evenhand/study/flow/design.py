@@ -21,7 +21,7 @@ from evenhand.study.spec import StudySpec
 SUBJECTS = ("A", "B", "C", "D")
 LONGEST_KEY = 200
 """Characters of the id of a case: it is a key of the database."""
-_UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consent", "debrief")
+_UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consent", "debrief", "rationales")
 """Sections that may change while a study runs: they do not decide what people are asked."""
 StepKind = Literal["instructions", "practice", "pair", "case", "check"]
 

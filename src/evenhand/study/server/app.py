@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, Response
 
 from evenhand._version import __version__
 from evenhand.core.display import showable_value
-from evenhand.study.server import participant, researcher
+from evenhand.study.server import participant, reasons, researcher
 from evenhand.study.server.dashboard import Dashboard, Estimator
 from evenhand.study.server.middleware import (
     MOST_FIELDS,
@@ -90,6 +90,7 @@ def create_app(
     study: Study,
     *,
     estimates: Estimator | None = None,
+    agreement: researcher.Agreement | None = None,
     https: bool = False,
     rate: float = 50.0,
     enrolments: float = math.inf,
@@ -101,6 +102,7 @@ def create_app(
     ----------
     design, study : the study as it is shown, and as it is stored.
     estimates : what the dashboard estimates from responses; none by default.
+    agreement : how far the raters of reasons agree; not told by default.
     https : whether people reach it over https, directly or through a proxy.
     rate : requests a second that one address may send, four seconds' worth at once; `math.inf` for any number.
     enrolments : people an hour whom one address may enrol, an hour's worth at once; `math.inf` for any number.
@@ -135,7 +137,9 @@ def create_app(
         exception_handlers={HTTPException: _on_http_error, RequestValidationError: _on_invalid_address},
     )
     app.include_router(participant.router(context))
-    app.include_router(researcher.router(context, dashboard))
+    desk = researcher.Desk(context)
+    app.include_router(researcher.router(context, dashboard, desk, agreement))
+    app.include_router(reasons.router(context, desk, agreement))
     app.include_router(_json_router(context, dashboard))
     app.add_api_route("/static/{name:path}", _static_route(files), include_in_schema=False)
     app.state.context, app.state.dashboard = context, dashboard

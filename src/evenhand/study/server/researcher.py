@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -17,23 +17,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from evenhand.errors import EvenhandError, count, require_choice
-from evenhand.study.analysis.estimate import bonus_table
-from evenhand.study.responses import Responses, apply_exclusions
+from evenhand.study.ratings import RatingAgreement, rating_columns, reasons_to_rate
+from evenhand.study.responses import Responses
 from evenhand.study.schema import Values, write_csv
 from evenhand.study.server import dashboard_charts as charts
 from evenhand.study.server import security
+from evenhand.study.server.bonuses import bonus_list
 from evenhand.study.server.dashboard import Dashboard
 from evenhand.study.server.middleware import read_fields
 from evenhand.study.server.security import DeviceCookie, Logins, ResearcherCookie
-from evenhand.study.store import Action, BonusRow, Session
+from evenhand.study.store import Action, Session
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
-    from evenhand.study.spec import StudySpec
 
 Format = Literal["csv", "parquet", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
+Agreement = Callable[[Mapping[str, Sequence[Any]], int, Sequence[str]], list[RatingAgreement]]
+"""How far two raters agree: ratings as columns, points of the scale and the raters in."""
 Fields = Annotated[dict[str, str | list[str]], Depends(read_fields)]
 NOTICES = {
     "withdrawn": "The answers of this person were deleted.",
@@ -45,9 +47,9 @@ NOTICES = {
 }
 
 
-def router(context: AppContext, dashboard: Dashboard) -> APIRouter:
+def router(context: AppContext, dashboard: Dashboard, desk: Desk, agreement: Agreement | None) -> APIRouter:
     """Return the routes of researchers."""
-    pages = Pages(context, dashboard)
+    pages = Pages(context, dashboard, desk, agreement)
     routes = APIRouter(prefix="/researcher", include_in_schema=False)
     shown: dict[str, Callable[..., Response]]
     shown = {"": pages.dashboard, "/login": pages.show_login, "/export/{form}": pages.export, "/bonus.csv": pages.bonus}
@@ -58,24 +60,55 @@ def router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     return routes
 
 
+class Desk:
+    """Who is at the desk: what every page of researchers needs."""
+
+    def __init__(self, context: AppContext) -> None:
+        self._context, self._security = context, context.security
+        self._title = context.design.spec.words(context.design.spec.title)
+        self.logins = Logins(context.study, context.security)
+
+    def login(self, request: Request) -> tuple[Session | None, ResearcherCookie | None]:
+        """Return the session and the cookie of a researcher; None where there is none."""
+        return self.logins.session(request), self._security.researcher(request)
+
+    def require(self, request: Request) -> Session:
+        """Return the session of a researcher, or refuse."""
+        session = self.logins.session(request)
+        if session is None:
+            raise HTTPException(401)
+        return session
+
+    def form(self, request: Request, fields: dict[str, str | list[str]]) -> tuple[Session, ResearcherCookie]:
+        """Return the session behind a form that holds its token, or refuse."""
+        session = self.require(request)
+        return session, self._security.require_researcher_csrf(request, fields)
+
+    def page(self, template: str, cookie: ResearcherCookie, status: int, **values: object) -> Response:
+        """Return a page of the desk."""
+        csrf = self._security.csrf_token(cookie.session)
+        return self._context.page(f"researcher/{template}", status, csrf=csrf, title=self._title, **values)
+
+
 class Pages:
     """The researcher's pages of one study."""
 
-    def __init__(self, context: AppContext, dashboard: Dashboard) -> None:
+    def __init__(self, context: AppContext, dashboard: Dashboard, desk: Desk, agreement: Agreement | None) -> None:
         self._context, self._dashboard, self._study = context, dashboard, context.study
         self._spec, self._security = context.design.spec, context.security
-        self._logins = Logins(context.study, context.security)
+        self._desk, self._logins, self._agreement = desk, desk.logins, agreement
+        self._page = desk.page
 
     def show_login(self, request: Request) -> Response:
         """Show the form to log in."""
         if self._logins.session(request) is not None:
-            return _redirect("/researcher")
+            return redirect_to("/researcher")
         return self._login_page(request, "", 200)
 
     def login(self, request: Request, fields: Fields) -> Response:
         """Log a researcher in, with a session of its own that nobody could know before."""
         self._security.require_researcher_csrf(request, fields)
-        name, password = _text(fields, "name").strip()[:200], _text(fields, "password")
+        name, password = field_of(fields, "name").strip()[:200], field_of(fields, "password")
         try:
             token = self._logins.login(name, password, request)
         except security.Throttled:
@@ -85,7 +118,7 @@ class Pages:
             return response
         if token is None:
             return self._login_page(request, "This name and password do not belong together.", 422, name)
-        response = _redirect("/researcher")
+        response = redirect_to("/researcher")
         device = self._security.device(request)
         known = device is not None and device.name == name
         self._security.remember_device(response, device if device is not None and known else DeviceCookie(name))
@@ -105,7 +138,7 @@ class Pages:
         cookie = self._security.require_researcher_csrf(request, fields)
         if cookie.token:
             self._study.researchers.end_session(cookie.token)
-        response = _redirect("/researcher/login")
+        response = redirect_to("/researcher/login")
         self._security.forget_researcher(response)
         return response
 
@@ -114,9 +147,9 @@ class Pages:
         return self._dashboard_page(request, NOTICES.get(done, ""), 200)
 
     def _dashboard_page(self, request: Request, notice: str, status: int) -> Response:
-        session, cookie = self._logins.session(request), self._security.researcher(request)
+        session, cookie = self._desk.login(request)
         if session is None or cookie is None:
-            return _redirect("/researcher/login")
+            return redirect_to("/researcher/login")
         state = self._dashboard.state()
         draw = self._dashboard.charts.draw
         return self._page(
@@ -144,7 +177,7 @@ class Pages:
         )
 
     def _pays_bonus(self) -> bool:
-        return any(bonus.by == "truth_serum" for bonus in self._spec.payment.bonuses)
+        return any(bonus.by == "truth_serum" or self._spec.rationales.raters for bonus in self._spec.payment.bonuses)
 
     def _link(self, request: Request) -> str:
         """Return where participants begin, as this browser reaches the server."""
@@ -154,7 +187,7 @@ class Pages:
 
     def export(self, request: Request, form: str) -> Response:
         """Return the answers as a file."""
-        session = self._require(request)
+        session = self._desk.require(request)
         if form not in FORMATS:
             raise HTTPException(404)
         responses = self._study.results.responses()
@@ -163,56 +196,60 @@ class Pages:
         except EvenhandError as error:
             return self._not_exported(request, responses, error)
         self._study.researchers.log(session.name, "exported the answers", form)
-        return _download(content, f"{self._spec.name}.{form}", MEDIA[form])
+        return as_download(content, f"{self._spec.name}.{form}", MEDIA[form])
 
     def bonus(self, request: Request) -> Response:
         """Return whom to pay a bonus."""
-        session = self._require(request)
+        session = self._desk.require(request)
         responses, finished = self._study.results.responses(), self._study.participants.bonus_rows()
+        ratings, settings = self._study.ratings.all(), self._spec.rationales
         try:
-            listed = bonus_list(responses, finished, self._spec)
+            columns = rating_columns(reasons_to_rate(responses, settings.first), ratings)
+            rated = self._agreement is not None and settings.raters
+            agreed = self._agreement(columns, len(settings.scale), settings.raters) if self._agreement and rated else []
+            listed = bonus_list(responses, finished, self._spec, ratings, agreed)
         except EvenhandError as error:
             return self._not_exported(request, responses, error)
         self._study.researchers.log(
             session.name, "exported the bonus list", count(len(listed["participant"]), "bonus", "bonuses")
         )
-        return _download(write_csv(listed).encode(), f"{self._spec.name}-bonus.csv", MEDIA["csv"])
+        return as_download(write_csv(listed).encode(), f"{self._spec.name}-bonus.csv", MEDIA["csv"])
 
     def _not_exported(self, request: Request, responses: Responses, error: EvenhandError) -> Response:
         if not len(responses.person):
-            return _redirect("/researcher?done=empty")
+            return redirect_to("/researcher?done=empty")
         return self._dashboard_page(request, f"This could not be exported: {error}", 422)
 
     def withdraw(self, request: Request, fields: Fields) -> Response:
         """Delete somebody's answers, by their code or recruitment id, after asking once more."""
-        session, cookie = self._require_form(request, fields)
-        who = _text(fields, "who").strip()
-        if _text(fields, "confirm") != "yes":
+        session, cookie = self._desk.form(request, fields)
+        who = field_of(fields, "who").strip()
+        if field_of(fields, "confirm") != "yes":
             known = self._study.participants.by_recruitment_id(who)
             code = known.code if known is not None else who
             return self._page("confirm.html", cookie, 200, action="withdraw", who=code)
         if not self._study.participants.withdraw(who, erase=True):
-            return _redirect("/researcher?done=nobody")
+            return redirect_to("/researcher?done=nobody")
         return self._done("withdrawn", session, "deleted the answers of a person", who)
 
     def erase(self, request: Request, fields: Fields) -> Response:
         """Erase all recruitment ids, after asking once more."""
-        session, cookie = self._require_form(request, fields)
-        if _text(fields, "confirm") != "yes":
+        session, cookie = self._desk.form(request, fields)
+        if field_of(fields, "confirm") != "yes":
             return self._page("confirm.html", cookie, 200, action="erase", who="", serum=self._pays_bonus())
         erased = self._study.participants.erase_recruitment_ids()
         self._study.researchers.log(session.name, "erased the recruitment ids", f"{erased:,}")
-        return _redirect("/researcher?done=erased")
+        return redirect_to("/researcher?done=erased")
 
     def close(self, request: Request, fields: Fields) -> Response:
         """Take nobody new."""
-        session, _ = self._require_form(request, fields)
+        session, _ = self._desk.form(request, fields)
         self._study.close()
         return self._done("closed", session, "closed the study")
 
     def reopen(self, request: Request, fields: Fields) -> Response:
         """Take people again."""
-        session, _ = self._require_form(request, fields)
+        session, _ = self._desk.form(request, fields)
         self._study.reopen()
         return self._done("reopened", session, "reopened the study")
 
@@ -220,22 +257,7 @@ class Pages:
         """Log what was done, count anew, and show the dashboard with a notice."""
         self._study.researchers.log(session.name, action, detail)
         self._dashboard.changed()
-        return _redirect(f"/researcher?done={notice}")
-
-    def _require(self, request: Request) -> Session:
-        session = self._logins.session(request)
-        if session is None:
-            raise HTTPException(401)
-        return session
-
-    def _require_form(self, request: Request, fields: dict[str, str | list[str]]) -> tuple[Session, ResearcherCookie]:
-        session = self._require(request)
-        return session, self._security.require_researcher_csrf(request, fields)
-
-    def _page(self, template: str, cookie: ResearcherCookie, status: int, **values: object) -> Response:
-        csrf = self._security.csrf_token(cookie.session)
-        title = self._spec.words(self._spec.title)
-        return self._context.page(f"researcher/{template}", status, csrf=csrf, title=title, **values)
+        return redirect_to(f"/researcher?done={notice}")
 
 
 def recent_actions(actions: Sequence[Action], most: int) -> list[tuple[Action, int]]:
@@ -254,16 +276,19 @@ def recent_actions(actions: Sequence[Action], most: int) -> list[tuple[Action, i
     return listed[:most]
 
 
-def _text(fields: dict[str, str | list[str]], name: str) -> str:
+def field_of(fields: dict[str, str | list[str]], name: str) -> str:
+    """Return a field of a form that was sent once, else nothing."""
     given = fields.get(name, "")
     return given if isinstance(given, str) else ""
 
 
-def _redirect(address: str) -> RedirectResponse:
+def redirect_to(address: str) -> RedirectResponse:
+    """Send the browser on, after a form too."""
     return RedirectResponse(address, 303)
 
 
-def _download(content: bytes, name: str, kind: str) -> Response:
+def as_download(content: bytes, name: str, kind: str) -> Response:
+    """Return a file to keep."""
     headers = {"content-disposition": f'attachment; filename="{name}"', "content-type": kind}
     return Response(content, headers=headers)
 
@@ -295,30 +320,6 @@ def export(responses: Responses, form: Format) -> bytes:
     if form == "csv":
         return write_csv(columns).encode()
     return _parquet(columns) if form == "parquet" else _json(columns)
-
-
-def bonus_list(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> dict[str, list[Any]]:
-    """Return whom to pay which bonus and why, one row a person and bonus, for those who finished.
-
-    Only bonuses for the truth serum follow from the answers; those for the best reasons need somebody to rate them.
-    """
-    bonuses = [bonus for bonus in spec.payment.bonuses if bonus.by == "truth_serum"]
-    has_scores = responses.kind == "effort" and bonuses and len(responses.person)
-    earned = _earned(responses, rows, spec) if has_scores else []
-    due = [
-        (row.recruitment_id, row.participant, bonus.amount, spec.payment.currency, bonus.by)
-        for bonus in bonuses
-        for row in earned
-    ]
-    names = ("recruitment_id", "participant", "amount", "currency", "reason")
-    return {name: [row[position] for row in due] for position, name in enumerate(names)}
-
-
-def _earned(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> list[BonusRow]:
-    """Return who finished and gets a bonus for the truth serum, the highest score first."""
-    scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
-    finished = {row.participant: row for row in rows}
-    return [finished[score.participant] for score in scores if score.bonus and score.participant in finished]
 
 
 def _json(columns: dict[str, Values]) -> bytes:

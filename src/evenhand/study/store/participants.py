@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func
 from evenhand.study.store import records
 from evenhand.study.store.database import Database
 from evenhand.study.store.records import BonusRow, Participant, QuotaFull, StudyClosed, StudyFull, StudyRow
-from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES, TRAITS
+from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RATINGS, RECRUITS, STUDIES, TRAITS
 
 _ERASE_SECONDS = 3.0
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -204,8 +204,8 @@ class Participants:
         Parameters
         ----------
         who : the person, or their code.
-        erase : whether answers, drafts and what they said about themselves are deleted; else they are kept, but never
-            exported.
+        erase : whether answers, drafts, ratings and what they said about themselves are deleted; else they are kept,
+            but never exported.
         now : the moment; by default the clock's.
         """
         code = who if isinstance(who, str) else who.code
@@ -219,7 +219,7 @@ class Participants:
             moment = func.coalesce(_P.withdrawn_at, records.seconds_of(now))
             connection.execute(update(PARTICIPANTS).where(_P.id == person).values(withdrawn_at=moment))
             if erase:
-                for table in (ANSWERS, DRAFTS, TRAITS):
+                for table in (ANSWERS, DRAFTS, TRAITS, RATINGS):
                     connection.execute(delete(table).where(table.c.participant_id == person))
         if erase:
             self.database.tidy_log()

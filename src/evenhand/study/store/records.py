@@ -53,6 +53,7 @@ class StudyRow:
     abandon_after : seconds after which a person who does nothing no longer holds their place.
     most_people : how many people may take part; None for any number.
     about : the questions about people, in order.
+    numbers : the questions about people that are answered by a number.
     quotas : how many people may take part by question and answer.
     secret : what cookies are signed with.
     completion_code : what people hand in to be paid.
@@ -71,6 +72,7 @@ class StudyRow:
     completion_code: str
     most_people: int | None = None
     about: Sequence[str] = ()
+    numbers: Sequence[str] = ()
     quotas: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 

@@ -1,18 +1,21 @@
-"""The researchers' side: who may look, and what they did."""
+"""The researchers' side: who may look, what they did, and how they rated the reasons that people wrote."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Executable, delete, insert, select, text
+from sqlalchemy import Executable, delete, insert, select, text, update
 
+from evenhand.study.ratings import Rating
 from evenhand.study.store.database import Database
 from evenhand.study.store.records import Action, Session, StudyRow, is_storable, moment_of, seconds_of
-from evenhand.study.store.tables import ACTIONS, ATTEMPTS, RESEARCHERS, SESSIONS
+from evenhand.study.store.tables import ACTIONS, ANSWERS, ATTEMPTS, PARTICIPANTS, RATINGS, RESEARCHERS, SESSIONS
 
 SESSION_SECONDS = 12 * 3600
 ATTEMPTS_ALLOWED = 5
@@ -159,3 +162,70 @@ def _digest(token: str) -> str:
 def _cut(text: str) -> str:
     """Return a text as a log can hold it: one line, not endless."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:_DETAIL_LENGTH])
+
+
+# How reasons were rated -----------------------------------------------------------------------------------------------
+
+
+_P, _A, _G = PARTICIPANTS.c, ANSWERS.c, RATINGS.c
+_RATE = text(
+    "INSERT INTO ratings (participant_id, step, rater, score, left_out, saved_at)"
+    " VALUES (:person, :step, :rater, :score, :left_out, :now)"
+    " ON CONFLICT (participant_id, step, rater) DO UPDATE SET score = excluded.score, left_out = excluded.left_out,"
+    " saved_at = excluded.saved_at"
+)
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What raters gave to the reasons of people who finished; and reasons that are entered at the desk."""
+
+    database: Database
+    row: StudyRow
+
+    def rate(self, rating: Rating, *, now: datetime | None = None) -> bool:
+        """Store a rating, in place of the rater's earlier one; return whether there is such a reason."""
+        with self.database.writing() as connection:
+            found = connection.execute(self._answer(rating.participant, rating.step).with_for_update(read=True)).first()
+            if found is None or not json.loads(found.payload).get("reason"):
+                return False
+            given = {"rater": rating.rater, "score": rating.score, "left_out": rating.left_out}
+            values = {"person": found.id, "step": rating.step, "now": seconds_of(now), **given}
+            connection.execute(_RATE, values)
+        return True
+
+    def all(self) -> list[Rating]:
+        """Return every rating, by participant, step and rater."""
+        asked = (
+            select(_P.code, _G.step, _G.rater, _G.score, _G.left_out)
+            .join_from(RATINGS, PARTICIPANTS, _G.participant_id == _P.id)
+            .where(_P.study_id == self.row.id, _P.withdrawn_at.is_(None))
+            .order_by(_P.code, _G.step, _G.rater)
+        )
+        with self.database.reading() as connection:
+            return [Rating(*row) for row in connection.execute(asked)]
+
+    def enter(self, participant: str, step: str, reason: str) -> bool:
+        """Store a reason that somebody who finished gave in another way; return whether it was stored.
+
+        It is not where the person wrote one themselves, or never gave that answer.
+        """
+        with self.database.writing() as connection:
+            found = connection.execute(self._answer(participant, step).with_for_update()).first()
+            payload = {} if found is None else json.loads(found.payload)
+            if found is None or payload.get("reason"):
+                return False
+            payload["reason"] = reason
+            where = (_A.participant_id == found.id, _A.step == step)
+            written = json.dumps(payload, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+            connection.execute(update(ANSWERS).where(*where).values(payload=written, revision=_A.revision + 1))
+        return True
+
+    def _answer(self, participant: str, step: str) -> Any:
+        """Return the query for an answer of somebody who finished."""
+        return (
+            select(_P.id, _A.payload)
+            .join_from(ANSWERS, PARTICIPANTS, _A.participant_id == _P.id)
+            .where(_P.study_id == self.row.id, _P.code == participant, _A.step == step)
+            .where(_P.finished_at.is_not(None), _P.withdrawn_at.is_(None))
+        )

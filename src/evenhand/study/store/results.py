@@ -27,6 +27,8 @@ from evenhand.study.store.records import (
 )
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, TRAITS
 
+NUMBER = "a number"
+"""Under this answer everybody is counted who gave a number: each number by itself would make a long list."""
 ACTIVE_SECONDS = 600.0
 _P, _A, _T = PARTICIPANTS.c, ANSWERS.c, TRAITS.c
 _STORED = {"item": 2, "subject": 3, "position": 4, "seconds": 5}
@@ -285,6 +287,7 @@ def _by_trait(study: StudyRow, told: Sequence[tuple[str, str, str]]) -> tuple[Tr
         (name, value): [] for name, most in study.quotas.items() for value in most
     }
     for name, value, state in told:
+        value = NUMBER if name in study.numbers and value.isdigit() else value
         counts.setdefault((name, value), []).append(state)
     order = {name: place for place, name in enumerate(study.about)}
     return tuple(

@@ -29,7 +29,7 @@ from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url
 from evenhand.study.store.participants import Participants
 from evenhand.study.store.records import Busy, StoreError, StudyRow, seconds_of
-from evenhand.study.store.researchers import Researchers
+from evenhand.study.store.researchers import Ratings, Researchers
 from evenhand.study.store.results import Results
 from evenhand.study.store.sqlite import AwaitedSync
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, STUDIES
@@ -166,6 +166,7 @@ class Study:
     participants : who takes part: enrolment, withdrawal, recruitment ids.
     answers : what they answer, page by page.
     researchers : who may look at the study, and what they did.
+    ratings : how the reasons that people wrote were rated.
     results : what has been collected: the responses and the counts.
     """
 
@@ -175,6 +176,7 @@ class Study:
         self.participants = Participants(database, row)
         self.answers = Answers(database)
         self.researchers = Researchers(database, row)
+        self.ratings = Ratings(database, row)
         self.results = Results(database, row)
 
     @property
@@ -249,7 +251,7 @@ def _settings(design: Design) -> str:
     points, asked = len(design.spec.scale), design.spec.recruitment
     settings = {"conditions": design.conditions, "places": design.places, "seed": design.seed, "points": points}
     people: dict[str, Any] = {"abandon_after": 3600 * asked.abandon_after, "most_people": asked.most_people}
-    people |= {"about": design.spec.about.names, "quotas": asked.quotas}
+    people |= {"about": design.spec.about.names, "numbers": design.spec.about.numbers, "quotas": asked.quotas}
     return json.dumps({**settings, **people, "parts": dict(design.parts)})
 
 

@@ -114,6 +114,18 @@ ANSWERS = Table(
     sqlite_with_rowid=False,
 )
 
+RATINGS = Table(
+    "ratings",
+    METADATA,
+    Column("participant_id", ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
+    Column("step", Text, primary_key=True),
+    Column("rater", Text, primary_key=True),
+    *optional(score=Integer, left_out=Text),
+    *required(saved_at=Double),
+    sqlite_with_rowid=False,
+)
+"""What raters gave to the reasons that people wrote, by the step of the answer; since revision 0006."""
+
 DRAFTS = Table(
     "drafts",
     METADATA,
@@ -340,12 +352,26 @@ def _about_people(op: Operations) -> None:
     )
 
 
+def _rated_reasons(op: Operations) -> None:
+    """Make the table of ratings of reasons, empty."""
+    op.create_table(
+        "ratings",
+        _reference("participant_id", "participants", key=True),
+        sa.Column("step", sa.Text, primary_key=True),
+        sa.Column("rater", sa.Text, primary_key=True),
+        *optional(score=sa.Integer, left_out=sa.Text),
+        *required(saved_at=sa.Double),
+        sqlite_with_rowid=False,
+    )
+
+
 REVISIONS: dict[str, Callable[[Operations], None]] = {
     "0001": _first_schema,
     "0002": _action_log,
     "0003": _changed_studies,
     "0004": _steady_clock,
     "0005": _about_people,
+    "0006": _rated_reasons,
 }
 """The revisions by name, oldest first."""
 HEAD = list(REVISIONS)[-1]

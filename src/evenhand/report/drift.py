@@ -1,0 +1,286 @@
+"""Gaps over time: parity in every period, and whether a gap has drifted beyond chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.audits.parity.metrics import METRICS, ParityMetric
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.charts import over_time
+from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
+from evenhand.core.findings import render
+from evenhand.core.formats import finite, show_confidence
+from evenhand.core.groups import reference_of
+from evenhand.errors import ConfigError
+from evenhand.report.extras import Drift, Extra, Period
+from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.cells import Cells
+from evenhand.table.keys import YES
+from evenhand.table.roles import UNNAMED
+from evenhand.table.validation import state_key
+
+if TYPE_CHECKING:
+    from evenhand.table.table import Table
+
+MOST_PERIODS = 200
+_MOST_PANELS = 8
+
+SENTENCES = {
+    "gap_drifted": (
+        "{where}: the gap in {title} between {group} and {reference} was {before:signed_points} points before {period} "
+        "and {now:signed_points} in it; it has drifted beyond chance."
+    ),
+    "no_drift_shown": "{where}: no drift of the gap in {title} between {group} and {reference} is shown.",
+    "one_period": "{where}: the gap in {title} between {group} and {reference} has fewer than two periods to compare.",
+}
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One metric of one group beside its reference, in every period: who counts, and how many of them."""
+
+    model: str
+    grouping: str
+    metric: ParityMetric
+    group: str
+    reference: str
+    n: IntArray
+    hits: IntArray
+    other_n: IntArray
+    other_hits: IntArray
+
+
+def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
+    """Return every headline rate in every period, and which gaps have drifted."""
+    if table.roles.weight is not None:
+        raise ConfigError("`period` counts people, and these data have survey weights; leave out one of the two.")
+    if period in table.roles.group_columns:
+        raise ConfigError(f"`period` {period!r} is a group column already; name another column.")
+    series: list[_Series] = []
+    labels: tuple[str, ...] = ()
+    undated = 0
+    for model in table.models:
+        cells = table.counts(model, (period,))
+        codes, named = cells.joint([period])
+        labels = tuple(label for label in named if label not in UNNAMED)
+        undated = int(cells.n[codes >= len(labels)].sum())
+        if len(labels) > MOST_PERIODS:
+            raise ConfigError(
+                f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
+            )
+        series += _series(table, cells, model, spec, codes, len(labels))
+    if len(labels) < 2:
+        raise ConfigError(f"`period` {period!r} has one value only ({', '.join(labels)}); there is nothing to compare.")
+    alpha = (1 - spec.confidence) / max(len(series), 1)
+    rows: list[Period] = []
+    drifts: list[Drift] = []
+    references = set()
+    for one in series:
+        gap, limits = period_gaps(one.hits, one.n, one.other_hits, one.other_n, alpha)
+        drifts.append(_drift(one, labels, gap, alpha))
+        rows += _rows(one, labels, spec.confidence, (gap, limits.low, limits.high))
+        if (place := (one.model, one.grouping, one.metric.name)) not in references:
+            references.add(place)
+            rows += _rows(one, labels, spec.confidence, None)
+    notes = [f"{undated:,} people have no {period}, and are in no period."] if undated else []
+    settings = {"period": period, "confidence": spec.confidence, "gaps": len(series)}
+    return Extra("over_time", settings, tuple(notes), {"drifts": tuple(drifts), "periods": tuple(rows)})
+
+
+def _series(
+    table: Table, cells: Cells, model: str, spec: ParitySpec, periods: IntArray, number: int
+) -> Iterator[_Series]:
+    """Yield every headline rate of every group beside the reference group's."""
+    states = [_is_yes(cells, "outcome"), _is_yes(cells, state_key(model))]
+    for grouping, columns in table.groupings.items():
+        groups, labels = cells.joint(columns)
+        counts = np.zeros((len(labels), number + 1, 2, 2), dtype=np.int64)
+        np.add.at(counts, (groups, np.minimum(periods, number), *states), cells.n)
+        counts = counts[:, :number]
+        sizes = {x: int(counts[at].sum()) for at, x in enumerate(labels) if x not in UNNAMED}
+        large = [label for label, size in sizes.items() if size >= spec.min_count]
+        if len(large) < 2:
+            continue
+        wanted = reference_of(spec.reference, grouping, labels)
+        reference = wanted if wanted in large else max(large, key=lambda label: sizes[label])
+        for metric in _rates(table, spec):
+            above, below = metric.coefficients()
+            hits, n = (np.einsum("gpyd,yd->gp", counts, side) for side in (above[..., 0], below))
+            at = {label: labels.index(label) for label in large}
+            for group in large:
+                if group != reference:
+                    one, other = at[group], at[reference]
+                    yield _Series(model, grouping, metric, group, reference, n[one], hits[one], n[other], hits[other])
+
+
+def _rates(table: Table, spec: ParitySpec) -> list[ParityMetric]:
+    """Return the rates that are told in any case, of those that the audit computes."""
+    known = [METRICS[name] for name in spec.metrics or METRICS if name in METRICS]
+    usable = [row for row in known if row.method == "rate" and (row.headline or spec.metrics)]
+    return [row for row in usable if table.roles.outcome is not None or "outcome" not in row.needs]
+
+
+def _is_yes(cells: Cells, key: str) -> IntArray:
+    if key not in cells.codes:
+        return np.zeros(len(cells.n), dtype=np.int64)
+    return np.array([label == str(YES) for label in cells.labels[key]], dtype=np.int64)[cells.codes[key]]
+
+
+def _rows(
+    one: _Series, labels: Sequence[str], confidence: float, gaps: tuple[FloatArray, FloatArray, FloatArray] | None
+) -> Iterator[Period]:
+    """Yield the periods of a group, with its gaps; without them those of the group it is compared with."""
+    n, hits = (one.other_n, one.other_hits) if gaps is None else (one.n, one.hits)
+    so_far = np.cumsum(n)
+    with np.errstate(all="ignore"):
+        value, mean = hits / n, np.cumsum(hits) / so_far
+    limits = rate_sequence(np.cumsum(hits), so_far, confidence)
+    for at, period in enumerate(labels):
+        gap, low, high = (None, None, None) if gaps is None else (finite(part[at]) for part in gaps)
+        yield Period(
+            model=one.model,
+            grouping=one.grouping,
+            group=one.reference if gaps is None else one.group,
+            reference=None if gaps is None else one.reference,
+            metric=one.metric.name,
+            period=period,
+            n=int(n[at]),
+            value=finite(value[at]),
+            mean=finite(mean[at]),
+            mean_low=finite(limits.low[at]) if so_far[at] else None,
+            mean_high=finite(limits.high[at]) if so_far[at] else None,
+            gap=gap,
+            low=low,
+            high=high,
+        )
+
+
+def _drift(one: _Series, labels: Sequence[str], gap: FloatArray, alpha: float) -> Drift:
+    """Say whether the gap of some period differs beyond chance from that of the periods before it."""
+    change, limits = gap_drift(one.hits, one.n, one.other_hits, one.other_n, alpha)
+    place: dict[str, Any] = {"group": one.group, "reference": one.reference}
+    told = {"where": f"{one.model}, by {one.grouping}", "title": one.metric.title_in_sentence, **place}
+    place |= {"model": one.model, "grouping": one.grouping, "metric": one.metric.name}
+    beyond = np.flatnonzero((limits.low > 0) | (limits.high < 0))
+    if len(beyond):
+        at = int(beyond[-1])
+        place |= {"period": labels[at], "first_period": labels[int(beyond[0])], "change": float(change[at])}
+        place |= {"low": finite(limits.low[at]), "high": finite(limits.high[at])}
+        told |= {"before": float(gap[at] - change[at]), "now": float(gap[at]), "period": labels[at]}
+    sentence_id = "gap_drifted" if len(beyond) else "one_period" if np.isnan(change).all() else "no_drift_shown"
+    headline = render(sentence_id, told, SENTENCES)
+    return Drift(**place, drifted=len(beyond) > 0, sentence_id=sentence_id, headline=headline)
+
+
+# The section ---------------------------------------------------------------------------------------------------------
+
+
+def section(extra: Extra) -> Section:
+    """Return the part of the report: what drifted, charts of the gaps by period, and the numbers."""
+    drifts, periods = extra.tables["drifts"], extra.tables["periods"]
+    confidence = extra.settings["confidence"]
+    drifted = [drift for drift in drifts if drift.drifted]
+    told = [drift.headline for drift in drifted] or [
+        f"None of {len(drifts)} gaps has drifted beyond chance by {extra.settings['period']}."
+    ]
+    return Section(
+        "Over time",
+        f"Has a gap drifted, by {extra.settings['period']}, beyond chance?",
+        (_figure(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
+        tuple(_methods(extra)),
+        notes=(*told, *extra.notes),
+        caveats=(
+            (
+                "Drift",
+                "It says that a gap was not the same in all periods: whether it goes one way, comes back, or only "
+                "varies from period to period, the chart shows and the test does not tell.",
+            ),
+        ),
+    )
+
+
+def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
+    """Return a panel for each model, grouping and metric, those with a drift first."""
+    gaps = [row for row in extra.tables["periods"] if row.reference is not None]
+    places = {(drift.model, drift.grouping, drift.metric): None for drift in drifted}
+    places |= {(row.model, row.grouping, row.metric): None for row in gaps}
+    panels = []
+    for model, grouping, metric in list(places)[:_MOST_PANELS]:
+        mine = [row for row in gaps if (row.model, row.grouping, row.metric) == (model, grouping, metric)]
+        points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in mine]
+        title = f"{model}: {METRICS[metric].title_in_sentence} by {grouping}, minus {mine[0].reference}"
+        panels.append(over_time(points, title=title, y="Gap"))
+    more = f" {len(places) - _MOST_PANELS} more are in the table." if len(places) > _MOST_PANELS else ""
+    return Figure(
+        "Gaps over time",
+        "Points: each group minus the group it is compared with, period by period. Lines: limits that hold for all "
+        f"periods and all gaps together, also for periods still to come.{more}",
+        " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
+        tuple(panels),
+    )
+
+
+def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
+    columns = {
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Metric": lambda r: METRICS[r.metric].title,
+        "Group": lambda r: r.group,
+        "Compared with": lambda r: r.reference,
+        "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
+        "First seen": lambda r: r.first_period,
+        "Last seen": lambda r: r.period,
+        "Change then, points": lambda r: Number(r.change, "signed_points"),
+        "Limits": lambda r: Range(r.low, r.high, "signed_points"),
+    }
+    return make_table("Which gaps have drifted", columns, drifts, folded=len(drifts) > _MOST_PANELS)
+
+
+def _period_table(periods: Sequence[Period], confidence: float) -> DisplayTable:
+    columns = {
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Metric": lambda r: METRICS[r.metric].title,
+        "Group": lambda r: r.group,
+        "Period": lambda r: r.period,
+        "n": lambda r: Number(r.n, "count"),
+        "Rate": lambda r: Number(r.value, "percent"),
+        "Gap, points": lambda r: Number(r.gap, "signed_points"),
+        "Limits of the gap": lambda r: Range(r.low, r.high, "signed_points"),
+        "Rate so far": lambda r: Number(r.mean, "percent"),
+        f"{show_confidence(confidence)} limits at all times": lambda r: Range(r.mean_low, r.mean_high, "percent"),
+    }
+    return make_table("Every period", columns, periods, folded=True)
+
+
+def _methods(extra: Extra) -> Iterator[Method]:
+    alpha = show_confidence(1 - extra.settings["confidence"])
+    yield Method(
+        "Gaps period by period",
+        f"The k-th period spends alpha / (k (k + 1)) of alpha = {alpha} / {extra.settings['gaps']} (so many gaps are "
+        "told), with exact limits of both rates combined by MOVER. All limits of all periods hold together with the "
+        "confidence stated, however many periods there are and will be, and whether rates are constant or not. Within "
+        "a period that is not complete nothing is promised.",
+        "Clopper and Pearson 1934, Biometrika 26; Zou and Donner 2008, Statistics in Medicine 27",
+    )
+    yield Method(
+        "Drift",
+        "The gap of each period is held against the mean of the gaps before it (Mantel and Haenszel's weights), again "
+        "with alpha / (k (k + 1)) for the k-th comparison, exact limits of all rates, and MOVER. Where a gap is the "
+        "same in all periods, drift is told with a chance of at most alpha for all gaps together, however often one "
+        "looks; rates may move as long as they move together. benchmarks/drift_level.py shows how often drift is told "
+        "where there is none.",
+        "Mantel and Haenszel 1959, JNCI 22; Zou and Donner 2008, Statistics in Medicine 27",
+    )
+    yield Method(
+        "Rates so far",
+        "A confidence sequence (beta-binomial mixture): for a rate that is constant it holds at all times together, "
+        "each group on its own. For a rate that drifts its limits are those of the mean so far, and say nothing of the "
+        "rate today; they must not be intersected over time.",
+        "Robbins 1970, Annals of Mathematical Statistics 41; Howard et al. 2021, Annals of Statistics 49",
+    )

@@ -1,0 +1,76 @@
+"""What a report can hold beside its audits: gaps over time, and whether a verdict would hold elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.core.records import Record, column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period(Record):
+    """A rate and a gap in one period; `low` and `high` hold in all periods together, also in those still to come."""
+
+    model: str = column("the model")
+    grouping: str = column("the grouping")
+    group: str = column("the group")
+    reference: str | None = column("the group it is compared with; null for that group itself")
+    metric: str = column("the metric")
+    period: str = column("the period")
+    n: int = column("the people behind the rate in this period")
+    value: float | None = column("the rate in this period; null where nobody counts")
+    mean: float | None = column("the rate of all people so far")
+    mean_low: float | None = column("lower limit of the rate so far, at all times together")
+    mean_high: float | None = column("upper limit of the rate so far, at all times together")
+    gap: float | None = column("the rate minus that of the reference in this period")
+    low: float | None = column("lower limit of the gap, for all periods together", None)
+    high: float | None = column("upper limit of the gap, for all periods together", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift(Record):
+    """Whether a gap has drifted beyond chance."""
+
+    model: str = column("the model")
+    grouping: str = column("the grouping")
+    group: str = column("the group")
+    reference: str = column("the group it is compared with")
+    metric: str = column("the metric")
+    drifted: bool = column("whether the gap of some period differs beyond chance from that of the periods before it")
+    first_period: str | None = column("the first such period", None)
+    period: str | None = column("the last such period", None)
+    change: float | None = column("how far its gap is from the mean of those before it", None)
+    low: float | None = column("lower limit of that change, for all periods together", None)
+    high: float | None = column("upper limit of that change, for all periods together", None)
+    sentence_id: str = column("which sentence the headline is")
+    headline: str = column("the same in a sentence")
+
+
+EXTRAS: dict[str, dict[str, type[Record]]] = {"over_time": {"drifts": Drift, "periods": Period}}
+"""The extras and their tables."""
+
+
+@dataclass(frozen=True)
+class Extra:
+    """One of them, of one audit: its name, what it rests on, and its tables by name."""
+
+    name: str
+    settings: dict[str, Any]
+    notes: tuple[str, ...]
+    tables: dict[str, tuple[Any, ...]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what stands in `results.json`."""
+        tables = {table: [record.to_dict() for record in records] for table, records in self.tables.items()}
+        return {"name": self.name, "settings": self.settings, "notes": list(self.notes), "tables": tables}
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Extra:
+        """Return the extra that stands in `results.json`."""
+        kinds = EXTRAS[written["name"]]
+        tables = {
+            table: tuple(kinds[table](**record) for record in records) for table, records in written["tables"].items()
+        }
+        return cls(written["name"], dict(written["settings"]), tuple(written["notes"]), tables)

@@ -1,0 +1,188 @@
+"""Ratings of reasons: which reasons are rated, the ratings as a table, and who is paid for the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.stats.truth_serum import bonus
+from evenhand.study.rationales import reason_ids, reason_rows
+from evenhand.study.responses import Responses
+
+_ABOUT = (
+    ("subject", "Compared with K"),
+    ("risk_reference", "Risk shown for K"),
+    ("risk", "Risk found fair"),
+    ("decision", "Decision"),
+    ("answer", "Answer"),
+)
+"""What a rater sees of the answer that a reason belongs to, and what it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What one rater gave to one reason: points from 1, or why it is left out; `step` is the answer's."""
+
+    participant: str
+    step: str
+    rater: str
+    score: int | None
+    left_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason to be rated: an id that tells nobody who wrote it, whose it is, what it is about, and the words."""
+
+    id: str
+    participant: str
+    step: str
+    about: tuple[tuple[str, str], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RatingAgreement:
+    """How far two raters agree in 'points' or in what is 'left out': a metric of the agreement audit."""
+
+    what: str
+    title: str
+    metric: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonScore:
+    """A person's reasons: how many count, the value, the rank, whether they are paid, and 'ok' or why not."""
+
+    participant: str
+    reasons: int
+    value: float | None
+    rank: int | None
+    bonus: bool
+    status: str
+
+
+def reasons_to_rate(responses: Responses, first: int | None = None) -> list[Reason]:
+    """Return the reasons of everybody who finished, in the order of the answers.
+
+    Parameters
+    ----------
+    responses : the answers of a study.
+    first : only those for the first so many sets or cases of a person, in the order that they saw.
+    """
+    if "reason" not in responses.answers:
+        return []
+    finished = np.asarray(responses.people.get("finished", np.ones(len(responses.people["participant"]))))
+    ids, answers, names = reason_ids(responses), responses.answers, responses.people["participant"][responses.person]
+    late = responses.numbers("position") > (np.inf if first is None else first)
+    effort = responses.kind == "effort"
+    shown = (("item", "Set" if effort else "Case"), *_ABOUT)
+    reasons = []
+    for row in reason_rows(responses, "reason", None):
+        if late[row] or not finished[responses.person[row]]:
+            continue
+        item = answers["item"][row]
+        step = f"pair:{item}/{answers['subject'][row]}" if effort else f"case:{item}"
+        about = tuple((words, _shown(name, answers[name][row])) for name, words in shown if name in answers)
+        reasons.append(Reason(ids[row], str(names[row]), step, about, str(answers["reason"][row])))
+    return reasons
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None or value != value:
+        return "not given"
+    return f"{100 * value:.4g} %" if name.startswith("risk") else str(value)
+
+
+def rating_columns(reasons: Sequence[Reason], ratings: Sequence[Rating]) -> dict[str, list[Any]]:
+    """Return ratings as a table with a row for each, as `eh.agreement` reads it: `reason`, `rater`, `rating`.
+
+    Examples
+    --------
+    >>> reasons = [Reason("ab12", "p1", "case:7", (), "too harsh")]
+    >>> rating_columns(reasons, [Rating("p1", "case:7", "ann", 3), Rating("p1", "case:7", "ben", None, "vague")])
+    {'reason': ['ab12', 'ab12'], 'rater': ['ann', 'ben'], 'rating': [3, None], 'left_out': [None, 'vague']}
+    """
+    ids = {(one.participant, one.step): one.id for one in reasons}
+    held = [(ids[one.participant, one.step], one) for one in ratings if (one.participant, one.step) in ids]
+    return {
+        "reason": [identifier for identifier, _ in held],
+        "rater": [one.rater for _, one in held],
+        "rating": [one.score for _, one in held],
+        "left_out": [one.left_out for _, one in held],
+    }
+
+
+def reason_scores(
+    reasons: Sequence[Reason],
+    ratings: Sequence[Rating],
+    raters: Sequence[str],
+    finished: Sequence[str],
+    *,
+    of: Literal["mean", "best", "total"] = "mean",
+    share: float = 0.1,
+) -> list[ReasonScore]:
+    """Return everybody's score for their reasons, with rank and bonus, the highest first.
+
+    A reason counts where both raters gave it points and neither left it out; its value is the mean of the two.
+    A person's is the mean, the largest or the sum of those. The highest `share` of all who finished are paid, at least
+    one, with all who tie with the last of them; nobody without a reason that counts is.
+
+    Parameters
+    ----------
+    reasons, ratings : what people wrote, and what was given to it.
+    raters : the two raters.
+    finished : the participants who finished.
+    of : what a person's value is.
+    share : how many of those who finished are paid.
+
+    Examples
+    --------
+    >>> reasons = [Reason("a", "p1", "case:7", (), "x"), Reason("b", "p2", "case:7", (), "y")]
+    >>> given = [Rating("p1", "case:7", "ann", 3), Rating("p1", "case:7", "ben", 4), Rating("p2", "case:7", "ann", 1)]
+    >>> [(one.participant, one.value, one.bonus) for one in reason_scores(reasons, given, ["ann", "ben"], ["p1", "p2"])]
+    [('p1', 3.5, True), ('p2', None, False)]
+    """
+    points: dict[tuple[str, str], dict[str, int | None]] = {(one.participant, one.step): {} for one in reasons}
+    for given in ratings:
+        if (given.participant, given.step) in points and given.rater in raters:
+            points[given.participant, given.step][given.rater] = given.score
+    counted: dict[str, list[float]] = {who: [] for who in finished}
+    for (who, _), scores in points.items():
+        known = [score for score in scores.values() if score is not None]
+        if who in counted and len(known) == len(raters) > 0:
+            counted[who].append(float(np.mean(known)))
+    values = [_combined(found, of) if found else -1.0 for found in counted.values()]
+    paid = bonus(values, share=share)
+    scored = [
+        ReasonScore(
+            who,
+            len(found),
+            values[place] if found else None,
+            int(paid.rank[place]) if found else None,
+            bool(paid.chosen[place]) and bool(found),
+            "ok" if found else "no reason that both raters rated",
+        )
+        for place, (who, found) in enumerate(counted.items())
+    ]
+    return sorted(scored, key=lambda one: (one.rank is None, one.rank or 0, one.participant))
+
+
+def _combined(values: list[float], of: Literal["mean", "best", "total"]) -> float:
+    if of == "mean":
+        return float(np.mean(values))
+    return max(values) if of == "best" else sum(values)
+
+
+def rated_by_both(reasons: Sequence[Reason], ratings: Sequence[Rating], raters: Sequence[str]) -> int:
+    """Return how many reasons both raters have rated or left out."""
+    done = {(one.participant, one.step, one.rater) for one in ratings}
+    return sum(all((one.participant, one.step, rater) in done for rater in raters) for one in reasons)

@@ -1,0 +1,96 @@
+"""Whom to pay which bonus: for the truth serum as the analysis has it, for reasons as two raters rated them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evenhand.errors import count
+from evenhand.study.analysis.estimate import bonus_table
+from evenhand.study.ratings import (
+    Rating,
+    RatingAgreement,
+    Reason,
+    rated_by_both,
+    reason_scores,
+    reasons_to_rate,
+)
+from evenhand.study.responses import Responses, apply_exclusions
+from evenhand.study.sections import Bonus
+from evenhand.study.store import BonusRow
+
+if TYPE_CHECKING:
+    from evenhand.study.spec import StudySpec
+
+GUARD = "weighted_kappa_quadratic"
+"""The metric that `least_agreement` of a bonus is about."""
+
+
+def bonus_list(
+    responses: Responses,
+    rows: Sequence[BonusRow],
+    spec: StudySpec,
+    ratings: Sequence[Rating] = (),
+    agreement: Sequence[RatingAgreement] = (),
+) -> dict[str, list[Any]]:
+    """Return whom to pay which bonus and why, one row a person and bonus, for those who finished.
+
+    Parameters
+    ----------
+    responses, rows, spec : the answers, who finished, and the study.
+    ratings, agreement : what raters gave to the reasons, and how far they agree; bonuses for reasons need both.
+    """
+    finished = {row.participant: row for row in rows}
+    due = [
+        (finished[who].recruitment_id, who, bonus.amount, spec.payment.currency, bonus.by)
+        for bonus in spec.payment.bonuses
+        for who in _earned(bonus, responses, list(finished), spec, ratings, agreement)
+        if who in finished
+    ]
+    names = ("recruitment_id", "participant", "amount", "currency", "reason")
+    return {name: [row[position] for row in due] for position, name in enumerate(names)}
+
+
+def _earned(
+    bonus: Bonus,
+    responses: Responses,
+    finished: list[str],
+    spec: StudySpec,
+    ratings: Sequence[Rating],
+    agreement: Sequence[RatingAgreement],
+) -> Iterator[str]:
+    """Yield who gets a bonus, the highest score first."""
+    if bonus.by == "truth_serum":
+        if responses.kind == "effort" and len(responses.person):
+            scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
+            yield from (score.participant for score in scores if score.bonus)
+        return
+    reasons, raters = reasons_to_rate(responses, spec.rationales.first), spec.rationales.raters
+    if bonus_problem(bonus, reasons, ratings, raters, agreement) is None:
+        scored = reason_scores(reasons, ratings, raters, finished, of=bonus.of, share=bonus.share)
+        yield from (one.participant for one in scored if one.bonus)
+
+
+def bonus_problem(
+    bonus: Bonus,
+    reasons: Sequence[Reason],
+    ratings: Sequence[Rating],
+    raters: Sequence[str],
+    agreement: Sequence[RatingAgreement],
+) -> str | None:
+    """Return why a bonus for reasons cannot be paid yet, as a sentence without its full stop; None where it can."""
+    if not raters:
+        return "`raters` of [rationales] names nobody who rates the reasons"
+    if not reasons:
+        return "nobody who finished wrote a reason"
+    open_reasons = len(reasons) - rated_by_both(reasons, ratings, raters)
+    if open_reasons:
+        listed = count(open_reasons, "reason is", "reasons are")
+        return f"{listed} not rated by both raters yet, of {len(reasons):,}"
+    if bonus.least_agreement is not None:
+        kappa = next((one.value for one in agreement if one.metric == GUARD), None)
+        if kappa is None or kappa < bonus.least_agreement:
+            found = "undefined" if kappa is None else f"{kappa:.3f}"
+            least = f"`least_agreement` is {bonus.least_agreement:g}"
+            return f"the raters' quadratically weighted kappa is {found}, and {least}"
+    return None

@@ -1,0 +1,212 @@
+"""The desk's pages for reasons: two raters rate what people wrote, and all see how far they agree and who is paid.
+
+A rater sees one reason at a time, in an order of their own, without who wrote it and without what the other rater gave.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenhand.errors import count
+from evenhand.study.flow.pages import LONGEST_TEXT, read_text
+from evenhand.study.ratings import Rating, RatingAgreement, Reason, rated_by_both, rating_columns, reasons_to_rate
+from evenhand.study.schema import write_csv
+from evenhand.study.server.bonuses import bonus_problem
+from evenhand.study.server.researcher import MEDIA, Agreement, Desk, Fields, as_download, field_of, redirect_to
+
+if TYPE_CHECKING:
+    from evenhand.study.server.app import AppContext
+
+_OUT = "out:"
+NOTICES = {
+    "saved": "Saved. Here is the next one.",
+    "all": "You have rated every reason. Thank you.",
+    "entered": "The reason was stored. It is rated with the others.",
+    "not_entered": "Nothing was stored: there is no such answer of somebody who finished, or it has a reason already.",
+    "too_long": f"Nothing was stored: a reason needs some words, at most {LONGEST_TEXT:,} characters.",
+}
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What there is to rate, and what was given."""
+
+    reasons: list[Reason]
+    ratings: list[Rating]
+
+    def by(self, rater: str) -> dict[tuple[str, str], Rating]:
+        """Return the ratings of one rater by reason."""
+        return {(one.participant, one.step): one for one in self.ratings if one.rater == rater}
+
+
+def router(context: AppContext, desk: Desk, agreement: Agreement | None) -> APIRouter:
+    """Return the routes of the pages for reasons."""
+    pages = ReasonPages(context, desk, agreement)
+    routes = APIRouter(prefix="/researcher/reasons", include_in_schema=False)
+    routes.add_api_route("", pages.overview, methods=["GET"])
+    routes.add_api_route("/rate", pages.show, methods=["GET"])
+    routes.add_api_route("/rate", pages.rate, methods=["POST"])
+    routes.add_api_route("/enter", pages.enter, methods=["POST"])
+    routes.add_api_route("/ratings.csv", pages.export, methods=["GET"])
+    return routes
+
+
+class ReasonPages:
+    """The pages for reasons of one study."""
+
+    def __init__(self, context: AppContext, desk: Desk, agreement: Agreement | None) -> None:
+        self._context, self._desk, self._study = context, desk, context.study
+        self._spec, self._agreement = context.design.spec, agreement
+        self._settings = self._spec.rationales
+        self._lock = threading.Lock()
+        self._known: tuple[Hashable, list[Reason]] = (None, [])
+        self._agreed: tuple[Hashable, list[RatingAgreement]] = (None, [])
+
+    def _rated(self) -> Rated:
+        """Return the reasons, read anew only where an answer was given since, and the ratings."""
+        version = self._study.results.version()
+        with self._lock:
+            if self._known[0] != version:
+                self._known = version, reasons_to_rate(self._study.results.responses(), self._settings.first)
+            return Rated(self._known[1], self._study.ratings.all())
+
+    def _agreement_of(self, rated: Rated) -> list[RatingAgreement]:
+        """Return how far the raters agree, computed anew only where a rating was given since."""
+        if self._agreement is None or not self._settings.raters:
+            return []
+        columns = rating_columns(rated.reasons, rated.ratings)
+        key = repr(columns)
+        with self._lock:
+            if self._agreed[0] != key:
+                self._agreed = key, self._agreement(columns, len(self._settings.scale), self._settings.raters)
+            return self._agreed[1]
+
+    def overview(self, request: Request, done: str = "") -> Response:
+        """Show how far the raters are, how far they agree, and who would be paid."""
+        session, cookie = self._desk.login(request)
+        if session is None or cookie is None:
+            return redirect_to("/researcher/login")
+        rated, raters = self._rated(), self._settings.raters
+        both, found = rated_by_both(rated.reasons, rated.ratings, raters), self._agreement_of(rated)
+        paid = [bonus for bonus in self._spec.payment.bonuses if bonus.by == "reasons"]
+        return self._desk.page(
+            "reasons.html",
+            cookie,
+            200,
+            name=session.name,
+            notice=NOTICES.get(done, ""),
+            settings=self._settings,
+            raters=[(rater, len(rated.by(rater).keys() & _keys(rated.reasons))) for rater in raters],
+            known=self._study.researchers.names(),
+            total=len(rated.reasons),
+            both=both,
+            agreement=found,
+            bonuses=[(bonus, bonus_problem(bonus, rated.reasons, rated.ratings, raters, found)) for bonus in paid],
+            kind=self._spec.kind,
+            limit=LONGEST_TEXT,
+            count=count,
+        )
+
+    def show(self, request: Request, after: str = "", change: str = "", done: str = "") -> Response:
+        """Show the next reason that this rater has not rated, or one to rate again."""
+        session, cookie = self._desk.login(request)
+        if session is None or cookie is None:
+            return redirect_to("/researcher/login")
+        if session.name not in self._settings.raters:
+            return redirect_to("/researcher/reasons")
+        rated = self._rated()
+        mine, order = rated.by(session.name), _order(rated.reasons, session.name, self._spec.seed)
+        reason = next((one for one in order if one.id == change), None) if change else _next(order, mine, after)
+        if reason is None:
+            return redirect_to("/researcher/reasons?done=all" if order and not change else "/researcher/reasons")
+        given = mine.get((reason.participant, reason.step))
+        places = [one.id for one in order]
+        before = order[places.index(reason.id) - 1] if places.index(reason.id) else None
+        return self._desk.page(
+            "rate.html",
+            cookie,
+            200,
+            name=session.name,
+            notice=NOTICES["saved"] if done == "saved" else "",
+            reason=reason,
+            number=places.index(reason.id) + 1,
+            total=len(order),
+            rated=len(mine.keys() & _keys(order)),
+            settings=self._settings,
+            given="" if given is None else _value(given, self._settings.leave_out),
+            before=before.id if before is not None else "",
+            missing=done == "missing",
+        )
+
+    def rate(self, request: Request, fields: Fields) -> Response:
+        """Store a rating."""
+        session, _ = self._desk.form(request, fields)
+        if session.name not in self._settings.raters:
+            return redirect_to("/researcher/reasons")
+        wanted = field_of(fields, "reason")
+        reason = next((one for one in self._rated().reasons if one.id == wanted), None)
+        if reason is None:
+            return redirect_to("/researcher/reasons")
+        given = self._read(field_of(fields, "rating"))
+        if given is None:
+            return redirect_to(f"/researcher/reasons/rate?change={reason.id}&done=missing")
+        self._study.ratings.rate(Rating(reason.participant, reason.step, session.name, *given))
+        return redirect_to(f"/researcher/reasons/rate?after={reason.id}&done=saved")
+
+    def _read(self, text: str) -> tuple[int | None, str | None] | None:
+        """Return the points, or why a reason is left out; None where it is neither."""
+        points = {str(number): number for number in range(1, len(self._settings.scale) + 1)}
+        reasons = {f"{_OUT}{number}": why for number, why in enumerate(self._settings.leave_out, 1)}
+        if text in points:
+            return points[text], None
+        return (None, reasons[text]) if text in reasons else None
+
+    def enter(self, request: Request, fields: Fields) -> Response:
+        """Store a reason that somebody gave in another way, in an interview perhaps."""
+        session, _ = self._desk.form(request, fields)
+        who, item, subject = (field_of(fields, name).strip()[:200] for name in ("who", "item", "subject"))
+        text = read_text(field_of(fields, "text"))
+        if text is None or len(text) > LONGEST_TEXT:
+            return redirect_to("/researcher/reasons?done=too_long")
+        step = f"pair:{item}/{subject}" if self._spec.kind == "effort" else f"case:{item}"
+        if not (who.isprintable() and step.isprintable() and self._study.ratings.enter(who, step, text)):
+            return redirect_to("/researcher/reasons?done=not_entered")
+        self._study.researchers.log(session.name, "entered a reason", f"{who}, {step}")
+        return redirect_to("/researcher/reasons?done=entered")
+
+    def export(self, request: Request) -> Response:
+        """Return the ratings as a file."""
+        session = self._desk.require(request)
+        rated = self._rated()
+        self._study.researchers.log(session.name, "exported the ratings", count(len(rated.ratings), "rating"))
+        content = write_csv(rating_columns(rated.reasons, rated.ratings)).encode()
+        return as_download(content, f"{self._spec.name}-ratings.csv", MEDIA["csv"])
+
+
+def _keys(reasons: Sequence[Reason]) -> set[tuple[str, str]]:
+    return {(one.participant, one.step) for one in reasons}
+
+
+def _order(reasons: Sequence[Reason], rater: str, seed: int) -> list[Reason]:
+    """Return the reasons in an order of the rater's own, so that nobody's stand together."""
+    return sorted(reasons, key=lambda one: hashlib.sha256(f"{seed}/{rater}/{one.id}".encode()).digest())
+
+
+def _next(order: Sequence[Reason], mine: Mapping[tuple[str, str], Rating], after: str) -> Reason | None:
+    """Return the first reason without a rating, from the one after a reason on and then from the start."""
+    start = next((place + 1 for place, one in enumerate(order) if one.id == after), 0)
+    return next((one for one in (*order[start:], *order[:start]) if (one.participant, one.step) not in mine), None)
+
+
+def _value(rating: Rating, leave_out: Sequence[str]) -> str:
+    if rating.score is not None:
+        return str(rating.score)
+    return f"{_OUT}{leave_out.index(rating.left_out) + 1}" if rating.left_out in leave_out else ""

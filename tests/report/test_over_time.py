@@ -1,0 +1,116 @@
+"""Gaps over time: limits that hold however often one looks, and whether a gap has drifted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import evenhand as eh
+from evenhand.errors import ConfigError
+from evenhand.stats.intervals import clopper_pearson, mover_difference
+from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
+
+
+def months(drift: float = 0.0, *, seed: int = 0, rows: int = 4000) -> dict[str, Any]:
+    """Return people of eight months; the women's rate falls from the fifth on."""
+    rng = np.random.default_rng(seed)
+    month, sex = rng.integers(1, 9, rows), rng.choice(["F", "M"], rows)
+    rate = 0.5 - drift * ((month > 4) & (sex == "F"))
+    labels = [f"2026-{number:02d}" for number in month]
+    return {"month": labels, "sex": sex.tolist(), "hired": (rng.random(rows) < rate).astype(int).tolist()}
+
+
+def over_time(data: dict[str, Any], **report: Any) -> eh.Audit:
+    table = eh.Table(data, groups="sex", predictions={"screen": "hired"}, favourable="selected")
+    return eh.audit(table, parity={}, report={"period": "month", **report})
+
+
+def test_the_martingale_of_a_rate_is_one_on_average() -> None:
+    """So that it ever reaches 1 / alpha at most alpha times: by brute force over all outcomes of 12 people."""
+    p, n = 0.3, 12
+    s = np.arange(n + 1)
+    limits = rate_sequence(s, n, 0.95)
+    missed = (limits.low > p) | (limits.high < p)
+    assert binom.pmf(s, n, p)[missed].sum() <= 0.05
+    from scipy.special import beta
+
+    assert (binom.pmf(s, n, p) * beta(1 + s, 1 + n - s) / (p**s * (1 - p) ** (n - s))).sum() == pytest.approx(1.0)
+
+
+def test_limits_at_all_times_contain_those_of_one_time() -> None:
+    s, n = np.arange(0, 101, 5), 100
+    wide, narrow = rate_sequence(s, n), clopper_pearson(s / n, n)
+    assert (wide.low <= narrow.low + 1e-9).all()
+    assert (wide.high >= narrow.high - 1e-9).all()
+    assert (wide.low[0], wide.high[-1]) == (0.0, 1.0)
+    mirrored = rate_sequence(n - s, n)
+    assert wide.low == pytest.approx(1 - mirrored.high)
+
+
+def test_what_looks_spend_adds_up_to_alpha() -> None:
+    assert spent(0.05, np.arange(1, 100_000)).sum() == pytest.approx(0.05, abs=1e-6)
+
+
+def test_the_second_period_is_compared_by_mover() -> None:
+    a, n, b, m = [30, 55], [100, 120], [40, 50], [110, 130]
+    change, limits = gap_drift(a, n, b, m, 0.05)
+    p, q = np.array(a) / n, np.array(b) / m
+    gaps = mover_difference(p, clopper_pearson(p, n, 0.975), q, clopper_pearson(q, m, 0.975))
+    both = mover_difference(
+        (p - q)[1], type(gaps)(gaps.low[1], gaps.high[1]), (p - q)[0], type(gaps)(gaps.low[0], gaps.high[0])
+    )
+    assert (change[1], limits.low[1], limits.high[1]) == pytest.approx(
+        ((p - q)[1] - (p - q)[0], float(both.low), float(both.high))
+    )
+    assert np.isnan(change[0])
+
+
+def test_the_other_way_round_every_change_has_the_other_sign_and_an_empty_period_is_skipped() -> None:
+    a, n, b, m = [30, 0, 55, 60], [100, 0, 120, 90], [40, 5, 50, 20], [110, 10, 130, 80]
+    there, back = gap_drift(a, n, b, m, 0.05), gap_drift(b, m, a, n, 0.05)
+    assert np.isnan(there[0][:2]).all()
+    assert there[0][2:] == pytest.approx(-back[0][2:])
+    assert there[1].low[2:] == pytest.approx(-back[1].high[2:])
+    assert np.isnan(period_gaps(a, n, b, m, 0.05)[0][1])
+
+
+def test_a_drift_is_told_and_chance_is_not(tmp_path: Path) -> None:
+    audit = over_time(months(0.35))
+    (drift,) = audit.extras[0].tables["drifts"]
+    assert drift.drifted
+    assert drift.first_period >= "2026-05"
+    assert "has drifted beyond chance" in audit.sections()["over_time"].notes[0]
+    audit.save(tmp_path)
+    assert eh.Audit.load(tmp_path).to_json() == audit.to_json()
+    (calm,) = over_time(months(0.0)).extras[0].tables["drifts"]
+    assert not calm.drifted
+    assert "no drift" in calm.headline
+
+
+def test_the_rows_of_every_period_add_up() -> None:
+    data = months(0.1)
+    rows = over_time(data).extras[0].tables["periods"]
+    assert sum(row.n for row in rows) == len(data["sex"])
+    last = [row for row in rows if row.period == "2026-08" and row.group == "F"]
+    women = np.array(data["sex"]) == "F"
+    assert last[0].mean == pytest.approx(np.array(data["hired"])[women].mean())
+    turned = {name: values[::-1] for name, values in data.items()}
+    assert over_time(turned).to_json() == over_time(data).to_json()
+
+
+@pytest.mark.parametrize(
+    ("report", "match"),
+    [
+        ({"period": "moth"}, "moth"),
+        ({"period": "sex"}, "is a group column already"),
+        ({"period": "year"}, "one value only"),
+        ({"suppress_below": 10}, "leave out `suppress_below`"),
+    ],
+)
+def test_a_period_that_cannot_be_is_refused(report: dict[str, Any], match: str) -> None:
+    with pytest.raises(ConfigError, match=match):
+        over_time({**months(rows=400), "year": ["2026"] * 400}, **report)
