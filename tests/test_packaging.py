@@ -48,6 +48,7 @@ def run(command: list[str], folder: Path, **environment: str) -> subprocess.Comp
     )
 
 
+@pytest.mark.slow
 def test_the_action_runs_the_audit(folder: Path) -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     steps: dict[str, Any] = {step.get("name"): step for step in action["runs"]["steps"]}

@@ -78,6 +78,7 @@ def test_one_row_and_numpy_integers(table: str) -> None:
     assert len(TABLES[table].make(np.int64(1), np.int32(3), backend="pandas")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "model"), MODELS)
 @pytest.mark.parametrize("grouping", ["overall", "race", "sex", "age_group"])
 def test_a_large_table_agrees_with_the_truth(

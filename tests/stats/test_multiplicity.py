@@ -130,6 +130,7 @@ def test_it_lies_between_one_and_two_times_p_and_rises() -> None:
     assert calibrated_p(0.05, np.nan) == pytest.approx(calibrated_p(0.05, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "b"), [(0.9, 0.0), (0.9, 1.0), (0.99, 0.5), (0.3, 4.0)])
 def test_its_level_holds_in_normal_samples(rho: float, b: float) -> None:
     rng = np.random.default_rng(0)

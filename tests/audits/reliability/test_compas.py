@@ -94,6 +94,7 @@ def test_sex_makes_most_of_the_pabak_gap() -> None:
     assert by_name["sex"].value == pytest.approx(0.032, abs=0.008)
 
 
+@pytest.mark.slow
 def test_a_sparse_model_is_more_reliable_at_no_cost() -> None:
     found = audited("raez-2024-text/all/1")
     full, sparse = found.models

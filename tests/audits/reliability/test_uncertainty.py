@@ -124,6 +124,7 @@ def flips(sizes: tuple[int, ...], levels: list[float], **settings: Any) -> Exper
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("common", [True, False])
 def test_exact_shares_are_right_on_average_in_small_cells(common: bool) -> None:
     """Of 20 people at 0.02 nobody was ever touched, of 30 one, which is 0.033."""

@@ -59,6 +59,7 @@ def test_exact_methods_equal_the_definition(distance: Distance, method: Any, peo
         np.testing.assert_allclose(found.row_means, 1 - truth.sum(axis=1) / 299, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", DISTANCES[1:], ids=str)
 def test_grid_and_samples_are_within_their_errors(distance: Distance, people: MakeColumns) -> None:
     columns = people("mixed", 2_000)
