@@ -251,6 +251,9 @@ class TestAuditByKind:
     def test_the_folder_for_evenhand_audit_gives_the_same(self, tmp_path: Path) -> None:
         study, responses = critics_study(tmp_path), eh.study.read_responses(critics_answers())
         files = save_audit(responses, study, tmp_path / "audit")
+        assert files[-1].stat().st_mode & 0o077 == 0
+        with pytest.raises(ConfigError, match="cannot be made: "):
+            save_audit(responses, study, files[0] / "folder")
         table, settings = study.for_audit(responses)
         found = eh.audit(files[0]).results["disagreement"].to_dict()
         direct = eh.disagreement(table, **settings).to_dict()

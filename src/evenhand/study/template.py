@@ -253,7 +253,10 @@ def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | N
     asked = study.disagreement
     if asked is None:
         raise ConfigError("only a disagreement study has cases to audit.")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"the folder '{folder}' cannot be made: {error.strerror or error}.") from None
     said, kind = settings["answers"], "stakeholder" in settings
     text = _AUDIT.format(
         name=study.name,
@@ -270,11 +273,11 @@ def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | N
     )
     columns, _ = read_columns(study.folder / asked.cases)
     cases = {name: columns[name] for name in (asked.id, asked.decision, *asked.groups)}
-    return [
-        save_text(folder / "audit.toml", text),
-        save_text(folder / "cases.csv", write_csv(cases)),
-        save_text(folder / "answers.csv", write_csv({name: list(values) for name, values in said["data"].items()})),
-    ]
+    answers = write_csv({name: list(values) for name, values in said["data"].items()})
+    contents = {"audit.toml": text, "cases.csv": write_csv(cases), "answers.csv": answers}
+    files = [save_text(folder / name, content) for name, content in contents.items()]
+    files[-1].chmod(0o600)  # what people said, and of which kind they are: for nobody else on this machine
+    return files
 
 
 def _made_up_sets(folder: Path) -> list[Path]:
