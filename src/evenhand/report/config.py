@@ -46,6 +46,17 @@ class ReportSettings(Settings):
         description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
         "often one looks, and whether they drift.",
     )
+    shift: float | None = Field(
+        None,
+        gt=0,
+        lt=0.5,
+        description="Tell for every verdict whether it would hold with so much more or less of any other group among "
+        "the people, such as 0.1.",
+    )
+    population: dict[str, dict[str, float]] = Field(
+        {},
+        description="The same for the shares of a named population: `{ sex = { F = 0.5, M = 0.5 } }`.",
+    )
     suppress_below: int | None = Field(
         None,
         ge=2,
@@ -53,6 +64,14 @@ class ReportSettings(Settings):
         description="Hide counts from 1 to one less than this, and whatever would tell them by difference, in all that "
         "is published.",
     )
+
+    @field_validator("population")
+    @classmethod
+    def _shares(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        for name, shares in value.items():
+            if not shares or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 0.01:
+                raise ValueError(f"the shares of {name!r} must be 0 or more and add up to 1; got {brief(shares)}")
+        return value
 
     @field_validator("profile", mode="before")
     @classmethod
