@@ -78,6 +78,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/study_level.py
 	@$(BIN)/python benchmarks/compare_level.py
 	@$(BIN)/python benchmarks/drift_level.py
+	@$(BIN)/python benchmarks/elsewhere_coverage.py
 
 measure: $(VENV)/.dev  ## Size and shape of the package, as one table.
 	@$(BIN)/python tools/measure.py $(ARGS)
