@@ -18,6 +18,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
+from evenhand.report.languages import LANGUAGES
 from evenhand.report.profiles import PROFILES
 from evenhand.settings import Settings, named_once, read_toml
 from evenhand.table.table import Table
@@ -39,6 +40,7 @@ class ReportSettings(Settings):
         description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
         "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
     )
+    language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(
         None,
         description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
@@ -75,6 +77,13 @@ class ReportSettings(Settings):
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("language")
+    @classmethod
+    def _is_spoken(cls, value: str) -> str:
+        if value not in LANGUAGES:
+            raise ValueError(f"there is no language {value!r}; {did_you_mean(value, LANGUAGES)}")
+        return value
 
     @field_validator("profile")
     @classmethod
