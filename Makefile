@@ -64,6 +64,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/direction_coverage.py
 	@$(BIN)/python benchmarks/bounds.py
 	@$(BIN)/python benchmarks/disagreement_rates.py
+	@$(BIN)/python benchmarks/like_pairs.py
 	@$(BIN)/python benchmarks/reliability_level.py
 	@$(BIN)/python benchmarks/moved.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
@@ -77,6 +78,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/study_level.py
 	@$(BIN)/python benchmarks/compare_level.py
 	@$(BIN)/python benchmarks/drift_level.py
+	@$(BIN)/python benchmarks/elsewhere_coverage.py
 
 measure: $(VENV)/.dev  ## Size and shape of the package, as one table.
 	@$(BIN)/python tools/measure.py $(ARGS)

@@ -55,7 +55,15 @@ def rates(rng: Generator, periods: int, rate: float, gap: float, moving: float) 
 
 
 def looks(
-    samples: int, rng: Generator, *, periods: int, people: tuple[int, int], rate: float, gap: float, moving: float
+    samples: int,
+    rng: Generator,
+    *,
+    periods: int,
+    people: tuple[int, int],
+    rate: float,
+    gap: float,
+    moving: float,
+    drift: bool = True,
 ) -> tuple[Pair, Pair]:
     """Tell whether all periods' limits cover the gap, and whether a drift is told; beside each those who forget."""
     covered, told = [], []
@@ -70,9 +78,9 @@ def looks(
             clopper_pearson(b / people[1], people[1]),
         )
         both = (limits, forgetful)
-        change = gap_drift(a, np.full(periods, people[0]), b, np.full(periods, people[1]), 0.05)[1]
+        change = gap_drift(a, np.full(periods, people[0]), b, np.full(periods, people[1]), 0.05)[1] if drift else None
         covered.append([bool(((each.low <= gap + 1e-9) & (gap - 1e-9 <= each.high)).all()) for each in both])
-        told.append([drifted(change), bool(forgetful.low.max() > forgetful.high.min())])
+        told.append([change is not None and drifted(change), bool(forgetful.low.max() > forgetful.high.min())])
     return (np.array(covered)[:, 0], np.array(covered)[:, 1]), (np.array(told)[:, 0], np.array(told)[:, 1])
 
 
@@ -83,7 +91,7 @@ def drifted(limits: Interval) -> bool:
 
 def cover_all(samples: int, rng: Generator, **population: Any) -> Pair:
     """Tell whether the limits of all periods cover the gap."""
-    return looks(samples, rng, **population)[0]
+    return looks(samples, rng, drift=False, **population)[0]
 
 
 def tell_drift(samples: int, rng: Generator, **population: Any) -> Pair:

@@ -199,7 +199,7 @@ def curve(
 def over_time(
     rows: Sequence[Mapping[str, Any]], *, title: str, y: str, width: int = 2 * PANEL_WIDTH, height: int = 200
 ) -> Any:
-    """Return one panel of shares by period: points with limits, joined by a line for each series.
+    """Return one panel of shares by period, or by case: points with limits.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,9 @@ def report(
     out_folder: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write (default: the same folder).")
     ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Language of the front page: en or de (default: that of the audit).")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> int:
     """Write the report of a saved audit again, in other formats; the data are not needed.
@@ -33,9 +37,13 @@ def report(
     PDF needs `pip install 'evenhand[pdf]'`, XLSX `pip install 'evenhand[files]'`.
     """
     from evenhand import Audit
+    from evenhand.report.languages import language as spoken_in
 
     with progress(quiet):
-        written = Audit.load(folder).save(out_folder or folder, listed_formats(formats))
+        audit = Audit.load(folder)
+        if language is not None:
+            audit = replace(audit, run={**audit.run, "language": spoken_in(language).code})
+        written = audit.save(out_folder or folder, listed_formats(formats))
     if not quiet:
         for name, path in written.items():
             if name not in ("results.json", "run.json"):

@@ -121,7 +121,7 @@ def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
     return record.low, record.high
 
 
-def open_range(record: Value | Gap) -> tuple[float, float] | None:
+def open_range(record: Record) -> tuple[float, float] | None:
     """Return the smallest and largest value that the data allow, whatever their number; None where it is known."""
     lower, upper = getattr(record, "lower", None), getattr(record, "upper", None)
     return None if lower is None or upper is None or upper - lower <= 1e-9 else (lower, upper)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
-from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
@@ -28,8 +27,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
-from evenhand.report.drift import gaps_over_time
-from evenhand.report.drift import section as extra_section
+from evenhand.report.elsewhere import SECTIONS, make_extras
 from evenhand.report.extras import Extra
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
@@ -60,7 +58,7 @@ class Audit:
     run : when and with what it ran.
     plan : the plan that was sealed beforehand, whether it was followed, and what differs; None where there is none.
     profiles : the legal profiles that were asked for, with their tables.
-    extras : gaps over time, where they were asked for.
+    extras : gaps over time, and verdicts elsewhere, where they were asked for.
     """
 
     config: AuditConfig
@@ -98,7 +96,7 @@ class Audit:
         parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
         counted = self.results.get("parity")
         confidence = 0.95 if counted is None else counted.spec.confidence
-        parts |= {extra.name: extra_section(extra) for extra in self.extras}
+        parts |= {extra.name: SECTIONS[extra.name](extra) for extra in self.extras}
         return parts | {profile.name: profile_section(profile, confidence) for profile in self.profiles}
 
     def __getitem__(self, audit: str) -> Result:
@@ -339,19 +337,8 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     profiles = make_profiles(config, results, table)
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
     run = run_record(clock.started, clock.seconds, device)
-    extras = make_extras(config, table)
+    extras = make_extras(config, results, table)
     return Audit(config, results, data_record(table), run, profiles=profiles, extras=extras)
-
-
-def make_extras(config: AuditConfig, table: Table) -> tuple[Extra, ...]:
-    """Return what the report asks for beside its audits."""
-    period, spec = config.report.period, config.audits.get("parity")
-    if period is None:
-        return ()
-    if not isinstance(spec, ParitySpec) or config.report.suppress_below is not None:
-        raise ConfigError("`period` needs the parity audit, and cannot hide small counts: leave out `suppress_below`.")
-    step(f"Comparing by {period}")
-    return (gaps_over_time(table, spec, period),)
 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:

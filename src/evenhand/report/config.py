@@ -18,6 +18,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
+from evenhand.report.languages import LANGUAGES
 from evenhand.report.profiles import PROFILES
 from evenhand.settings import Settings, named_once, read_toml
 from evenhand.table.table import Table
@@ -39,10 +40,22 @@ class ReportSettings(Settings):
         description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
         "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
     )
+    language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(
         None,
         description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
         "often one looks, and whether they drift.",
+    )
+    shift: float | None = Field(
+        None,
+        gt=0,
+        lt=0.5,
+        description="Tell for every verdict whether it would hold with so much more or less of any other group among "
+        "the people, such as 0.1.",
+    )
+    population: dict[str, dict[str, float]] = Field(
+        {},
+        description="The same for the shares of a named population: `{ sex = { F = 0.5, M = 0.5 } }`.",
     )
     suppress_below: int | None = Field(
         None,
@@ -52,10 +65,25 @@ class ReportSettings(Settings):
         "is published.",
     )
 
+    @field_validator("population")
+    @classmethod
+    def _shares(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        for name, shares in value.items():
+            if not shares or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 0.01:
+                raise ValueError(f"the shares of {name!r} must be 0 or more and add up to 1; got {brief(shares)}")
+        return value
+
     @field_validator("profile", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("language")
+    @classmethod
+    def _is_spoken(cls, value: str) -> str:
+        if value not in LANGUAGES:
+            raise ValueError(f"there is no language {value!r}; {did_you_mean(value, LANGUAGES)}")
+        return value
 
     @field_validator("profile")
     @classmethod

@@ -57,8 +57,6 @@ class _Series:
 
 def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
     """Return every headline rate in every period, and which gaps have drifted."""
-    if table.roles.weight is not None:
-        raise ConfigError("`period` counts people, and these data have survey weights; leave out one of the two.")
     if period in table.roles.group_columns:
         raise ConfigError(f"`period` {period!r} is a group column already; name another column.")
     series: list[_Series] = []
@@ -96,7 +94,7 @@ def _series(
     table: Table, cells: Cells, model: str, spec: ParitySpec, periods: IntArray, number: int
 ) -> Iterator[_Series]:
     """Yield every headline rate of every group beside the reference group's."""
-    states = [_is_yes(cells, "outcome"), _is_yes(cells, state_key(model))]
+    states = [is_yes(cells, "outcome"), is_yes(cells, state_key(model))]
     for grouping, columns in table.groupings.items():
         groups, labels = cells.joint(columns)
         counts = np.zeros((len(labels), number + 1, 2, 2), dtype=np.int64)
@@ -125,7 +123,8 @@ def _rates(table: Table, spec: ParitySpec) -> list[ParityMetric]:
     return [row for row in usable if table.roles.outcome is not None or "outcome" not in row.needs]
 
 
-def _is_yes(cells: Cells, key: str) -> IntArray:
+def is_yes(cells: Cells, key: str) -> IntArray:
+    """Return 1 for the cells of people with the outcome, or whom a model selects, and 0 for the others."""
     if key not in cells.codes:
         return np.zeros(len(cells.n), dtype=np.int64)
     return np.array([label == str(YES) for label in cells.labels[key]], dtype=np.int64)[cells.codes[key]]

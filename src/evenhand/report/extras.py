@@ -48,7 +48,29 @@ class Drift(Record):
     headline: str = column("the same in a sentence")
 
 
-EXTRAS: dict[str, dict[str, type[Record]]] = {"over_time": {"drifts": Drift, "periods": Period}}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift(Record):
+    """A verdict among people with other shares of the groups of another column."""
+
+    model: str = column("the model")
+    grouping: str = column("the grouping that the verdict is about")
+    metric: str = column("the metric")
+    kind: str = column("difference or ratio")
+    against: str = column("what the group is compared with")
+    threshold: str = column("the limit in words")
+    attribute: str = column("the column whose shares are others")
+    shares: str = column("which shares, in words")
+    value: float | None = column("the size of the gap with these shares")
+    low: float | None = column("its lower limit")
+    high: float | None = column("its upper limit")
+    verdict: str = column("the verdict with these shares")
+    holds: bool = column("whether it is that of the people as they are, by the same limits")
+
+
+EXTRAS: dict[str, dict[str, type[Record]]] = {
+    "over_time": {"drifts": Drift, "periods": Period},
+    "elsewhere": {"shifts": Shift},
+}
 """The extras and their tables."""
 
 

@@ -15,6 +15,7 @@ from evenhand.core.display import listed
 from evenhand.core.findings import Finding
 from evenhand.core.records import OVERALL, Value, limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.report.languages import Language, language
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -32,14 +33,6 @@ class Line:
     finding: Finding
     picture: Markup
     others: tuple[Finding, ...] = ()
-
-    @property
-    def more(self) -> str:
-        """What is folded behind it, in words."""
-        if not self.others:
-            return ""
-        number = len(self.others)
-        return f"and {number} more like it" if number > 1 else "and one more like it"
 
 
 @dataclass(frozen=True)
@@ -96,22 +89,24 @@ def _clearance(finding: Finding, limit: float) -> float:
     return min(abs(end - limit) for end in ends) / width
 
 
-def in_short(findings: Sequence[Finding]) -> list[str]:
+def in_short(findings: Sequence[Finding], spoken: Language | None = None) -> list[str]:
     """Return the answer in at most five sentences.
 
     The clearest broken threshold of each audit, how the other models fare with the same one, and the tally; without
     thresholds, the clearest difference of each audit.
     """
+    spoken = spoken or language()
     judged = [finding for finding in rank(findings) if finding.threshold is not None]
     if not judged:
         told = [finding for finding in rank(findings) if finding.value is not None]
-        sentences = ["No thresholds were set, so nothing here is a verdict.", *map(_headline, _first_of_each(told))]
+        sentences = [spoken.say("no_thresholds", "short"), *map(spoken.headline, _first_of_each(told))]
         return sentences[:MOST_SENTENCES]
     worst = list(_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet"))
     if len(worst) > 2:
-        return [*map(_with_limit, worst[: MOST_SENTENCES - 1]), _tally(judged)]
-    pairs = [sentence for finding in worst for sentence in (_with_limit(finding), _same_limit(finding, judged))]
-    return [*filter(None, pairs), _tally(judged)]
+        limits = [_with_limit(finding, spoken) for finding in worst[: MOST_SENTENCES - 1]]
+        return [*limits, _tally(judged, spoken)]
+    pairs = [s for finding in worst for s in (_with_limit(finding, spoken), _same_limit(finding, judged, spoken))]
+    return [*filter(None, pairs), _tally(judged, spoken)]
 
 
 def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -123,21 +118,25 @@ def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _headline(finding: Finding) -> str:
-    return finding.headline
-
-
-def _with_limit(finding: Finding) -> str:
+def _with_limit(finding: Finding, spoken: Language) -> str:
     """Return a headline with the size, the interval and the limit that it breaks."""
-    before, after = {"ratio": ("a ratio of ", ""), "difference": ("", " apart")}.get(finding.kind or "", ("", ""))
-    size = f"{before}{finding.amount()}{after} ({finding.interval()})"
+    size = {"ratio": "size_ratio", "difference": "size_difference"}.get(finding.kind or "", "size_value")
     limit = finding.threshold or ""
-    verb = "are" if limit.endswith("points") else "is"
-    wanted = "asked for" if limit.startswith("at least") else "allowed"
-    return f"{finding.headline.rstrip('.')}: {size}, where {limit} {verb} {wanted}."
+    least = "_least" if limit.startswith("at least") else ""
+    return spoken.say(
+        f"broken{least}{'_points' if limit.endswith('points') else ''}",
+        "short",
+        headline=spoken.headline(finding).rstrip("."),
+        size=spoken.say(size, "short", amount=spoken.amount(finding)),
+        interval=spoken.interval(finding),
+        limit=spoken.limit(finding),
+    )
 
 
-def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
+_FARES = {"does_not_meet": ("one_breaks", "several_break"), "meets": ("one_meets", "several_meet")}
+
+
+def _same_limit(finding: Finding, judged: Sequence[Finding], spoken: Language) -> str:
     """Say how the other models fare with the threshold that a finding breaks."""
     models: dict[Verdict, dict[str, None]] = {}
     for other in judged:
@@ -145,16 +144,9 @@ def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
             models.setdefault(other.verdict, {})[str(other.model)] = None
     parts = []
     for verdict, names in models.items():
-        parts.append(_VERBS[len(names) > 1][verdict].format(listed(names)))
-    return f"Of the other models, {'; '.join(parts)}." if parts else ""
-
-
-_CANNOT_TELL = {"insufficient_evidence": "for {} the data cannot tell"}
-_VERBS = (
-    {"does_not_meet": "{} does not meet it either", "meets": "{} meets it", **_CANNOT_TELL},
-    {"does_not_meet": "{} do not meet it either", "meets": "{} meet it", **_CANNOT_TELL},
-)
-"""What a model does to a threshold, and what several do."""
+        key = _FARES.get(verdict, ("one_open", "several_open"))[len(names) > 1]
+        parts.append(spoken.say(key, "short", models=listed(names, spoken.say("and", "short"))))
+    return spoken.say("same_limit", "short", parts="; ".join(parts)) if parts else ""
 
 
 def _alike(finding: Finding) -> tuple[object, ...]:
@@ -162,19 +154,20 @@ def _alike(finding: Finding) -> tuple[object, ...]:
     return finding.audit, finding.metric, finding.grouping, finding.kind, finding.against, finding.threshold
 
 
-def _tally(judged: Sequence[Finding]) -> str:
+def _tally(judged: Sequence[Finding], spoken: Language) -> str:
     if len(judged) == 1:
-        return {"meets": "The threshold is met.", "does_not_meet": "It is the only threshold."}.get(
-            judged[0].verdict, "For the only threshold the data cannot tell."
-        )
+        only = {"meets": "only_met", "does_not_meet": "only_broken"}.get(judged[0].verdict, "only_open")
+        return spoken.say(only, "short")
     broken, undecided, met = (sum(f.verdict == verdict for f in judged) for verdict in VERDICTS[:3])
     if met == len(judged):
-        return f"All {met} comparisons with thresholds meet them."
-    parts = [f"{broken} {'does' if broken == 1 else 'do'} not meet"] if broken else []
-    parts += [f"{met} {'meets' if met == 1 else 'meet'}"] if met else []
-    if undecided:
-        parts.append(f"for {undecided} the data cannot tell")
-    return f"Of {len(judged)} comparisons with thresholds, {listed(parts)}."
+        return spoken.say("all_meet", "short", number=met)
+    told = (
+        ("one_does_not" if broken == 1 else "several_do_not", broken),
+        ("one_does" if met == 1 else "several_do", met),
+        ("open", undecided),
+    )
+    parts = [spoken.say(key, "short", number=number) for key, number in told if number]
+    return spoken.say("tally", "short", number=len(judged), parts=listed(parts, spoken.say("and", "short")))
 
 
 def who_was_compared(audit: Audit) -> list[Compared]:
@@ -195,25 +188,25 @@ def who_was_compared(audit: Audit) -> list[Compared]:
     ]
 
 
-def judged_lines(findings: Sequence[Finding]) -> list[Line]:
+def judged_lines(findings: Sequence[Finding], spoken: Language | None = None) -> list[Line]:
     """Return a line for every finding with a threshold, the clearest first."""
     judged = rank(finding for finding in findings if finding.threshold is not None)
-    return [Line(finding, _picture(finding, judged)) for finding in judged]
+    return [Line(finding, _picture(finding, judged, spoken or language())) for finding in judged]
 
 
-def other_lines(findings: Sequence[Finding]) -> list[Line]:
+def other_lines(findings: Sequence[Finding], spoken: Language | None = None) -> list[Line]:
     """Return a line for each thing that findings without a threshold say: the clearest, with those like it behind."""
     others = rank(finding for finding in findings if finding.threshold is None)
     alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in others:
         alike.setdefault(_alike(finding), []).append(finding)
-    return [Line(first, _picture(first, others), tuple(rest)) for first, *rest in alike.values()]
+    return [Line(first, _picture(first, others, spoken or language()), tuple(rest)) for first, *rest in alike.values()]
 
 
 # The small picture of an interval ------------------------------------------------------------------------------------
 
 
-def _picture(finding: Finding, all_findings: Sequence[Finding]) -> Markup:
+def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: Language) -> Markup:
     """Return the interval as a bar with its value, against the limit; findings of one unit share an axis.
 
     The style sheet has the colours; those here are for a printer that does not read it for pictures.
@@ -243,13 +236,13 @@ def _picture(finding: Finding, all_findings: Sequence[Finding]) -> Markup:
     ]
     return Markup(  # noqa: S704 (numbers are ours, the title is escaped)
         f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
-        f"<title>{escape(_in_words(finding))}</title>{''.join(parts)}</svg>"
+        f"<title>{escape(_in_words(finding, spoken))}</title>{''.join(parts)}</svg>"
     )
 
 
-def _in_words(finding: Finding) -> str:
-    limit = f"; the limit is {finding.threshold}" if finding.threshold else ""
-    return f"{finding.amount()}, interval {finding.interval()}{limit}"
+def _in_words(finding: Finding, spoken: Language) -> str:
+    words = {"amount": spoken.amount(finding), "interval": spoken.interval(finding), "limit": spoken.limit(finding)}
+    return spoken.say("picture_limit" if finding.threshold else "picture", **words)
 
 
 def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, float]:

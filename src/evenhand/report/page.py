@@ -16,12 +16,12 @@ from markupsafe import Markup, escape
 from evenhand._version import __version__
 from evenhand.charts import PALETTE, columns_for, legend_of, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
-from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.core.formats import MINUS, Format, rounded, show, show_interval
 from evenhand.core.run import step
-from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.core.thresholds import VERDICTS
 from evenhand.forest import Forest
 from evenhand.report import front
+from evenhand.report.languages import Language, language
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
@@ -31,11 +31,6 @@ SHOWN_FINDINGS = 8
 _ROW, _ROW_ON_PAPER = 18, 12
 """How high a row of a forest is."""
 MOST_GROUPS = 12
-PLURAL_VERDICTS: dict[Verdict, str] = {
-    "does_not_meet": "do not meet the threshold",
-    "insufficient_evidence": "not enough evidence",
-    "meets": "meet the threshold",
-}
 
 
 def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged: bool = False) -> str:
@@ -43,19 +38,19 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
 
     `sections` are those of the audit, where they are at hand.
     """
-    findings = audit.findings
-    judged = front.judged_lines(findings)
+    findings, spoken = audit.findings, language_of(audit)
+    judged = front.judged_lines(findings, spoken)
     return render_page(
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
-        short=front.in_short(findings),
+        short=front.in_short(findings, spoken),
+        spoken=spoken,
         compared=front.who_was_compared(audit),
         judged=judged,
-        others=front.other_lines(findings),
+        others=front.other_lines(findings, spoken),
         families=audit.families,
         shown_findings=SHOWN_FINDINGS,
-        short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[
             section_view(name, section, _ROW_ON_PAPER if paged else _ROW)
@@ -69,12 +64,16 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         study="people" in audit.data,
         most_rows=MOST_ROWS,
         most_groups=MOST_GROUPS,
-        plural_verdicts=PLURAL_VERDICTS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
         paged=paged,
         plan=audit.plan,
     )
+
+
+def language_of(audit: Audit) -> Language:
+    """Return the language of a report: that it was last written in, or that of the settings."""
+    return language(audit.run.get("language") or audit.config.report.language)
 
 
 def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: Any) -> str:

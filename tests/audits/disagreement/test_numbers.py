@@ -364,3 +364,58 @@ def test_a_label_never_given_to_a_group_is_named(audit: Audit) -> None:
     data.loc[data.race == "b", "label"] = 0
     assert any("“1” to b" in note for note in audit(data).notes)
     assert not any("never given" in note for note in audit(everybody_sees_everything().assign(disagrees=0)).notes)
+
+
+# Pairs of like cases --------------------------------------------------------------------------------------------------
+
+
+def test_pairs_of_like_cases_are_those_of_the_rows(answers: Frame, audit: Audit) -> None:
+    """Written out row by row, with the critics' own labels: the truth lies between the bounds."""
+    rows = answers.assign(age=answers["case"].str[1:].astype(int) % 10)
+    found = audit(rows, like={"sex": 0, "age": 1}, stakeholder="kind", truth="own", individuals=True)
+    told: dict[Any, Any] = {(r.metric, r.stakeholder): r for r in found.pairs}
+    pairs = rows.merge(rows, on="critic")
+    pairs = pairs[(pairs["case_x"] < pairs["case_y"]) & (pairs["sex_x"] == pairs["sex_y"])]
+    pairs = pairs[(pairs["age_x"] - pairs["age_y"]).abs() <= 1]
+    split = pairs["disagrees_x"] != pairs["disagrees_y"]
+    held, treated = pairs["own_x"] == pairs["own_y"], pairs["label_x"] == pairs["label_y"]
+    for kind in (None, "Patient"):
+        own = (pairs["kind_x"] == kind) if kind else pairs["kind_x"].notna()
+        record = told["split_answers", kind]
+        assert (record.n, record.value) == (own.sum(), pytest.approx(split[own].mean()))
+        for metric, truth in (
+            ("held_alike_treated_apart", held & ~treated),
+            ("held_apart_treated_alike", ~held & treated),
+        ):
+            bounds = told[metric, kind]
+            assert bounds.truth == pytest.approx(truth[own].mean())
+            assert bounds.lower <= bounds.truth <= bounds.upper
+            assert bounds.low <= bounds.lower <= bounds.upper <= bounds.high
+    assert {r.critic for r in found.critic_pairs} == set(pairs["critic"])
+    assert found.plot("pairs").to_dict(validate=False)
+    assert "Pairs of like cases (the same sex, age at most 1 apart) that one critic judged" in found._repr_html_()
+
+
+def test_pairs_come_from_the_table_of_cases_too(answers: Frame, audit: Audit) -> None:
+    cases = answers[["case", "race", "sex", "label"]].drop_duplicates("case")
+    said = answers[["case", "critic", "disagrees"]]
+    settings: Any = {"decision": "label", "disagree": "disagrees", "critic": "critic", "resamples": 100}
+    apart = eh.disagreement(
+        eh.Table(cases, groups="race", id="case"), answers={"data": said}, like={"sex": 0}, **settings
+    )
+    assert [r.to_dict() for r in apart.pairs] == [r.to_dict() for r in audit(answers, like={"sex": 0}).pairs]
+    assert audit(answers).pairs == ()
+
+
+@pytest.mark.parametrize(
+    ("like", "words"),
+    [
+        ({"sex": 2}, "does not hold numbers"),
+        ({"sex": -1}, "at least 0"),
+        ({}, "names no column"),
+        ({"sexx": 0}, "did you mean 'sex'"),
+    ],
+)
+def test_what_cannot_make_cases_alike_is_refused(answers: Frame, audit: Audit, like: Any, words: str) -> None:
+    with pytest.raises(eh.EvenhandError, match=words):
+        audit(answers, like=like)

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.disagreement.critics import MOST_CRITICS, critic_gaps, stakeholder_gaps, truth_records
+from evenhand.audits.disagreement.critics import (
+    MOST_CRITICS,
+    critic_gaps,
+    pair_records,
+    stakeholder_gaps,
+    truth_records,
+)
 from evenhand.audits.disagreement.estimate import gap_records, plan_records, value_records
 from evenhand.audits.disagreement.findings import SENTENCES, label_notes, make_claims, panel_notes
 from evenhand.audits.disagreement.gather import Panel, gather
@@ -23,9 +29,11 @@ from evenhand.audits.disagreement.metrics import computed_metrics
 from evenhand.audits.disagreement.result import (
     AnswerPlan,
     CriticGap,
+    CriticPairRecord,
     DisagreementGap,
     DisagreementResult,
     DisagreementValue,
+    PairRecord,
     StakeholderGap,
     TruthRecord,
 )
@@ -57,7 +65,8 @@ def disagreement(table: Table, **settings: Any) -> DisagreementResult:
     Returns
     -------
     DisagreementResult
-        Tables `values`, `gaps`, `critics` (one by one), `stakeholders` (compared), `plan` and `truth`.
+        Tables `values`, `gaps`, `critics` (one by one), `stakeholders` (compared), `plan`, `truth` and, with `like`,
+        `pairs` and `critic_pairs`.
 
     Examples
     --------
@@ -91,6 +100,8 @@ class _Tables:
     stakeholders: list[StakeholderGap] = field(default_factory=list)
     plan: list[AnswerPlan] = field(default_factory=list)
     truth: list[TruthRecord] = field(default_factory=list)
+    pairs: list[PairRecord] = field(default_factory=list)
+    critic_pairs: list[CriticPairRecord] = field(default_factory=list)
 
 
 def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
@@ -110,6 +121,9 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
         draws = resampling_of(compared.answers, spec).draws
         if compared.why_not_compared(spec.min_count) is None and draws < spec.resamples:
             fewer[grouping.name] = draws
+    if spec.like is not None:
+        step("Comparing pairs of like cases")
+        tables.pairs, tables.critic_pairs = pair_records(panel, spec)
     claims = make_claims(tables.gaps, tables.values, tables.stakeholders, spec)
     notes = (*panel_notes(panel, spec, tables.gaps, fewer), *label_notes(tables.values, groupings))
     result = DisagreementResult(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DisagreementGap,
         DisagreementResult,
         DisagreementValue,
+        PairRecord,
     )
 
 ALL = "all critics"
@@ -69,6 +70,14 @@ def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[A
     return _known_panel(rows, groups, [ALL, *kinds], grouping or "") if kinds else []
 
 
+def pair_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:  # noqa: ARG001 - pairs have no groups
+    """Return a panel of the shares of pairs of like cases, as all critics and each kind of them see them."""
+    rows = [_row(r, METRICS[r.metric].title, r.stakeholder or ALL) for r in result.pairs if r.value is not None]
+    kinds, titles = _kinds(result.pairs), list(dict.fromkeys(METRICS[r.metric].title for r in result.pairs))
+    shown = [row for row in rows if row["series"] in (ALL, *kinds)]
+    return _known_panel(shown, titles, [ALL, *kinds], "Share of pairs of like cases") if shown else []
+
+
 def value_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
     """Return one panel a metric: every label's rate in each of the largest groups, as all critics see it."""
     panels: list[Any] = []
@@ -80,7 +89,7 @@ def value_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
     return panels
 
 
-def _kinds(records: Iterable[DisagreementGap | DisagreementValue]) -> list[str]:
+def _kinds(records: Iterable[DisagreementGap | DisagreementValue | PairRecord]) -> list[str]:
     return [kind for kind in dict.fromkeys(r.stakeholder for r in records) if kind is not None][:MOST_KINDS]
 
 
@@ -93,7 +102,7 @@ def _largest(rates: Sequence[DisagreementValue]) -> list[str]:
     return [group for group in sizes if group in largest]
 
 
-def _row(record: DisagreementGap | DisagreementValue, label: str, series: str) -> dict[str, Any]:
+def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, series: str) -> dict[str, Any]:
     """Return what a chart draws of a gap or rate; a number that is exact is a point and has no bar."""
     exact = open_range(record) is None
     return {
@@ -234,5 +243,6 @@ CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
     "agreement": agreement_panels,
     "stakeholders": stakeholder_panels,
     "critics": critic_panels,
+    "pairs": pair_panels,
 }
 """The charts by name; the first is the audit's main one."""

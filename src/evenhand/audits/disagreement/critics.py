@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -19,28 +20,40 @@ from evenhand.audits.disagreement.estimate import (
 from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.groups import AnswerSet, resampling_of
 from evenhand.audits.disagreement.metrics import DISAGREEMENT
-from evenhand.audits.disagreement.result import CriticGap, DisagreementGap, StakeholderGap, TruthRecord
+from evenhand.audits.disagreement.result import (
+    CriticGap,
+    CriticPairRecord,
+    DisagreementGap,
+    PairRecord,
+    StakeholderGap,
+    TruthRecord,
+)
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.formats import finite
 from evenhand.errors import DataError
 from evenhand.stats.feedback import (
     INDEFINITE,
+    PAIR_METRICS,
     TOLERANT,
+    Answers,
     Comparison,
     Differences,
     Feedback,
     FeedbackMetric,
     Gap,
+    LikePairs,
     compare_critics,
     differences,
+    find_like_pairs,
     gap,
     numbers_of,
     rates,
     slacks,
+    split_of_any,
 )
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 MOST_CRITICS = 1_000
 MOST_DRAWS = 400
@@ -290,3 +303,71 @@ def _adjusted(records: list[StakeholderGap]) -> Iterator[StakeholderGap]:
         adjusted[family] = adjusted_p(p[family])
     for record, value in zip(records, adjusted, strict=True):
         yield replace(record, p_adjusted=finite(value))
+
+
+# Pairs of like cases --------------------------------------------------------------------------------------------------
+
+
+def pair_records(panel: Panel, spec: DisagreementSpec) -> tuple[list[PairRecord], list[CriticPairRecord]]:
+    """Return the shares of pairs of like cases: of all critics and of each kind of them, and of each critic."""
+    if panel.traits is None or spec.like is None:
+        return [], []
+    answers = _all_answers(panel, panel.answer, panel.feedback)
+    pairs, own = find_like_pairs(answers, panel.traits, list(spec.like.values())), None
+    if panel.truth is not None:
+        labelled = _all_answers(panel, panel.truth, Feedback(panel.feedback.labels, "label"))
+        own = find_like_pairs(labelled, panel.traits, list(spec.like.values()))
+
+    def shares(critics: BoolArray) -> list[dict[str, Any]]:
+        heard, keep = critics[answers.critic], critics[pairs.critic]
+        any_pair = split_of_any(answers.where(heard)) if heard.any() else float("nan")
+        return list(_pair_shares(pairs.of(keep), None if own is None else own.of(keep), any_pair, spec))
+
+    kinds = [np.ones(len(panel.critics), dtype=np.bool_)]
+    kinds += [np.asarray(panel.stakeholder == number) for number in range(len(panel.stakeholders))]
+    pooled = [
+        PairRecord(stakeholder=name, **share)
+        for name, chosen in zip((None, *panel.stakeholders), kinds, strict=True)
+        for share in shares(chosen)
+    ]
+    critics = np.unique(pairs.critic).tolist() if len(panel.critics) <= MOST_CRITICS else []
+    single = [
+        CriticPairRecord(critic=panel.critics[critic], **share)
+        for critic in critics
+        for share in shares(np.arange(len(panel.critics)) == critic)
+    ]
+    return pooled, single
+
+
+def _all_answers(panel: Panel, answer: IntArray, feedback: Feedback) -> Answers:
+    """Return all answers of a panel, without groups."""
+    one_group = np.zeros(len(panel.cases), dtype=np.int64)
+    return Answers(
+        panel.critic, panel.case, answer, one_group, panel.label, 1, len(panel.critics), feedback, panel.weight
+    )
+
+
+def _pair_shares(
+    pairs: LikePairs, own: LikePairs | None, any_pair: float, spec: DisagreementSpec
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each share of some pairs."""
+    for metric in PAIR_METRICS:
+        share = pairs.share(metric, spec.confidence, cases_are_all=spec.answers.cases == "all")
+        lower, upper, low, high = (finite(end) for end in share)
+        status = "undefined: no critic judged two cases that are like one another"
+        if lower is not None:
+            status = "ok" if low is not None else "no interval: one critic, and the cases are all there are"
+        yield {
+            "metric": metric,
+            "n": len(pairs),
+            "critics": pairs.critics,
+            "cases": pairs.cases,
+            "value": middle(lower, upper),
+            "low": low,
+            "high": high,
+            "lower": lower,
+            "upper": upper,
+            "truth": None if own is None else finite(own.share(metric).lower),
+            "any_pair": finite(any_pair) if metric == PAIR_METRICS[0] else None,
+            "status": status,
+        }

@@ -53,6 +53,7 @@ class Panel:
     dropped : how many rows were dropped for what they lack, and for what.
     repeated, superseded : answers given again in the same words, and earlier answers that a later one replaced.
     inconsistent : answers that contradict the critic's own label.
+    traits : (cases, T) what makes cases like one another, as numbers, nan where it is missing; or None.
     """
 
     critic: IntArray
@@ -73,6 +74,7 @@ class Panel:
     repeated: int = 0
     superseded: int = 0
     inconsistent: int = 0
+    traits: FloatArray | None = None
 
     def digest(self) -> str:
         """Return the SHA-256 of the answers, the same for the same data on every engine."""
@@ -89,8 +91,9 @@ class Panel:
         codes += [self.groups.codes[name] for name in sorted(self.groups.codes)]
         for array in codes:
             digest.update(b"-" if array is None else np.ascontiguousarray(array, dtype="<i8").tobytes())
-        if self.weight is not None:
-            digest.update(np.ascontiguousarray(self.weight, dtype="<f8").tobytes())
+        for numbers in (self.weight, self.traits):
+            if numbers is not None:
+                digest.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
         return digest.hexdigest()
 
 
@@ -107,6 +110,7 @@ class _Rows:
     weight: FloatArray | None
     labels: Labels
     dropped: tuple[tuple[int, str], ...] = ()
+    traits: FloatArray | None = None
 
 
 def gather(table: Table, spec: DisagreementSpec) -> Panel:
@@ -137,8 +141,8 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
 def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
     """Read a table with a row for each answer; label and groups of a case must be the same in all its rows."""
     asked = {"decision": spec.decision, **spec.columns}
-    coded = table.coded_rows(asked)
-    columns = coded.columns
+    coded = table.coded_rows({**asked, **_like_columns(spec)})
+    columns = {role: coded.columns[role] for role in asked}
     _refuse_absent(columns, asked, ("decision", "critic", "case"))
     labels = find_labels({role: columns[role] for role in ("decision", "truth") if role in columns}, spec)
     label = labels.codes_of(columns["decision"], "decision", spec.decision)
@@ -146,12 +150,38 @@ def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
         case, names = columns["case"].codes, columns["case"].labels
     else:
         case, names = _rows_as_cases(columns, label, coded.groups)
-    attributes = {spec.decision: label, **coded.groups.codes}
+    traits = {name: coded.columns[role].codes for role, name in _like_columns(spec).items()}
+    attributes = {spec.decision: label, **coded.groups.codes, **traits}
     by_case = {name: _of_cases(name, codes, case, names) for name, codes in attributes.items()}
     groups = Cells(
         {n: by_case[n] for n in coded.groups.codes}, coded.groups.labels, np.ones(len(names), dtype=np.int64)
     )
-    return _Rows(columns["critic"], case, columns, by_case[spec.decision], groups, names, coded.weight, labels)
+    found = _Rows(columns["critic"], case, columns, by_case[spec.decision], groups, names, coded.weight, labels)
+    return replace(found, traits=_traits(coded.columns, by_case, spec))
+
+
+def _like_columns(spec: DisagreementSpec) -> dict[str, str]:
+    """Return the columns that make cases like one another, by a role of their own."""
+    return {f"like {name}": name for name in spec.like or {}}
+
+
+def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec: DisagreementSpec) -> FloatArray | None:
+    """Return (cases, T) the numbers of the columns that make cases like one another; codes where they must be equal."""
+    if spec.like is None:
+        return None
+    found = []
+    for role, name in _like_columns(spec).items():
+        values, codes = columns[role].values, by_case[name]
+        numbers = np.arange(len(values), dtype=np.float64)
+        if spec.like[name] > 0:
+            if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+                raise ConfigError(
+                    f"`like` allows {name!r} to be {spec.like[name]:g} apart, but it does not hold numbers (such as "
+                    f"{shown(list(values[:_SHOWN]), _SHOWN)}); allow 0, the same, or name another column."
+                )
+            numbers = np.array(values, dtype=np.float64)
+        found.append(np.where(codes >= 0, np.append(numbers, np.nan)[codes], np.nan))
+    return np.column_stack(found)
 
 
 def _rows_as_cases(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
@@ -180,7 +210,7 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
     if table.roles.id is None:
         raise ConfigError("the table of answers is joined to the table by its cases; name the table's `id` column.")
     source = spec.answers.data if spec.answers.source is None else spec.folder / spec.answers.source
-    cases = table.coded_rows({"id": table.roles.id, "decision": spec.decision})
+    cases = table.coded_rows({"id": table.roles.id, "decision": spec.decision, **_like_columns(spec)})
     _refuse_absent(cases.columns, {"decision": spec.decision}, ("decision",))
     asked = {"case": table.roles.id, **spec.columns}
     columns = Table(source, missing=table.roles.missing).coded_rows(asked).columns
@@ -195,7 +225,9 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
         {name: codes[order] for name, codes in cases.groups.codes.items()}, cases.groups.labels, cases.groups.n
     )
     weight = None if cases.weight is None else cases.weight[order][case]
-    return _Rows(columns["critic"], case, columns, label, groups, names, weight, labels)
+    by_case = {name: cases.columns[role].codes[order] for role, name in _like_columns(spec).items()}
+    traits = _traits(cases.columns, by_case, spec)
+    return _Rows(columns["critic"], case, columns, label, groups, names, weight, labels, traits=traits)
 
 
 def _known_cases(column: Coded, cases: tuple[str, ...], name: str) -> IntArray:
@@ -270,6 +302,7 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
         labels=rows.labels,
         feedback=feedback,
         unanswered=len(rows.cases) - cases.size,
+        traits=None if rows.traits is None else rows.traits[cases],
     )
 
 

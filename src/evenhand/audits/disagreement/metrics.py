@@ -1,4 +1,4 @@
-"""The table of the audit's metrics: six of fairness between groups of cases, and two more with a tolerance."""
+"""The table of the audit's metrics: six of fairness between groups of cases, two with a tolerance, three of pairs."""
 
 from __future__ import annotations
 
@@ -120,7 +120,40 @@ _ROWS = (
     ),
 )
 
-METRICS: dict[str, CriticMetric] = {row.name: row for row in _ROWS}
+_PAIR_ROWS = tuple(
+    CriticMetric(
+        name=name,
+        title=title,
+        unit="share",
+        formula=formula,
+        reference="ours, after the wish of Telukunta and Nadendla",
+        caveat="It does not say who is inconsistent, the system or the critic.",
+        moves_with=_WHO_ANSWERS,
+        asks=asks,
+    )
+    for name, title, formula, asks in (
+        (
+            "split_answers",
+            "Split answers",
+            "P(z_i = y_i and z_j is not y_j, or the other way round | i and j are like cases)",
+            "Of two like cases, how often does a critic agree with the one decision and not with the other?",
+        ),
+        (
+            "held_alike_treated_apart",
+            "Held alike, treated apart",
+            "P(z_i = z_j and y_i is not y_j | i and j are like cases)",
+            "Of two like cases, how often would the critic give both one label, and the system gave two?",
+        ),
+        (
+            "held_apart_treated_alike",
+            "Held apart, treated alike",
+            "P(z_i is not z_j and y_i = y_j | i and j are like cases)",
+            "Of two like cases, how often would the critic give them two labels, and the system gave one?",
+        ),
+    )
+)
+
+METRICS: dict[str, CriticMetric] = {row.name: row for row in (*_ROWS, *_PAIR_ROWS)}
 _CAVEATS_PUBLISHED = dict.fromkeys(INDEFINITE, _PUBLISHED) | {"overall_misclassification": _WRONG_WAY}
 
 

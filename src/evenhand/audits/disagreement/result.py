@@ -97,6 +97,34 @@ class TruthRecord(Record):
     status: str = column("'ok', or why there is no error", "ok")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairRecord(Record):
+    """A share of the pairs of like cases that one critic judged."""
+
+    stakeholder: str | None = column("the kind of critics; null for all of them", None)
+    metric: str = column("the metric")
+    n: int = column("how many pairs of like cases")
+    critics: int = column("how many critics judged such a pair")
+    cases: int = column("how many cases are in such a pair")
+    value: float | None = column("the share; null where there is no pair", None)
+    low: float | None = column("lower limit of the interval", None)
+    high: float | None = column("upper limit of the interval", None)
+    lower: float | None = column("the smallest share that the answers allow", None)
+    upper: float | None = column("the largest share that the answers allow; `value` is the middle of the two", None)
+    truth: float | None = column("the share by the critics' own labels, where these are known", None)
+    any_pair: float | None = column("of split answers, their share among all pairs of a critic, alike or not", None)
+    status: str = column("'ok', or why there is no value or interval", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriticPairRecord(PairRecord):
+    """The same of one critic."""
+
+    individual: ClassVar[bool] = True
+
+    critic: str = column("the critic")
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class DisagreementResult(Result):
     """Six metrics of fairness as the people who answered see them.
@@ -108,6 +136,7 @@ class DisagreementResult(Result):
     stakeholders : kinds of critics compared.
     plan : how many more answers it would take.
     truth : how far the estimates of single critics are off, where the critics' own labels are known.
+    pairs, critic_pairs : pairs of like cases that one critic judged, of all critics, of each kind, and one by one.
     labels : the labels, lowest first where they have an order.
     hash : SHA-256 of the answers that the numbers were computed from.
     """
@@ -124,5 +153,7 @@ class DisagreementResult(Result):
     stakeholders: tuple[StakeholderGap, ...]
     plan: tuple[AnswerPlan, ...]
     truth: tuple[TruthRecord, ...]
+    pairs: tuple[PairRecord, ...]
+    critic_pairs: tuple[CriticPairRecord, ...]
     labels: tuple[str, ...]
     hash: str

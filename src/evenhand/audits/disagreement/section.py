@@ -11,6 +11,7 @@ from evenhand.audits.disagreement.charts import (
     agreement_panels,
     critic_panels,
     gap_panels,
+    pair_panels,
     stakeholder_panels,
     told_metrics,
     value_panels,
@@ -60,6 +61,8 @@ def parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
         yield from _stakeholder_parts(result)
     if result.shows_individuals:
         yield from _critic_figures(result)
+    if result.pairs:
+        yield from _pair_parts(result)
     if result.truth:
         yield _truth_table(result)
     if result.plan:
@@ -214,6 +217,44 @@ def _critic_figures(result: DisagreementResult) -> Iterator[Figure]:
             yield Figure(f"Critic by critic, by {grouping}", caption, description or caption, tuple(panels), DESCRIBES)
 
 
+def _pair_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
+    panels = pair_panels(result, None)
+    told = [r for r in result.pairs if r.stakeholder is None and r.value is not None]
+    described = " ".join(
+        f"{METRICS[r.metric].title}: {show(r.lower, 'percent')} to {show(r.upper, 'percent')} of the pairs."
+        for r in told
+    )
+    if panels:
+        caption = (
+            f"Pairs of cases with {_likeness(result)} that one critic judged. Split answers: the critic agrees with "
+            "one of the two decisions only. Held alike, treated apart: the critic has one label in mind for both, the "
+            f"system gave two. Held apart, treated alike: the other way round. {_EXACT_OR_OPEN}"
+        )
+        yield Figure("Like cases, as critics judge them", caption, described, tuple(panels))
+    yield _pair_table(result)
+
+
+def _likeness(result: DisagreementResult) -> str:
+    like = result.spec.like or {}
+    return ", ".join(f"{name} at most {far:g} apart" if far else f"the same {name}" for name, far in like.items())
+
+
+def _pair_table(result: DisagreementResult) -> DisplayTable:
+    columns = {
+        "Critics": lambda r: r.stakeholder or "all",
+        "Metric": lambda r: METRICS[r.metric].title,
+        "Share": lambda r: Number(r.value if r.lower == r.upper else None, "percent"),
+        "Left open": lambda r: None if r.lower == r.upper else Range(r.lower, r.upper, "percent"),
+        f"{show_confidence(result.spec.confidence)} interval": lambda r: Range(r.low, r.high, "percent"),
+        "Any two cases": lambda r: Number(r.any_pair, "percent"),
+        "Pairs": lambda r: Number(r.n, "count"),
+        "Critics who judged some": lambda r: Number(r.critics, "count"),
+        "Remark": lambda r: "" if r.status == "ok" else r.status,
+    }
+    caption = f"Pairs of like cases ({_likeness(result)}) that one critic judged"
+    return make_table(caption, columns, result.pairs, always=("Critics", "Metric", "Share", "Pairs"), folded=False)
+
+
 def _truth_table(result: DisagreementResult) -> DisplayTable:
     columns = {
         "Grouping": lambda r: r.grouping,
@@ -308,6 +349,17 @@ def methods(result: DisagreementResult) -> Iterator[Method]:
             "of the bootstrap; p-values adjusted by Holm over all comparisons of a grouping.",
             "Holm 1979, Scandinavian Journal of Statistics 6; Cameron, Gelbach and Miller 2011, Journal of Business "
             "and Economic Statistics 29",
+        )
+    if result.pairs:
+        yield Method(
+            "Pairs of like cases",
+            "All pairs of cases that one critic judged and that differ in no column of `like` by more than it allows. "
+            "With two labels, a critic who agrees with one decision and not with the other differs from the system on "
+            "whether the two are to be treated alike, and nobody else does; with more labels, or open answers, there "
+            "are bounds: a pair counts surely, or may. Limits are Student's t on the logit scale, with standard errors "
+            "for pairs that share a critic or a case.",
+            "Cameron, Gelbach and Miller 2011, Journal of Business and Economic Statistics 29; Fafchamps and Gubert "
+            "2007, Journal of Development Economics 83",
         )
     yield Method(
         "What it cannot tell",

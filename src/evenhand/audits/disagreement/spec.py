@@ -122,6 +122,11 @@ class DisagreementSpec(Spec):
         "as a case of its own; in a table of answers it is by default named like the id of the cases.",
     )
     stakeholder: str | None = Field(None, description="Column with the kind of critic: patient, surgeon ...")
+    like: dict[str, float] | None = Field(
+        None,
+        description="Columns of the cases that make two of them like one another, with how far apart they may be, 0 "
+        "for the same: {age = 5, charge = 0}. Pairs of like cases that one critic judged are then compared.",
+    )
     answers: Answers = Field(
         Answers(), description="How the answers are read, and where they are if they have a table of their own."
     )
@@ -148,6 +153,16 @@ class DisagreementSpec(Spec):
     def known_metrics(self) -> Mapping[str, CriticMetric]:
         """Return the metrics that these settings can give."""
         return metrics_for(self.answers.tolerance, self.bounds)
+
+    @field_validator("like")
+    @classmethod
+    def _far_enough(cls, value: dict[str, float] | None) -> dict[str, float] | None:
+        if value is not None and not value:
+            raise ValueError("`like` names no column; name some, or leave it out")
+        for column, far in (value or {}).items():
+            if not 0 <= far < float("inf"):
+                raise ValueError(f"`like` of {column!r} must be a number of at least 0; got {far}")
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -34,6 +34,7 @@ from evenhand.stats.feedback.metrics import (
     Undefined,
     rates,
 )
+from evenhand.stats.feedback.pairs import PAIR_METRICS, LikePairs, PairShare, find_like_pairs, split_of_any
 
 __all__ = [
     "AGREE",
@@ -42,6 +43,7 @@ __all__ = [
     "DISAGREE",
     "INDEFINITE",
     "METRICS",
+    "PAIR_METRICS",
     "RIGHT",
     "TOLERANT",
     "TOO_HIGH",
@@ -56,6 +58,8 @@ __all__ = [
     "FeedbackMetric",
     "Gap",
     "GapInterval",
+    "LikePairs",
+    "PairShare",
     "Rates",
     "Resampled",
     "Undefined",
@@ -63,6 +67,7 @@ __all__ = [
     "crossed_bootstrap",
     "crossed_draws",
     "differences",
+    "find_like_pairs",
     "gap",
     "gap_intervals",
     "numbers_of",
@@ -71,4 +76,5 @@ __all__ = [
     "same_gap",
     "set_interval",
     "slacks",
+    "split_of_any",
 ]

@@ -1,0 +1,217 @@
+"""The front page in a reader's language: one file of words for each, beside this one.
+
+English sentences stand in the code, where each audit keeps its own. A translation gives each of them by its
+`sentence_id`, with the same placeholders; what is composed, such as the place of a finding, it composes from the
+finding's columns. Statistical detail stays English and is marked so.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from evenhand.core.display import Section
+from evenhand.core.findings import Finding
+from evenhand.core.formats import DASH, show, show_interval
+from evenhand.core.records import STANDARDISED, limits_to_judge
+from evenhand.errors import ConfigError, did_you_mean
+
+LANGUAGES = ("en", "de")
+_MONTHS = "January February March April May June July August September October November December"
+_USUAL_VERB = "selects"
+
+
+@cache
+def language(code: str = "en") -> Language:
+    """Return a language by its code.
+
+    Examples
+    --------
+    >>> language("de").date("2026-11-16T12:00:00"), language("de").count(12345)
+    ('16. November 2026', '12.345')
+    """
+    if code not in LANGUAGES:
+        raise ConfigError(f"there is no language {code!r}; {did_you_mean(code, LANGUAGES)}")
+    text = files(__package__).joinpath(f"{code}.toml").read_text(encoding="utf-8")
+    return Language(code, tomllib.loads(text))
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """The words of one language, and how it writes numbers and dates."""
+
+    code: str
+    words: dict[str, Any]
+
+    def say(self, key: str, part: str = "page", **values: Any) -> str:
+        """Return a text of the page."""
+        text: str = self.words[part][key]
+        return text.format(**values)
+
+    # Numbers and dates
+
+    def number(self, text: str) -> str:
+        """Return a written number as this language writes it."""
+        signs = self.words.get("language")
+        if signs is None:
+            return text
+        turned = text.translate(str.maketrans({",": signs["thousands"], ".": signs["decimal"]}))
+        return turned.replace("%", signs["percent"])
+
+    def count(self, value: int) -> str:
+        """Return a whole number."""
+        return self.number(f"{value:,}")
+
+    def date(self, moment: str) -> str:
+        """Return the day of an ISO time."""
+        year, month, day = moment[:10].split("-")
+        signs = self.words.get("language", {"months": _MONTHS.split(), "date": "{day} {month} {year}"})
+        written: str = signs["date"].format(day=int(day), month=signs["months"][int(month) - 1], year=year)
+        return written
+
+    def amount(self, finding: Finding) -> str:
+        """Return the number of a finding, with its unit."""
+        text = self.number(show(finding.value, finding.style))
+        return self.say("points", amount=text) if finding.style == "points" and finding.value is not None else text
+
+    def interval(self, finding: Finding) -> str:
+        """Return the interval that a verdict rests on."""
+        low, high = limits_to_judge(finding)
+        ends = [self.number(show_interval(end, end, finding.style).partition(" ")[0]) for end in (low, high)]
+        if low is None and high is None:
+            return DASH
+        if low is None:
+            return self.say("at_most", number=ends[1])
+        return self.say("at_least", number=ends[0]) if high is None else self.say("range", low=ends[0], high=ends[1])
+
+    def limit(self, finding: Finding) -> str:
+        """Return the threshold of a finding, as in 'at most 10 points'."""
+        if self.code == "en" or finding.threshold is None or finding.limit is None:
+            return finding.threshold or ""
+        points = finding.threshold.endswith("points")
+        number = self.number(f"{100 * finding.limit if points else finding.limit:g}")
+        word = "at_least" if finding.threshold.startswith("at least") else "at_most"
+        return self.say(word, number=self.say("points", amount=number) if points else number)
+
+    def section(self, name: str, section: Section) -> dict[str, str]:
+        """Return title and question of a section."""
+        known: dict[str, str] = self.words.get("sections", {}).get(name)
+        return known or {"title": section.title, "question": section.question}
+
+    # Sentences
+
+    def sentence(self, audit: str, sentence_id: str) -> str | None:
+        """Return a sentence of an audit with its placeholders; None where there is no translation."""
+        known = self.words.get("sentences", {})
+        for table in (known.get(audit, {}), known.get("core", {})):
+            if sentence_id in table:
+                found: str = table[sentence_id]
+                return found
+        base, _, ending = sentence_id.rpartition("_")
+        if ending in self.words.get("endings", {}) and (whole := self.sentence(audit, base)) is not None:
+            return whole.removesuffix(".") + str(self.words["endings"][ending])
+        return None
+
+    def headline(self, finding: Finding) -> str:
+        """Return the headline of a finding."""
+        template = self.sentence(finding.audit, finding.sentence_id)
+        if template is None:
+            return finding.headline
+        clause = self.sentence(finding.audit, f"clause_{finding.metric}") or self.sentence("core", "clause")
+        return _Filled(self, finding).vformat(template.replace("{clause}", str(clause)), (), self._arguments(finding))
+
+    def speaks(self, finding: Finding) -> bool:
+        """Tell whether a headline is in this language."""
+        return self.code == "en" or self.sentence(finding.audit, finding.sentence_id) is not None
+
+    def _arguments(self, finding: Finding) -> dict[str, Any]:
+        """Return what a sentence is filled with; what is composed in English is composed anew."""
+        words = self.words["words"]
+        arguments = {
+            name: words.get(value, value) if isinstance(value, str) else value
+            for name, value in finding.arguments.items()
+        }
+        for name in ("group", "reference", "model", "worse_off", "lower", "higher", "label"):
+            if name in arguments:
+                arguments[name] = finding.arguments[name]
+        stakeholder = finding.coordinates.get("stakeholder")
+        verb = str(arguments.get("selects", _USUAL_VERB))
+        own = self.words["selects"]
+        return arguments | {
+            "where": self._place(finding, model=True),
+            "place": self._place(finding, model=False),
+            "title": self.words["titles"].get(finding.metric, arguments.get("title", finding.metric)),
+            "who": words["critics"] if stakeholder is None else words["critics_of"].format(stakeholder=stakeholder),
+            "selects": _Verb(**own) if verb == _USUAL_VERB else _Verb(verb, "", verb),
+            "scope": arguments.get("scope", "")
+            if finding.grouping is None
+            else words["scope_groups"].format(grouping=finding.grouping),
+        }
+
+    def _place(self, finding: Finding, *, model: bool) -> str:
+        named = self.words["place"]
+        parts = [named["model"].format(model=finding.model)] if model and finding.model else []
+        if finding.grouping:
+            parts.append(named["grouping"].format(grouping=finding.grouping))
+        if finding.stratum:
+            standardised = finding.stratum == STANDARDISED
+            parts.append(named["standardised" if standardised else "stratum"].format(stratum=finding.stratum))
+        if ", noise " in str(finding.arguments.get("where", "")):
+            parts.append(named["setting"].format(setting=finding.coordinates.get("setting")))
+        text = ", ".join(parts) or str(named["everybody"])
+        return text if model and finding.model else f"{text[:1].upper()}{text[1:]}"
+
+    def reason(self, finding: Finding) -> str | None:
+        """Return why there is no verdict; None where it is not translated."""
+        if self.code == "en":
+            return finding.reason
+        for name, pattern in _reasons().items():
+            if found := pattern.fullmatch(finding.reason):
+                return self.say(name, "reasons", **{key: self._word(text) for key, text in found.groupdict().items()})
+        return None
+
+    def _word(self, text: str) -> str:
+        """Return a word or number that stands within a reason."""
+        words = self.words["words"]
+        if verdicts := re.match(r"(\d+) verdicts?\b", text):
+            return str(words["verdicts"].format(number=verdicts[1]))
+        amount, points, _ = text.partition(" points")
+        return str(words.get(text) or (f"{self.number(amount)} {words['points']}" if points else self.number(text)))
+
+
+@cache
+def _reasons() -> dict[str, re.Pattern[str]]:
+    """Return the English reasons as patterns, the longest first."""
+    templates = sorted(language().words["reasons"].items(), key=lambda item: -len(item[1]))
+    parts = {name: re.split(r"\{(\w+)\}", template) for name, template in templates}
+    return {
+        name: re.compile("".join(f"(?P<{part}>.+?)" if at % 2 else re.escape(part) for at, part in enumerate(found)))
+        for name, found in parts.items()
+    }
+
+
+class _Verb(NamedTuple):
+    """A verb as a main clause has it, what ends that clause, and as a subordinate clause has it."""
+
+    plain: str
+    end: str
+    last: str
+
+
+class _Filled(string.Formatter):
+    """Fills a sentence with numbers as the language writes them."""
+
+    def __init__(self, spoken: Language, finding: Finding) -> None:
+        self.spoken, self.unit = spoken, finding.arguments.get("unit", "number")
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if isinstance(value, _Verb):
+            return getattr(value, format_spec or "plain")
+        if format_spec:
+            return self.spoken.number(show(value, self.unit if format_spec == "unit" else format_spec))  # type: ignore[arg-type]
+        return self.spoken.number(f"{value:g}") if isinstance(value, float) else str(value)
