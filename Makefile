@@ -19,7 +19,8 @@ demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in less than 
 test: $(VENV)/.dev system  ## Set up, then run the tests, but for those marked slow.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
 
-test-all: $(VENV)/.dev system  ## Run all tests, the slow ones too.
+test-all: export EVENHAND_JAVA := java:default-jre-headless
+test-all: $(VENV)/.spark system  ## Run all tests, the slow ones too.
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and on the newest versions of its dependencies.
@@ -101,12 +102,17 @@ $(VENV)/.dev: $(VENV)/.core
 	@$(PIP) install -c constraints.txt -e '.[dev,docs]'
 	@touch $@
 
+# Spark is large; only the slow tests need it.
+$(VENV)/.spark: $(VENV)/.dev
+	@$(PIP) install -c constraints.txt -e '.[spark]'
+	@touch $@
+
 $(VENV)/.docs: $(VENV)/.dev
 	@touch $@
 
 # Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace; do \
+	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace $$EVENHAND_JAVA; do \
 	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
 	  echo "Installing $${need#*:} ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \

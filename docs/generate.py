@@ -59,6 +59,7 @@ from evenhand.study.sections import (
 )
 from evenhand.study.spec import StudySpec
 from evenhand.table import Roles
+from evenhand.table.engines import EngineSettings
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions
 
@@ -87,6 +88,7 @@ _HISTORY_ROW = (
 _FRAME = ("a data frame or a mapping of columns", None, "In Python, in place of `source`.")
 _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
     "DatasetSettings": {"dataset": (None, "none", None)},
+    "EngineSettings": {"engine": (None, "none: files of this machine, which DuckDB reads", None)},
     "ParitySpec": {"custom": ("table of functions", None, None)},
     "EffortSpec": {"robustness": ("true or false, or a table", "`false`", None)},
     "History": {"data": _FRAME},
@@ -277,7 +279,14 @@ def settings_part() -> str:
         (name, *_like(Prediction, name)) for name in ("threshold", "percentile", "favourable", "selected_word")
     ]
     sections: dict[str, list[tuple[str, str, str, str]]] = {
-        "`[data]`": [_SOURCE_ROW, *_rows(DatasetSettings), *_rows(Roles, Table), *shortcuts, *files],
+        "`[data]`": [
+            _SOURCE_ROW,
+            *_rows(DatasetSettings),
+            *_rows(EngineSettings),
+            *_rows(Roles, Table),
+            *shortcuts,
+            *files,
+        ],
         "`[data.predictions.NAME]`": _rows(Prediction),
         "`[models]`": _rows(ModelsSettings),
         "`[models.fit.NAME]`": _rows(Fit),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,9 +14,11 @@ from typing import Any
 
 import duckdb
 import jsonschema
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pytest
 
@@ -24,8 +27,9 @@ from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Gap, Value
 from evenhand.core.result import Result, settled
-from evenhand.errors import ConfigError, EvenhandError
+from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.report import results_schema
+from evenhand.table.engines import EngineSettings, counting_rows, require_few_rows
 
 PEOPLE = 240
 AUDITS = list(REGISTRY)
@@ -266,6 +270,120 @@ def test_engines_give_the_same_records(audit: str, engine: str) -> None:
         "duckdb": lambda: duckdb.from_df(frame),
     }
     assert plain(run(audit, makers[engine](), thresholds=[CASES[audit].threshold])) == plain(usual(audit))
+
+
+# Engines elsewhere --------------------------------------------------------------------------------------------------
+
+
+def same_records_and_few_rows(audit: str, table: Any) -> None:
+    """Assert the records of every engine; an audit reads its rows once (parity: once a model), and else cells."""
+    with counting_rows() as rows:
+        found = run(audit, table, thresholds=[CASES[audit].threshold])
+    assert plain(found) == plain(usual(audit)), audit
+    assert max(rows) <= PEOPLE, (audit, rows)
+    assert sum(count == PEOPLE for count in rows) <= len(ROLES["predictions"]), (audit, rows)
+
+
+@pytest.mark.slow
+def test_spark_workers_give_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test, so that one process starts Spark: a driver and two workers, each a process of its own."""
+    pytest.importorskip("pyspark", reason="needs the extra spark, which `make test-all` installs")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java; EVENHAND_INSTALL=1 make test-all installs it on Debian")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    frame = pd.DataFrame({name: list(column) for name, column in people().items()})
+    for part in range(2):
+        frame[part::2].to_parquet(tmp_path / f"part{part}.parquet", index=False)
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # tiny tables: compiling would take longer than running
+    session: dict[str, Any] = {
+        "spark.ui.enabled": False,
+        "spark.log.level": "OFF",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": quick,
+        "spark.executor.extraJavaOptions": quick,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.adaptive.enabled": False,
+        "spark.sql.codegen.wholeStage": False,
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.ui.showConsoleProgress": False,
+    }
+    asked = {"engine": "spark", "master": "local-cluster[2,1,1024]", "session": session}
+    table = EngineSettings.parse(asked, "a test").open("part*.parquet", tmp_path)
+    try:
+        table.createOrReplaceTempView("people")
+        table.cache()
+        for audit in AUDITS:
+            same_records_and_few_rows(audit, table)
+        spark_from_toml(tmp_path)
+        spark_speaks_in_sentences(tmp_path, table)
+    finally:
+        table.sparkSession.stop()
+
+
+@pytest.mark.parametrize("audits", [["parity"], pytest.param(AUDITS, marks=pytest.mark.slow)], ids=["parity", "all"])
+def test_a_database_gives_the_same_records(
+    audits: list[str], postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kinds = {int: "bigint", float: "double precision", str: "text"}
+    columns = ", ".join(f"{name} {kinds[type(column[0])]}" for name, column in people().items())
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"create table people ({columns})")
+        with connection.cursor().copy("copy people from stdin") as copy:
+            for row in zip(*people().values(), strict=True):
+                copy.write_row(row)
+    monkeypatch.setenv("AUDITED", postgres_url)
+    database = EngineSettings.parse({"engine": "database", "connection": "AUDITED"}, "a test")
+    for audit in audits:
+        same_records_and_few_rows(audit, database.open("people", tmp_path))
+    path = tmp_path / "audit.toml"
+    path.write_text(
+        '[data]\nengine = "database"\nconnection = "AUDITED"\nsource = "public.people"\n'
+        'groups = ["sex"]\npredictions = "hired"\n[parity]\n'
+    )
+    done = eh.audit(path)
+    assert done.run["engine"] == "ibis"
+    secret = postgres_url.split("@")[0].split(":")[-1]
+    for name, saved in done.save(tmp_path / "out").items():
+        assert not any(part in saved.read_text() for part in (secret, postgres_url, "127.0.0.1")), name
+    for wrong in (postgres_url + "x", postgres_url.replace("evenhand:", "nobody:"), "nonsense"):
+        monkeypatch.setenv("AUDITED", wrong)
+        with pytest.raises(ConfigError, match=r"^the database that 'AUDITED' names could not be opened \(\w+\); check"):
+            database.open("people", tmp_path)
+    monkeypatch.setenv("AUDITED", postgres_url)
+    with pytest.raises(ConfigError, match="the database has no table 'persons'; mend `source`"):
+        database.open("persons", tmp_path)
+
+
+def test_the_address_of_a_database_does_not_belong_into_a_file() -> None:
+    address = "postgresql://me:secret@host/db"
+    with pytest.raises(ConfigError, match="must be the name of an environment variable") as caught:
+        EngineSettings.parse({"engine": "database", "connection": address}, "[data]")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ConfigError, match="the environment variable 'NOT_SET_ANYWHERE', which is not set"):
+        EngineSettings.parse({"engine": "database", "connection": "NOT_SET_ANYWHERE"}, "[data]").open("t", Path())
+    with pytest.raises(ConfigError, match="`connection` is for a database"):
+        EngineSettings.parse({"engine": "spark", "connection": "X"}, "[data]")
+
+
+def spark_from_toml(folder: Path) -> None:
+    toml = '[data]\n{engine}source = "{source}"\ngroups = ["sex"]\npredictions = "hired"\n[parity]\n'
+    (folder / "here.toml").write_text(toml.format(engine="", source="part*.parquet"))
+    here = eh.audit(folder / "here.toml")
+    for number, source in enumerate(("part*.parquet", "people")):
+        path = folder / f"spark{number}.toml"
+        path.write_text(toml.format(engine='engine = "spark"\n', source=source))
+        there = eh.audit(path)
+        assert (here.run["engine"], there.run["engine"]) == ("duckdb", "spark")
+        assert there.to_dict()["audits"] == here.to_dict()["audits"]
+        assert "spark" not in there.to_json()
+
+
+def spark_speaks_in_sentences(folder: Path, table: Any) -> None:
+    spark = EngineSettings.parse({"engine": "spark"}, "a test")
+    with pytest.raises(ConfigError, match=r"^Spark could not open the data: Spark says: .*nowhere.*\.$"):
+        spark.open("nowhere", folder)
+    with pytest.raises(DataError, match=r"^this needs every row, and the table has 240; Spark sends at most 100 "):
+        require_few_rows(nw.from_native(table), 240, most=100)
 
 
 @pytest.mark.parametrize("audit", AUDITS)

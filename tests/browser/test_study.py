@@ -559,7 +559,7 @@ def test_axe_finds_nothing_serious_on_any_page(
     assert found == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_who_is_speaking_and_the_raters_desk_by_keyboard(browser: Any, critics: Running, width: int) -> None:
     """The page about people, the polite page beyond a quota, and two raters at the desk; axe finds nothing serious."""
     found: list[str] = []

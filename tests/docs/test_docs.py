@@ -30,6 +30,7 @@ from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.report.schema import result_types
 from evenhand.table import Prediction, Roles
+from evenhand.table.engines import EngineSettings
 
 DOCS = Path(__file__).parents[2] / "docs"
 GENERATOR = runpy.run_path(str(DOCS / "generate.py"))
@@ -114,7 +115,13 @@ def test_named_gaps_are_in_the_reference(name: str) -> None:
     [
         (
             "## `[data]`",
-            ["source", *DatasetSettings.model_fields, *Roles.model_fields, *inspect.signature(eh.Table).parameters],
+            [
+                "source",
+                *DatasetSettings.model_fields,
+                *EngineSettings.model_fields,
+                *Roles.model_fields,
+                *inspect.signature(eh.Table).parameters,
+            ],
         ),
         ("## `[data.predictions.NAME]`", list(Prediction.model_fields)),
         ("## `[models]`", list(ModelsSettings.model_fields)),

@@ -36,7 +36,7 @@ def test_the_page_says_who_took_part_and_names_nobody(saved: dict[str, Path]) ->
     assert "enter no gap" not in page
     assert "p00" not in page
     assert "<script" not in page
-    assert page.count("<svg") - page.count('class="strip"') == 4 + 1 + 2
+    assert page.count('<table class="forest panel">') == 4 + 1 + 2  # correlations, weights, factors
 
 
 def test_results_hold_the_tables_and_the_settings(saved: dict[str, Path]) -> None:

@@ -1,94 +1,10 @@
-"""A PostgreSQL of our own for the tests that ask for one: a cluster in a temporary folder, gone at the end."""
+"""Databases for the tests of studies."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from glob import glob
-from itertools import count
 from pathlib import Path
 
-import psycopg
 import pytest
-
-_NUMBERS = count(1)
-
-
-def _program(name: str) -> str | None:
-    """Return where a program of PostgreSQL is: on the path, or where Debian keeps those of the server."""
-    folders = sorted(glob("/usr/lib/postgresql/*/bin"), key=lambda folder: float(folder.split("/")[-2]), reverse=True)
-    return shutil.which(name, path=os.pathsep.join([*folders, os.environ.get("PATH", "")]))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _run(command: list[str]) -> None:
-    """Run a program of PostgreSQL, which refuses to be root: then as the user postgres."""
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    done = subprocess.run([*as_user, *command], cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr}")
-
-
-@pytest.fixture(scope="session")
-def postgres_cluster() -> Iterator[str]:
-    """Start a cluster with a user `evenhand` and password; return its address without a database."""
-    initdb, pg_ctl = _program("initdb"), _program("pg_ctl")
-    if initdb is None or pg_ctl is None:
-        pytest.skip("PostgreSQL is not installed; EVENHAND_INSTALL=1 make test installs it on Debian")
-    if os.geteuid() == 0 and shutil.which("runuser") is None:
-        pytest.skip("PostgreSQL does not run as root, and there is no `runuser` to change the user with")
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-"))
-    try:
-        if os.geteuid() == 0:
-            shutil.chown(folder, "postgres")
-        password, port = folder / "password", _free_port()
-        password.write_text("evenhand-Pass%word\n")
-        os.chmod(password, 0o644)
-        data = str(folder / "data")
-        _run(
-            [
-                initdb,
-                "-D",
-                data,
-                "-U",
-                "evenhand",
-                "-A",
-                "scram-sha-256",
-                "-E",
-                "UTF8",
-                "--locale=C.UTF-8",
-                "--no-sync",
-                f"--pwfile={password}",
-            ]
-        )
-        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=on -c max_connections=200"
-        _run([pg_ctl, "-D", data, "-w", "-t", "60", "-l", str(folder / "log"), "-o", options, "start"])
-        try:
-            yield f"postgresql://evenhand:evenhand-Pass%25word@127.0.0.1:{port}"
-        finally:
-            _run([pg_ctl, "-D", data, "-m", "immediate", "-w", "stop"])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def postgres_url(postgres_cluster: str) -> Iterator[str]:
-    """Return the address of an empty database of this test's own."""
-    name = f"test_{next(_NUMBERS)}"
-    with psycopg.connect(f"{postgres_cluster}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield f"{postgres_cluster}/{name}"
-    with psycopg.connect(f"{postgres_cluster}/postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

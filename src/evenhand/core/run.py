@@ -107,7 +107,9 @@ def data_record(table: Table) -> dict[str, Any]:
     }
 
 
-def run_record(started: datetime, seconds: dict[str, float], device: str = "cpu") -> dict[str, Any]:
+def run_record(
+    started: datetime, seconds: dict[str, float], device: str = "cpu", engine: str | None = None
+) -> dict[str, Any]:
     """Return when, where and with what the audit ran.
 
     Nothing in it changes a number but the device: those of a card agree with the processor's, not to the last digit.
@@ -118,6 +120,7 @@ def run_record(started: datetime, seconds: dict[str, float], device: str = "cpu"
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "engine": engine,
         "device": device,
         "packages": {name: installed for name in _PARTS if (installed := _version(name)) is not None},
     }

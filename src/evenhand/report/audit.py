@@ -35,6 +35,7 @@ from evenhand.report.profiles.section import make_profiles, profile_section
 from evenhand.report.profiles.tables import require_counts
 from evenhand.report.suppression import suppress
 from evenhand.stats.pairs.device import name_of
+from evenhand.table.engines import name_of as engine_name
 from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
@@ -336,7 +337,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         results["parity"] = safe.relabelled(results["parity"])
     profiles = make_profiles(config, results, table)
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
-    run = run_record(clock.started, clock.seconds, device)
+    run = run_record(clock.started, clock.seconds, device, engine_name(table.source.frame))
     extras = make_extras(config, results, table)
     return Audit(config, results, data_record(table), run, profiles=profiles, extras=extras)
 

@@ -21,6 +21,7 @@ from evenhand.models.estimators import ModelsSettings
 from evenhand.report.languages import LANGUAGES
 from evenhand.report.profiles import PROFILES
 from evenhand.settings import Settings, named_once, read_toml
+from evenhand.table.engines import EngineSettings
 from evenhand.table.table import Table
 
 _NAMED_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -200,6 +201,10 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     if not invented and not isinstance(source, str):
         raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {brief(source)}.")
     config = make_config(raw, source, where=name, allow_code=allow_code)
+    remote = {key: data.pop(key) for key in EngineSettings.model_fields if key in data}
+    if remote and source is not None:
+        engine = EngineSettings.parse(remote, f"[data] of {name}")
+        return config, {**data, "data": engine.open(source, Path(name).parent)}
     if not invented:
         return config, {**data, "data": str(Path(name).parent / source)}
     dataset = DatasetSettings.parse(invented, f"[data] of {name}")

@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import BLANKS, Key, column_key, sort_key
+from evenhand.table.keys import BLANKS, Key, as_number, column_key, sort_key
 from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
 
@@ -256,7 +256,7 @@ def score_measures(
     size = exponent_for(max(abs(bound) for bound in prediction.range))
     values = {"s": (score, size)}
     if positive is not None:
-        error = score - positive.cast(nw.Float64)
+        error = score - as_number(positive).cast(nw.Float64)
         values["l"] = (error * error, 2 * (max(size, 0) + 1))
     if weight is not None:
         factor = nw.col(weight).cast(nw.Float64)

@@ -20,6 +20,7 @@ import narwhals as nw
 
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.settings import Settings
+from evenhand.table.engines import said
 from evenhand.table.formats import (
     format_of,
     is_foreign,
@@ -363,6 +364,9 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
         if type(error).__name__ == "PanicException":
             # Polars gives up so on some damaged files, with an exception that is no `Exception`.
             raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
+        told = said(error)
+        if told is not None:  # an address may stand in the error itself
+            raise DataError(f"{where} could not be read: {told}") from None
         kind = _fault_of_data(error, text)
         if kind is None:
             raise

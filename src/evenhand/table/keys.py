@@ -148,13 +148,40 @@ def unusable(column: str) -> str:
     return "has control characters in its name" if showable(column) != column else ""
 
 
+def as_number(flag: nw.Expr) -> nw.Expr:
+    """Return 1 for true and 0 for false; PostgreSQL makes only short numbers of booleans."""
+    return flag.cast(nw.Int32).cast(nw.Int64)
+
+
+_plain_sql: list[bool] = []
+
+
+def speak_plain_sql() -> None:
+    """Write expressions from now on as ibis can put them to databases: they mean the same, and take a little longer."""
+    _plain_sql[:] = [True]
+
+
+def _trimmed(text: nw.Expr) -> nw.Expr:
+    return text.str.replace_all(f"^[{BLANKS}]+|[{BLANKS}]+$", "") if _plain_sql else text.str.strip_chars(BLANKS)
+
+
+def recoded(values: nw.Expr, codes: Mapping[Any, int], default: int) -> nw.Expr:
+    """Return the code of each value."""
+    if not _plain_sql:
+        return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=nw.Int64)
+    chosen: Any = nw.lit(default)
+    for value, code in codes.items():
+        chosen = nw.when(values == nw.lit(value)).then(nw.lit(code)).otherwise(chosen)
+    return _code(chosen)
+
+
 def is_absent(column: str, kind: Kind) -> nw.Expr:
     """Return the test for a missing value; blank text and not-a-number count as missing."""
     value = nw.col(column)
     if kind == "real":
         return value.is_null() | value.is_nan()
     if kind == "text":
-        return value.is_null() | (value.cast(nw.String).str.strip_chars(BLANKS) == "")
+        return value.is_null() | (_trimmed(value.cast(nw.String)) == "")
     return value.is_null()
 
 
@@ -264,7 +291,7 @@ def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
     elif kind in NUMBERS:
         is_yes, is_no = value == 1, value == 0
     else:
-        word = value.str.strip_chars(BLANKS).str.to_lowercase()
+        word = _trimmed(value).str.to_lowercase()
         is_yes, is_no = word.is_in(TRUE_WORDS), word.is_in(FALSE_WORDS)
     return _code(state.when(is_yes).then(nw.lit(YES)).when(is_no).then(nw.lit(NO)).otherwise(nw.lit(INVALID)))
 

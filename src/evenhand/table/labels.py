@@ -17,6 +17,7 @@ from evenhand.table.keys import (
     YES,
     Key,
     Kind,
+    as_number,
     binary_state,
     column_key,
     group_key,
@@ -114,7 +115,7 @@ def families(roles: Roles, kinds: Mapping[str, Kind]) -> dict[str, nw.Expr]:
 
 def _member(members: Sequence[str], kinds: Mapping[str, Kind]) -> Any:
     states = [binary_state(member, kinds[member], None) for member in members]
-    said = sum(((state == YES).cast(nw.Int64) for state in states[1:]), (states[0] == YES).cast(nw.Int64))
+    said = sum((as_number(state == YES) for state in states[1:]), as_number(states[0] == YES))
     value: Any = nw.when(_any([state == INVALID for state in states])).then(nw.lit(_NEITHER))
     value = value.when(_any([state == ABSENT for state in states])).then(nw.lit(MISSING))
     value = value.when(said == 0).then(nw.lit(NONE_OF_THESE)).when(said > 1).then(nw.lit(SEVERAL_OF_THESE))

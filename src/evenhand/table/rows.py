@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, reduce
+from evenhand.table.engines import collect
 from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, label_of, plain_value, sort_key
 from evenhand.table.sources import Frame, engine_errors, fetch, fetch_arrays
 
@@ -273,7 +274,7 @@ def code_columns(
         **{number_keys[name]: expression for name, expression in numbers.items()},
     )
     if isinstance(selected, nw.LazyFrame) and not selected.implementation.is_duckdb():
-        selected = selected.collect()
+        selected = collect(selected)
     is_number = {keys[name]: kind in (*NUMBERS, "boolean") for name, (_, kind) in columns.items()}
     read = _in_memory if isinstance(selected, nw.DataFrame) else _in_engine
     coded, arrays = read(selected, is_number, list(number_keys.values()))

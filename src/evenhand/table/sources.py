@@ -15,10 +15,11 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.table.engines import collect, elsewhere
 from evenhand.table.files import FileOptions, MisreadTypeError, connect, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import check_shapes
-from evenhand.table.keys import NUMBERS, Kind, label_of, unusable
+from evenhand.table.keys import NUMBERS, Kind, label_of, speak_plain_sql, unusable
 from evenhand.table.roles import Prediction, Roles
 
 __all__ = [
@@ -72,8 +73,10 @@ class Source:
         """Return the numbers of the first rows that are bad, counted from 1; none where rows have no order."""
         frame: Any = self.frame if self.whole is None else self.whole
         marked: Any = frame.select(evenhand_bad=bad if self.kept is None else bad & self.kept)
+        if elsewhere(marked) is not None:
+            return []
         if isinstance(marked, nw.LazyFrame) and not marked.implementation.is_duckdb():
-            marked = marked.collect()
+            marked = collect(marked)
         if isinstance(marked, nw.DataFrame):
             numbered = marked.with_row_index("evenhand_row").filter(nw.col("evenhand_bad")).head(most)
             return [int(number) + 1 for number in numbered["evenhand_row"].to_list()]
@@ -133,10 +136,12 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
         frame = nw.from_native(_with_text_names(data))
     except TypeError as error:
         raise DataError(
-            f"`data` must be a data frame (pandas, Polars, PyArrow, DuckDB), a mapping of columns or a file path; "
-            f"got {type(data).__name__}."
+            "`data` must be a data frame (pandas, Polars, PyArrow, DuckDB, PySpark, ibis), a mapping of columns or a "
+            f"file path; got {type(data).__name__}."
         ) from error
     backend = frame.implementation.name.lower()
+    if backend == "ibis":
+        speak_plain_sql()
     own: Any = None
     if backend == "pyarrow" and any(_is_long(data.column(name)) for name in data.column_names):
         # Arrow refuses to compare or multiply such numbers with fractions; DuckDB reads the same memory.
@@ -156,7 +161,7 @@ def fetch(frame: Frame) -> dict[str, list[Any]]:
         native = frame.to_native()
         rows = native.fetchall()
         return {name: [row[position] for row in rows] for position, name in enumerate(native.columns)}
-    return fetch(frame.collect())
+    return fetch(collect(frame))
 
 
 def fetch_arrays(frame: Frame) -> dict[str, Any]:
@@ -165,7 +170,7 @@ def fetch_arrays(frame: Frame) -> dict[str, Any]:
         return {name: frame.get_column(name).to_numpy() for name in frame.columns}
     if frame.implementation.is_duckdb():
         return dict(frame.to_native().fetchnumpy())
-    return fetch_arrays(frame.collect())
+    return fetch_arrays(collect(frame))
 
 
 def _listed(column: nw.Series[Any]) -> list[Any]:

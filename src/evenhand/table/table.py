@@ -13,6 +13,7 @@ import numpy as np
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
+from evenhand.table.engines import require_few_rows
 from evenhand.table.frames import from_arrays, name_arrays
 from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.labels import families, labelled_key, with_value_labels
@@ -36,8 +37,8 @@ class Table:
     Parameters
     ----------
     data
-        A data frame (pandas, Polars, PyArrow, DuckDB relation), a mapping of columns, or the path or glob of
-        CSV, Parquet or JSON files, which DuckDB reads without loading them.
+        A data frame (pandas, Polars, PyArrow, DuckDB relation, PySpark, ibis table), a mapping of columns, or the
+        path or glob of CSV, Parquet or JSON files, which DuckDB reads without loading them.
     id
         Column that identifies a person; it must not repeat. In place of any column, an array or a Series may stand.
     outcome, positive
@@ -314,6 +315,7 @@ class Table:
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores row by row; a value that is missing is nan."""
         self._require_numbers(columns)
+        require_few_rows(self.source.frame, self.rows)
         return self.with_type_retry(lambda: read_people(self, columns))
 
     def read_in_engine(self, columns: Sequence[str]) -> None:
@@ -331,6 +333,7 @@ class Table:
         """
         for role, column in columns.items():
             self._require_column(f"`{role}` is {column!r}, which", column)
+        require_few_rows(self.source.frame, self.rows)
         return self.with_type_retry(lambda: read_coded(self, columns))
 
     def _require_numbers(self, columns: Sequence[str]) -> None:
@@ -468,5 +471,4 @@ class Table:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
         codes = self.cells.values[key.name]
-        missing = nw.lit(self.cells.missing_code(key.name))
-        return key.expression.replace_strict(list(codes), list(codes.values()), default=missing, return_dtype=nw.Int64)
+        return keys.recoded(key.expression, codes, self.cells.missing_code(key.name))

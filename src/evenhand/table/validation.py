@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.errors import count, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, exponent_for
-from evenhand.table.keys import NUMBERS, Kind, is_absent, plain_value, prediction_kind, shown, unusable
+from evenhand.table.keys import NUMBERS, Kind, as_number, is_absent, plain_value, prediction_kind, shown, unusable
 from evenhand.table.labels import (
     COMMA_NUMBER,
     MAX_NUMERIC_GROUPS,
@@ -143,7 +143,7 @@ class Validation:
         states = {"absent": absent, "negative": known < 0, "zero": known == 0}
         with engine_errors():
             selected = self.source.frame.select(
-                **{name: state.cast(nw.Int64) for name, state in states.items()},
+                **{name: as_number(state) for name, state in states.items()},
                 known=known,
                 positive=nw.when(known > 0).then(known),
             )
@@ -169,7 +169,7 @@ class Validation:
         """Yield a problem when an id is missing or in more than one row."""
         absent = self._absent(column)
         with engine_errors():
-            ids: Any = self.source.frame.select(absent=absent.cast(nw.Int64), person=self._value(column))
+            ids: Any = self.source.frame.select(absent=as_number(absent), person=self._value(column))
             missing = int(fetch(ids.select(nw.col("absent").sum()))["absent"][0] or 0)
             people = ids.filter(nw.col("absent") == 0).group_by("person").agg(nw.len().alias("rows"))
             repeated = people.filter(nw.col("rows") > 1)

@@ -19,7 +19,7 @@ from evenhand.stats import pairs
 from evenhand.stats.effort import linear_weights
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
-from evenhand.table.keys import Key
+from evenhand.table.keys import Key, as_number
 from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
 
@@ -272,7 +272,7 @@ def _check(
     nothing = inertia.is_null() | inertia.is_nan()
     wrong = ~((inertia > 0) & (inertia < np.inf))
     marks = [reduce(or_, absent), nothing, infinite & ~reduce(or_, absent), wrong & ~nothing]
-    keys = [Key(f"mark{i}", mark.fill_null(True).cast(nw.Int64)) for i, mark in enumerate(marks)]
+    keys = [Key(f"mark{i}", as_number(mark.fill_null(True))) for i, mark in enumerate(marks)]
     cells = DerivedRows(table, [numbers]).cells(keys, [], groups=False)
     flags = np.column_stack([cell_numbers(cells, key.name) for key in keys]).astype(bool)
     if cells.n[flags[:, 2]].sum():
@@ -281,7 +281,7 @@ def _check(
         gather.refuse_inertia(column, DerivedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
     lost = int(cells.n[flags[:, :2].any(axis=1)].sum())
     if lost and table.roles.missing != "drop":
-        absences = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
+        absences = [Measure(str(i), as_number(gone)) for i, gone in enumerate(absent)]
         gaps = DerivedRows(table).cells([], absences, groups=False)
         gather.refuse_gaps(
             {name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows

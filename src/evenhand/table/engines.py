@@ -1,0 +1,210 @@
+"""Data that stays elsewhere: tables and files of Spark, and tables of databases, which ibis reads.
+
+What an audit asks is worked out there. What comes back are counts and sums, and for statistics of whole people their
+rows: at most `MOST_ROWS` at a time, so that one machine can hold them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from evenhand.errors import ConfigError, DataError, require_extra
+from evenhand.settings import Settings
+
+MOST_ROWS = 5_000_000
+"""Rows that one read brings from an engine elsewhere; above it, an audit of rows is refused."""
+
+_ELSEWHERE = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
+_MODULES = {"pyspark": "Spark", "py4j": "Spark", "grpc": "Spark", "ibis": "the database", "psycopg": "the database"}
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_received: ContextVar[list[int] | None] = ContextVar("evenhand_rows_received", default=None)
+
+
+class EngineSettings(Settings):
+    """Settings of `[data]` for data that is not in files of this machine."""
+
+    engine: Literal["spark", "database"] = Field(
+        description="Where the data is: `'spark'` (extra `spark`), with `source` the name of a table, or the path or "
+        "glob of Parquet files; or `'database'` (extra `database`), with `source` the name of a table or view."
+    )
+    master: str | None = Field(
+        None, description="The address of Spark: `'local[4]'`, `'spark://host:7077'`, `'sc://host'` for Spark Connect."
+    )
+    session: dict[str, str | int | float | bool] = Field({}, description="Settings of the Spark session, by name.")
+    connection: str | None = Field(
+        None, description="The environment variable that holds the address of the database, with its password."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.engine == "database":
+            if self.connection is None:
+                raise ValueError(
+                    "a database needs `connection`, the environment variable that holds its address: DATABASE_URL"
+                )
+            if not re.fullmatch(r"[A-Za-z_]\w*", self.connection):
+                raise ValueError(
+                    "`connection` must be the name of an environment variable that holds the address, not the address: "
+                    "a password does not belong into a file"
+                )
+        elif self.connection is not None:
+            raise ValueError("`connection` is for a database; Spark has `master` and `session`")
+        return self
+
+    def open(self, source: str, folder: Path) -> Any:
+        """Return the table that a source names, as its engine has it."""
+        return self._spark(source, folder) if self.engine == "spark" else self._database(source)
+
+    def _spark(self, source: str, folder: Path) -> Any:
+        """Return a table or Parquet files of a session that runs already, or is started."""
+        require_extra("pyspark", "spark", "engine = 'spark'")
+        with quiet(), told("Spark"):
+            from pyspark.sql import SparkSession
+
+            builder: Any = SparkSession.builder
+            if self.master is not None:
+                connects = self.master.startswith("sc://")
+                builder = builder.remote(self.master) if connects else builder.master(self.master)
+            for name, value in self.session.items():
+                builder = builder.config(name, value)
+            session = builder.getOrCreate()
+            if not re.search(r"[/*?\[]|\.parquet$", source):
+                return session.table(source)
+            path = source if "://" in source else str((folder / source).absolute())
+            return session.read.parquet(path)
+
+    def _database(self, source: str) -> Any:
+        """Return a table or view of a database, `schema.name` or `name`."""
+        require_extra("ibis", "database", "engine = 'database'")
+        variable = str(self.connection)
+        address = os.environ.get(variable)
+        if not address:
+            raise ConfigError(f"`connection` is the environment variable {variable!r}, which is not set.")
+        import ibis
+
+        schema, _, name = source.rpartition(".")
+        try:
+            database = ibis.connect(address)
+            if hasattr(database, "con") and hasattr(database.con, "close"):
+                weakref.finalize(database, database.con.close)  # when the last table of it is gone
+            return database.table(name, database=schema or None)
+        except Exception as error:  # its text may hold the address
+            kind = type(error).__name__
+            if kind == "TableNotFound":
+                raise ConfigError(f"the database has no table {source!r}; mend `source`.") from None
+            raise ConfigError(
+                f"the database that {variable!r} names could not be opened ({kind}); check its address and password."
+            ) from None
+
+
+def name_of(frame: Any) -> str:
+    """Return what `run.json` calls the engine of a narwhals frame.
+
+    Examples
+    --------
+    >>> name_of(nw.from_dict({"x": [1]}, backend="polars"))
+    'polars'
+    """
+    name = str(frame.implementation.name).lower()
+    return "spark" if name.startswith("pyspark") else name
+
+
+def elsewhere(frame: Any) -> str | None:
+    """Return what to call the engine of a frame whose rows are not on this machine; None where they are.
+
+    Examples
+    --------
+    >>> elsewhere(nw.from_dict({"x": [1]}, backend="polars")) is None
+    True
+    """
+    return _ELSEWHERE.get(str(frame.implementation.name).lower())
+
+
+def require_few_rows(frame: Any, rows: int, most: int | None = None) -> None:
+    """Refuse to bring more rows to this machine than it should hold.
+
+    Examples
+    --------
+    >>> require_few_rows(nw.from_dict({"x": [1]}, backend="polars"), 10**9)
+    """
+    engine, most = elsewhere(frame), MOST_ROWS if most is None else most
+    if engine is not None and rows > most:
+        raise DataError(
+            f"this needs every row, and the table has {rows:,}; {engine} sends at most {most:,} to one machine: "
+            "audit a random sample of the rows, or save the columns as Parquet and give their path, which DuckDB reads."
+        )
+
+
+def collect(frame: Any) -> Any:
+    """Run a lazy frame in its engine and return what it gives; those who count rows are told how many."""
+    with quiet():
+        collected = frame.collect()
+    counted = _received.get()
+    if counted is not None:
+        counted.append(len(collected))
+    return collected
+
+
+@contextmanager
+def counting_rows() -> Iterator[list[int]]:
+    """Count the rows that each read brings from a lazy frame's engine while the block runs.
+
+    Examples
+    --------
+    >>> with counting_rows() as rows:
+    ...     _ = collect(nw.from_dict({"x": [1, 2]}, backend="polars").lazy())
+    >>> rows
+    [2]
+    """
+    rows: list[int] = []
+    token = _received.set(rows)
+    try:
+        yield rows
+    finally:
+        _received.reset(token)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep PySpark from saying at every step that it does not know pandas 3 yet; nothing here uses pandas."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+@contextmanager
+def told(engine: str) -> Iterator[None]:
+    """Turn what an engine raises while data is opened into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(f"{engine} could not open the data: {said(error)}") from None
+
+
+def said(error: BaseException) -> str | None:
+    """Return what Spark or a database complains of as one sentence without addresses; None for all other errors.
+
+    Examples
+    --------
+    >>> said(ValueError("no")) is None
+    True
+    """
+    engine = _MODULES.get(type(error).__module__.partition(".")[0])
+    if engine is None:
+        return None
+    text = str(error)
+    if "JAVA_GATEWAY_EXITED" in text:
+        return "Spark needs Java 17 or newer; install it, or name its folder in JAVA_HOME."
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    first = re.sub(r"^\[[A-Z_.]+\]\s*|\s*SQLSTATE: \w+$", "", first)
+    return f"{engine} says: {_ADDRESS.sub('(address)', first)[:200].rstrip('. ')}."
