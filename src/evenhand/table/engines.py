@@ -112,6 +112,7 @@ def name_of(frame: Any) -> str:
 
     Examples
     --------
+    >>> import narwhals as nw
     >>> name_of(nw.from_dict({"x": [1]}, backend="polars"))
     'polars'
     """
@@ -124,6 +125,7 @@ def elsewhere(frame: Any) -> str | None:
 
     Examples
     --------
+    >>> import narwhals as nw
     >>> elsewhere(nw.from_dict({"x": [1]}, backend="polars")) is None
     True
     """
@@ -135,6 +137,7 @@ def require_few_rows(frame: Any, rows: int, most: int | None = None) -> None:
 
     Examples
     --------
+    >>> import narwhals as nw
     >>> require_few_rows(nw.from_dict({"x": [1]}, backend="polars"), 10**9)
     """
     engine, most = elsewhere(frame), MOST_ROWS if most is None else most
@@ -161,6 +164,7 @@ def counting_rows() -> Iterator[list[int]]:
 
     Examples
     --------
+    >>> import narwhals as nw
     >>> with counting_rows() as rows:
     ...     _ = collect(nw.from_dict({"x": [1, 2]}, backend="polars").lazy())
     >>> rows

@@ -36,7 +36,7 @@ def is_card(device: Device) -> bool:
     False
     >>> is_card("gpu")
     Traceback (most recent call last):
-    evenhand.errors.EvenhandError: `device` must be 'cpu', 'cuda' or 'auto'; got 'gpu'.
+    evenhand.errors.ConfigError: `device` got 'gpu'; did you mean 'cpu'?
     """
     require_choice("device", device, DEVICES)
     reason = None if device == "cpu" else cuda.why_not()
