@@ -97,6 +97,20 @@ def test_results_json_is_plain_json_with_provenance(tmp_path: Path) -> None:
     assert "started" not in results
 
 
+def test_results_without_a_table_are_told_in_a_sentence(tmp_path: Path) -> None:
+    data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    eh.audit(eh.Table(data, groups="sex", predictions="hired"), parity={}).save(tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    del results["audits"]["parity"]["values"]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    run = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({name: value for name, value in run.items() if name != "sha256"}))
+    with pytest.raises(
+        ConfigError, match=r"are not whole \('values'\), or of another version of evenhand; run the audit again"
+    ):
+        eh.Audit.load(tmp_path)
+
+
 def test_a_file_is_identified_by_its_own_hash(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     eh.datasets.make_households(500, seed=2, backend="pandas").to_csv(path, index=False)

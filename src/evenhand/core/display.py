@@ -200,7 +200,7 @@ FIGURE_SENTENCES = {
     "all_meet": "Every gap here that has a limit meets it.",
     "nothing_clear": "No difference here is beyond chance, with all findings of the run considered.",
     "under_every": " under every model",
-    "under_some": " under {models}, not clearly under {others}",
+    "under_some": " under {models}",
 }
 """What stands above a figure; made from findings, which are adjusted for all that was asked in the run."""
 
@@ -244,10 +244,9 @@ def _is_clear(finding: Finding, alpha: float) -> bool:
 
 def _under(clear: Iterable[str | None], every: Iterable[str | None]) -> str:
     """Return under which models something is clear; nothing where there is only one."""
-    models = [str(model) for model in clear]
-    others = [str(model) for model in every if str(model) not in models]
-    if others:
-        return FIGURE_SENTENCES["under_some"].format(models=listed(models), others=listed(others))
+    models, asked = [str(model) for model in clear], [str(model) for model in every]
+    if len(models) < len(asked):
+        return FIGURE_SENTENCES["under_some"].format(models=listed(models))
     return FIGURE_SENTENCES["under_every"] if len(models) > 1 else ""
 
 

@@ -124,6 +124,16 @@ class Audit:
             raise ConfigError(
                 f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
             )
+        try:
+            return cls._rebuilt(written, run)
+        except (KeyError, TypeError) as error:  # written before a table or a column was added, or by another hand
+            raise ConfigError(
+                f"the results in '{folder}' are not whole ({error}), or of another version of evenhand; "
+                "run the audit again."
+            ) from None
+
+    @classmethod
+    def _rebuilt(cls, written: dict[str, Any], run: dict[str, Any]) -> Audit:
         results = {}
         for name, values in written["audits"].items():
             findings = [finding for finding in written["findings"] if finding["audit"] == name]
