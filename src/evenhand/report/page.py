@@ -174,9 +174,15 @@ def section_view(name: str, section: Section, row: int = 18) -> dict[str, Any]:
     return {"name": name, "section": section, "parts": parts}
 
 
+_LONGEST_NAME = 60
+
+
 def table_file(section: str, table: DisplayTable) -> str:
     """Return the name of the file that holds a long table."""
-    return f"table-{section}-{slug(table.caption)[:60].rstrip('-')}.csv"
+    named = slug(table.caption)
+    if len(named) > _LONGEST_NAME:  # what comes before a colon says which table it is
+        named = slug(table.caption.partition(":")[0])[:_LONGEST_NAME].rstrip("-")
+    return f"table-{section}-{named}.csv"
 
 
 def _cell(cell: Cell) -> str:
