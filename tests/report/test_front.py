@@ -130,6 +130,14 @@ def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> N
     assert 'not known <span class="n">10</span>' in page
 
 
+def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() -> None:
+    data = {"race": ["A"] * 60 + ["B"] * 40, "hired": [1, 0] * 50, "y": [1, 0, 0, 0] * 25}
+    table = eh.Table(data, groups="race", predictions="hired", outcome="y")
+    audit = eh.audit(table, parity={"metrics": ["tpr"]})
+    assert audit.data["groups"] == {"race": {"A": 60, "B": 40}}
+    assert [item.sizes for item in front.who_was_compared(audit)] == [(("A", 60), ("B", 40))]
+
+
 def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:
     data = {"race": ["A"] * 60 + ["B"] * 60, "hired": [1] * 50 + [0] * 10 + [1] * 10 + [0] * 50}
     limit = [{"metric": "selection_rate", "max": 0.1}]

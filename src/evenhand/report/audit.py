@@ -350,7 +350,8 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
     run = run_record(clock.started, clock.seconds, device, engine_name(table.source.frame))
     extras = make_extras(config, results, table)
-    return Audit(config, results, data_record(table), run, profiles=profiles, extras=extras)
+    record = data_record(table) if safe is None else safe.record()
+    return Audit(config, results, record, run, profiles=profiles, extras=extras)
 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:
@@ -410,6 +411,7 @@ def _study_record(responses: Responses, result: StudyResult) -> dict[str, Any]:
         "rows_dropped": answers - result.answers,
         "people": len(responses.people["participant"]),
         "people_used": result.people,
+        "groups": {},
         "hash": hashlib.sha256(text.encode()).hexdigest(),
         "files": [],
     }

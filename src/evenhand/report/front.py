@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from evenhand.core.display import listed
 from evenhand.core.findings import Finding
-from evenhand.core.records import OVERALL, Value, limits_to_judge
+from evenhand.core.records import limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.report.languages import Language, language
 from evenhand.table.roles import MISSING
@@ -171,20 +171,14 @@ def _tally(judged: Sequence[Finding], spoken: Language) -> str:
 
 
 def who_was_compared(audit: Audit) -> list[Compared]:
-    """Return the groups of every grouping with their sizes, as the results know them."""
-    sizes: dict[str, dict[str, int]] = {}
-    for result in audit.results.values():
-        for record in result.tables.get("values", ()):
-            if isinstance(record, Value) and record.grouping is not None and record.group != OVERALL:
-                known = sizes.setdefault(record.grouping, {})
-                known[record.group] = max(known.get(record.group, 0), record.n)
+    """Return the groups of every grouping with the number of their people in the data."""
     return [
         Compared(
             grouping,
             tuple(sorted(((g, n) for g, n in groups.items() if g != MISSING), key=lambda pair: (-pair[1], pair[0]))),
             groups.get(MISSING, 0),
         )
-        for grouping, groups in sizes.items()
+        for grouping, groups in audit.data.get("groups", {}).items()
     ]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.audits.parity.result import ParityResult
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.run import data_record
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, count
 from evenhand.stats.disclosure import People, hide_small_groups, is_small
@@ -65,6 +66,14 @@ class Suppressed:
             for finding in result.findings
         )
         return replace(changed, findings=findings, **tables)
+
+    def record(self) -> dict[str, Any]:
+        """Return the record of the data, the rest called what it is."""
+        record = data_record(self.table)
+        for grouping in self.hidden.keys() & record["groups"].keys():
+            sizes = record["groups"][grouping]
+            record["groups"][grouping] = {SMALL if group == MISSING else group: n for group, n in sizes.items()}
+        return record
 
     def _called(self, record: Any) -> Any:
         if record.group != MISSING or record.grouping not in self.hidden:
