@@ -27,7 +27,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
-from evenhand.report.elsewhere import SECTIONS, make_extras
+from evenhand.report.elsewhere import SECTIONS, make_extras, require_extras
 from evenhand.report.extras import Extra
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
@@ -325,6 +325,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Au
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:
     """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
     require_counts(config.report.profile, config.audits)
+    require_extras(config, table)
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})

@@ -130,10 +130,13 @@ def _require_can_hide(table: Table, audits: Mapping[str, Spec], report: ReportSe
             f"below `suppress_below` {least}; remove them from the data beforehand."
         )
     scored = [model for model in table.models if table.has_scores(model)]
+    shown = [f"`{name}`" for name in ("period", "shift", "population") if getattr(report, name)]
     if "nyc-ll144-2023" in report.profile and scored:
+        shown.append(f"the profile 'nyc-ll144-2023', which counts who scores above the median ({scored[0]!r})")
+    if shown:
         raise ConfigError(
-            f"the profile 'nyc-ll144-2023' counts who scores above the median ({scored[0]!r}), which `suppress_below` "
-            "cannot hide; give decisions, or leave out one of the two."
+            f"`suppress_below` cannot hide the small counts of {' and of '.join(shown)}; leave that out, or leave out "
+            "`suppress_below`."
         )
     spec = audits["parity"]
     assert isinstance(spec, ParitySpec)  # noqa: S101
