@@ -272,6 +272,8 @@ def _flag(match: re.Match[str]) -> str | None:
         return "--drop-missing" if value == "drop" else None
     if name == "kind":
         return f"--{value}s"
+    if name == "tables":
+        return "--old-settings OLD.toml --new-settings NEW.toml"
     if name == "predictions":
         return "--scores COLUMN or --decisions COLUMN"
     flag = _named(name)

@@ -354,6 +354,15 @@ def test_a_database_gives_the_same_records(
         database.open("persons", tmp_path)
 
 
+def test_a_database_that_is_no_file_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ibis", reason="databases need evenhand[database]")
+    database = EngineSettings.parse({"engine": "database", "connection": "AUDITED"}, "a test")
+    monkeypatch.setenv("AUDITED", f"sqlite:///{tmp_path / 'none.db'}")
+    with pytest.raises(ConfigError, match="is a file that does not exist"):
+        database.open("people", tmp_path)
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_the_address_of_a_database_does_not_belong_into_a_file() -> None:
     address = "postgresql://me:secret@host/db"
     with pytest.raises(ConfigError, match="must be the name of an environment variable") as caught:

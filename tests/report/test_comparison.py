@@ -19,6 +19,7 @@ from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError
 from evenhand.report.comparison import _difference
 from evenhand.report.pairing import Pairing
+from evenhand.report.plan import setting_changes
 from evenhand.table.decided import DecidedRows, read_decided
 
 
@@ -97,6 +98,50 @@ def test_the_command_compares_folders_and_checks(tmp_path: Path, capsys: pytest.
     written = json.loads((tmp_path / "both/compare.json").read_text(encoding="utf-8"))
     assert written["changes"][0]["direction"] == "better"
     assert (tmp_path / "both/compare.md").read_text(encoding="utf-8").startswith("# Two audits compared")
+
+
+def test_other_gaps_claim_nothing_and_say_whose_they_are() -> None:
+    comparison = eh.compare(month(190), month(185))
+    assert comparison.others
+    assert {change.direction for change in comparison.others} == {"unclear"}
+    head = next(
+        line for line in comparison.to_markdown().split("## Other gaps")[1].splitlines() if line.startswith("|")
+    )
+    assert "| Group | Compared with |" in head
+    assert "better" not in comparison.to_markdown().split("## Other gaps")[1]
+
+
+def test_two_models_in_one_file_are_not_taken_for_independent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "\n".join(f"{'FM'[i % 2]},{'1011010100'[i % 10]},{'1010011100'[i % 10]}" for i in range(400))
+    (tmp_path / "d.csv").write_text(f"sex,first,second\n{rows}\n", encoding="utf-8")
+    for name in ("first", "second"):
+        data = f'[data]\nsource = "d.csv"\ngroups = ["sex"]\npredictions = {{ m = "{name}" }}\n'
+        (tmp_path / f"{name}.toml").write_text(f"{data}[parity]\nresamples = 100\n", encoding="utf-8")
+        eh.audit(tmp_path / f"{name}.toml").save(tmp_path / name)
+    with pytest.raises(ConfigError, match=r"of the same file 'd.csv'.*give both tables with tables="):
+        eh.compare(tmp_path / "first", tmp_path / "second")
+    folders = [str(tmp_path / name) for name in ("first", "second")]
+    settings = ["--old-settings", str(tmp_path / "first.toml"), "--new-settings", str(tmp_path / "second.toml")]
+    for options, code in (([], 2), (settings, 0)):
+        with pytest.raises(SystemExit) as left:
+            main(["compare", *folders, *options])
+        assert left.value.code == code
+    told = capsys.readouterr()
+    assert "tables=" not in told.err
+    assert "--old-settings OLD.toml --new-settings NEW.toml" in " ".join(told.err.split())
+    assert "400 people are in both audits" in told.out
+
+
+def test_of_a_changed_threshold_only_what_differs_is_told() -> None:
+    before = [{"metric": "selection_rate", "max": 0.1, "min": None}, {"metric": "tpr", "max": 0.2, "min": None}]
+    after = [{"metric": "selection_rate", "max": 0.3, "min": None}, {"metric": "fpr", "max": None, "min": 0.8}]
+    assert list(setting_changes("[parity] thresholds", before, after)) == [
+        "[parity] thresholds, selection_rate, max: 0.1 before, 0.3 now.",
+        "[parity] thresholds: metric = 'tpr', max = 0.2 before, none now.",
+        "[parity] thresholds: none before, metric = 'fpr', min = 0.8 now.",
+    ]
 
 
 # The same people ------------------------------------------------------------------------------------------------------

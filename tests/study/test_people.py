@@ -70,6 +70,9 @@ class TestSettings:
             spec_with(asked, recruitment={"quotas": {"kind": {"pateint": 3}}})
         with pytest.raises(ConfigError, match=r"`stakeholder` in \[disagreement\] got 'knid'"):
             spec_with(asked, "disagreement", disagreement={"stakeholder": "knid"})
+        number = {"questions": [{"name": "age", "question": "How old are you?", "range": [18, 99]}]}
+        with pytest.raises(ConfigError, match=r"`quotas` in \[recruitment\] needs a question with `choices`"):
+            spec_with(number, recruitment={"quotas": {"age": {"20": 3}}})
         quotas = {"kind": {"patient": 3, "prefer not to say": 1}}
         assert spec_with(asked, recruitment={"quotas": quotas}).recruitment.quotas == quotas
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import BROKEN, FINE, out, print_line, progress
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, speaking
 
 FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; several with commas."
 
@@ -164,7 +164,8 @@ def compare(
     tables = None
     if old_settings is not None:
         tables = read_table(old_settings), read_table(new_settings or old_settings)
-    comparison = run_comparison(old, new, tables=tables, key=key)
+    with speaking("command"):
+        comparison = run_comparison(old, new, tables=tables, key=key)
     if out_folder is not None:
         comparison.save(out_folder)
     if json:

@@ -18,9 +18,10 @@ from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, Record, Value, column, coordinates_of
 from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
-from evenhand.errors import ConfigError, brief, count
+from evenhand.errors import ConfigError, count
 from evenhand.report.audit import Audit
 from evenhand.report.pairing import Pairing, paired_limits
+from evenhand.report.plan import setting_changes
 from evenhand.stats.multiplicity import adjusted_p
 from evenhand.table.table import Table
 
@@ -191,6 +192,8 @@ def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> Dis
         "Audit": lambda r: r.audit,
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
+        "Group": lambda r: r.group,
+        "Compared with": lambda r: r.reference,
         "Stratum": lambda r: r.stratum,
         "Of": lambda r: r.coordinates,
         "Metric": lambda r: r.metric,
@@ -242,10 +245,10 @@ def compare(
     'worse'
     """
     before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
-    if tables is None and before.data["hash"] == after.data["hash"]:
+    if tables is None and (same := _same_data(before, after)):
         raise ConfigError(
-            "both audits are of the same data, so that their numbers are not independent; give both tables "
-            "(tables=(old, new)), or audit the two models in one run, as two `predictions` of one table."
+            f"both audits are of {same}, so that their numbers are not independent; give both tables with "
+            "tables=(old, new), or audit the two models in one run, as two predictions of one table."
         )
     shared = [name for name in after.results if name in before.results]
     if not shared:
@@ -258,10 +261,20 @@ def compare(
         told += _changes(name, _of_findings(before, name), _of_findings(after, name), confidence, after, pairing)
         rest = _changes(name, _of_gaps(before, name), _of_gaps(after, name), confidence, after, pairing)
         about = {_place(change) for change in told}
-        others += [change for change in rest if _place(change) not in about]
+        others += [replace(change, direction="unclear") for change in rest if _place(change) not in about]
     changes = sorted(_claimed(told, 1 - confidence), key=_order)
     people = None if pairing is None else pairing.shared
     return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence, people)
+
+
+def _same_data(before: Audit, after: Audit) -> str:
+    """Return what both audits read in words: the same data, or a file with the same bytes; "" for nothing."""
+    if before.data["hash"] == after.data["hash"]:
+        return "the same data"
+    known = {file["sha256"] for file in before.data.get("files", ())}
+    return next(
+        (f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in known), ""
+    )
 
 
 def _one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
@@ -424,14 +437,4 @@ def _differences(before: Audit, after: Audit) -> Iterator[str]:
     old, new = before.config.as_dict(), after.config.as_dict()
     for section in dict.fromkeys([*old, *new]):
         if section != "report":
-            yield from _setting_changes(f"[{section}]", old.get(section), new.get(section))
-
-
-def _setting_changes(place: str, old: Any, new: Any) -> Iterator[str]:
-    """Yield what differs between two settings; tables of settings are entered."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in dict.fromkeys([*old, *new]):
-            yield from _setting_changes(f"{place} {name}", old.get(name), new.get(name))
-    elif old != new:
-        told = ["none" if value is None else brief(value) for value in (old, new)]
-        yield f"{place}: {told[0]} before, {told[1]} now."
+            yield from setting_changes(f"[{section}]", old.get(section), new.get(section))

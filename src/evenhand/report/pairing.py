@@ -135,7 +135,9 @@ class Pairing:
         if old.people.key is not None:
             _, in_old, in_new = np.intersect1d(old.people.key, new.people.key, return_indices=True)
             if len(in_old) == 0:
-                raise DataError("nobody is in both tables: no key occurs in both; compare them without `tables`.")
+                raise DataError(
+                    "nobody is in both tables: no key occurs in both; compare them without tables=(old, new)."
+                )
         else:
             if tables[0].rows != tables[1].rows:
                 raise ConfigError(

@@ -182,3 +182,35 @@ def _threshold_changes(before: Any, now: Any, audit: str) -> Iterator[Change]:
 def _limit_words(threshold: Mapping[str, Any]) -> str:
     side = "min" if threshold.get("min") is not None else "max"
     return f"'{threshold['metric']}, {side} = {threshold[side]:g}'"
+
+
+# Two settings ---------------------------------------------------------------------------------------------------------
+
+
+def setting_changes(place: str, old: Any, new: Any) -> Iterator[str]:
+    """Yield what differs between two settings; tables of settings are entered."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys([*old, *new]):
+            yield from setting_changes(f"{place} {name}", old.get(name), new.get(name))
+    elif _are_tables(old) and _are_tables(new):
+        gone, come = ([row for row in one if row not in other] for one, other in ((old, new), (new, old)))
+        for row in gone:
+            now = next((other for other in come if other.get("metric") == row.get("metric")), None)
+            come = [other for other in come if other is not now]
+            if now is None:
+                yield f"{place}: {_set_values(row)} before, none now."
+            else:
+                yield from setting_changes(f"{place}, {row.get('metric')},", row, now)
+        yield from (f"{place}: none before, {_set_values(row)} now." for row in come)
+    elif old != new:
+        told = ["none" if value is None else brief(value) for value in (old, new)]
+        yield f"{place}: {told[0]} before, {told[1]} now."
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value)
+
+
+def _set_values(row: Mapping[str, Any]) -> str:
+    """Return the values of a table of settings that are set."""
+    return ", ".join(f"{name} = {brief(value)}" for name, value in row.items() if value is not None)

@@ -267,7 +267,7 @@ class Rationales(Settings):
     )
     question: str = Field("How detailed and persuasive is this reason?", description="What raters are asked.")
     scale: tuple[str, ...] = Field(
-        ("Not at all", "A little", "Fairly", "Very"), min_length=3, description="Words of the ratings, lowest first."
+        ("Not at all", "A little", "Fairly", "Very"), description="Words of the ratings, lowest first: three or more."
     )
     leave_out: tuple[str, ...] = Field(
         ("vague", "contradicts the data", "written by a machine"),
@@ -281,6 +281,8 @@ class Rationales(Settings):
     def _two(self) -> Self:
         if len(set(self.raters)) not in (0, 2) or len(self.raters) != len(set(self.raters)):
             raise ValueError(f"`raters` must be two different names; got {list(self.raters)}")
+        if len(self.scale) < 3:
+            raise ValueError(f"`scale` in [rationales] needs three words or more; got {list(self.scale)}")
         for name in ("scale", "leave_out"):
             if len(set(getattr(self, name))) < len(getattr(self, name)):
                 raise ValueError(f"`{name}` in [rationales] names one twice")

@@ -185,6 +185,8 @@ class StudySpec(Settings):
                 raise ValueError(f"`choices` of the question {question.name!r} names one twice, or {sections.UNSAID!r}")
         for name, most in self.recruitment.quotas.items():
             asked = self.about.question(name, "`quotas` in [recruitment]")
+            if asked.range is not None:
+                raise ValueError(f"`quotas` in [recruitment] needs a question with `choices`; {name!r} has a `range`")
             choices = (*asked.offered(first), *([sections.UNSAID] if asked.may_skip else []))
             require_known(most, choices, f"the quota of {name!r} in [recruitment] got {{name}}")
         if self.disagreement is not None and self.disagreement.stakeholder is not None:

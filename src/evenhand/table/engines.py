@@ -92,6 +92,9 @@ class EngineSettings(Settings):
             raise ConfigError(f"`connection` is the environment variable {variable!r}, which is not set.")
         import ibis
 
+        file = re.fullmatch(r"(?:sqlite|duckdb)://(/.+)", address)  # opening would make an empty one
+        if file is not None and not Path(file[1]).is_file():
+            raise ConfigError(f"the database that {variable!r} names is a file that does not exist; check its address.")
         schema, _, name = source.rpartition(".")
         try:
             database = ibis.connect(address)
@@ -102,6 +105,12 @@ class EngineSettings(Settings):
             kind = type(error).__name__
             if kind == "TableNotFound":
                 raise ConfigError(f"the database has no table {source!r}; mend `source`.") from None
+            scheme = re.match(r"([a-z]+)://", address)
+            if isinstance(error, ImportError) and scheme is not None:
+                raise ConfigError(
+                    f"the database that {variable!r} names needs a driver that is not installed; "
+                    f"install ibis-framework[{scheme[1]}]."
+                ) from None
             raise ConfigError(
                 f"the database that {variable!r} names could not be opened ({kind}); check its address and password."
             ) from None
