@@ -289,14 +289,14 @@ def _forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
         return f"{start + (stop - start) * _share(number, panel):.1f}"
 
     marks = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5)}</g>']
-    for number, (_, line) in enumerate(shown[:_MOST_LINES_ON_PAPER], start=1):
-        if line:
-            faint = ' opacity=".4"' if line["small"] else ""
-            drawn = _interval_marks(line["row"], x, line["colour"], panel.zero, _ROW_ON_PAPER)
-            if several and line["span"]:
+    for number, (_, found) in enumerate(shown[:_MOST_LINES_ON_PAPER], start=1):
+        if found:
+            faint = ' opacity=".4"' if found["small"] else ""
+            drawn = _interval_marks(found["row"], x, found["colour"], panel.zero, _ROW_ON_PAPER)
+            if several and found["span"]:
                 drawn += f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
             marks.append(f'<g transform="translate(0 {number * _ROW_ON_PAPER})"{faint}>{drawn}</g>')
-    more = sum(line is not None for _, line in shown[_MOST_LINES_ON_PAPER:])
+    more = sum(found is not None for _, found in shown[_MOST_LINES_ON_PAPER:])
     size = f'width="{width}" height="{(min(len(shown), _MOST_LINES_ON_PAPER) + 1) * _ROW_ON_PAPER}"'
     return {
         "title": panel.title,
