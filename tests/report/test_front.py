@@ -79,6 +79,18 @@ def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -
     assert tally == "Of 4 comparisons with thresholds, 2 do not meet, 1 meets and for 1 the data cannot tell."
 
 
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("insufficient_evidence", "For none of the 2 comparisons with thresholds can the data tell."),
+        ("does_not_meet", "None of the 2 comparisons with thresholds meets its limit."),
+        ("meets", "All 2 comparisons with thresholds meet them."),
+    ],
+)
+def test_a_tally_of_one_kind_is_told_in_one_breath(verdict: Verdict, said: str) -> None:
+    assert front.in_short([finding(verdict), finding(verdict, model="b")])[-1] == said
+
+
 @pytest.mark.parametrize("audits", range(1, 9))
 @pytest.mark.parametrize("verdict", ["does_not_meet", "insufficient_evidence", "meets", "no_threshold"])
 def test_the_answer_has_at_most_five_sentences(audits: int, verdict: Verdict) -> None:

@@ -159,8 +159,9 @@ def _tally(judged: Sequence[Finding], spoken: Language) -> str:
         only = {"meets": "only_met", "does_not_meet": "only_broken"}.get(judged[0].verdict, "only_open")
         return spoken.say(only, "short")
     broken, undecided, met = (sum(f.verdict == verdict for f in judged) for verdict in VERDICTS[:3])
-    if met == len(judged):
-        return spoken.say("all_meet", "short", number=met)
+    for key, number in (("all_meet", met), ("all_open", undecided), ("none_meets", broken)):
+        if number == len(judged):
+            return spoken.say(key, "short", number=number)
     told = (
         ("one_does_not" if broken == 1 else "several_do_not", broken),
         ("one_does" if met == 1 else "several_do", met),
