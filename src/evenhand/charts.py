@@ -199,7 +199,7 @@ def curve(
 def over_time(
     rows: Sequence[Mapping[str, Any]], *, title: str, y: str, width: int = 2 * PANEL_WIDTH, height: int = 200
 ) -> Any:
-    """Return one panel of shares by period, or by case: points with limits.
+    """Return one panel of gaps by period, in points: points with limits.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def over_time(
         x=alt.X("x:O", title=None, sort=periods, axis=labels),
         color=alt.Color(**by_series(series, PALETTE)),
     )
-    axis = alt.Axis(tickCount=5, format="%")
+    axis = alt.Axis(tickCount=5, labelExpr="format(100 * datum.value, '~g')")
     layers = _guides(0.0, None, None)
     limits = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", title=y, axis=axis), y2="high:Q", xOffset=aside)
     points = base.mark_point(filled=True, size=40, opacity=1).encode(

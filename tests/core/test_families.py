@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.core.families import Question, adjust_tables, answer, in_words
-from evenhand.core.findings import Claim
+from evenhand.core.findings import Claim, _more_needed
 from evenhand.core.records import Gap
 from evenhand.core.thresholds import Threshold
 from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
@@ -135,3 +136,15 @@ def test_a_family_is_said_in_one_sentence() -> None:
         "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
         "Bogomolov)."
     ]
+
+
+def test_one_verdict_alone_is_not_called_a_family() -> None:
+    one = SimpleNamespace(family="1 verdict of parity")
+    assert list(in_words([one], [], [0.05])) == [  # type: ignore[list-item]
+        "The 1 verdict of parity stands alone: the chance that it is a false “does not meet” is at most 5%."
+    ]
+
+
+def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:
+    said = _more_needed(1058, "people", 0.05, 0.0, 0.1005, 0.1)
+    assert said == "; about 1,100 people like the 1,058 it rests on would decide it"

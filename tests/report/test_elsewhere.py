@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
-from evenhand.report.elsewhere import weighted_rates
+from evenhand.report.config import make_config
+from evenhand.report.elsewhere import require_extras, weighted_rates
+from evenhand.report.formats import make_files
 
 LIMITS = [{"metric": "selection_rate", "max": 0.1}, {"metric": "selection_rate", "min": 0.8}]
 
@@ -69,6 +72,26 @@ def test_every_verdict_has_its_line(tmp_path: Path) -> None:
     assert all("With the shares of sex in the population among the people" in f.detail for f in by_race)
     audit.save(tmp_path)
     assert eh.Audit.load(tmp_path).to_json() == audit.to_json()
+
+
+def test_a_ratio_has_its_panel_with_the_limit_and_labels_keep_a_decimal() -> None:
+    data = people(401)
+    audit = judged(data, shift=0.1)
+    figure = next(part for part in audit.sections()["elsewhere"].parts if isinstance(part, Figure))
+    ratios = [panel for panel in figure.charts if panel.style == "number"]
+    assert ratios
+    assert all(row["limits"] == (0.8,) for panel in ratios for row in panel.rows)
+    assert f"{100 * data['sex'].count('F') / 401:.1f}% here" in audit.to_json()
+    assert any(name.startswith("elsewhere-1-") for name in make_files(audit, ["svg"]))
+
+
+def test_extras_are_refused_before_anything_runs() -> None:
+    table = eh.Table({**people(100), "w": [1.0, 2.0] * 50}, groups=["sex"], predictions="hired", weight="w")
+    with pytest.raises(ConfigError, match=r"`shift` needs people who count alike.*\('w'\)"):
+        eh.audit(table, parity={}, report={"shift": 0.1})
+    config = make_config({"parity": {}, "report": {"shift": 0.1, "period": "race"}}, None, where="", allow_code=False)
+    with pytest.raises(ConfigError, match=r"`period` and `shift` need the parity audit; add a section \[parity\]"):
+        require_extras(config.model_copy(update={"audits": {}}), table)
 
 
 def test_where_shares_cannot_matter_it_says_so() -> None:

@@ -158,6 +158,14 @@ def test_the_command_adds_formats_to_a_folder(
     assert "report.md" in capsys.readouterr().out.replace("\n", "")
 
 
+def test_a_report_in_no_format_is_an_error(audit: eh.Audit, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    audit.save(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(tmp_path), "--format", " , "])
+    assert left.value.code == 2
+    assert "names no format" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_unknown_format_and_a_missing_extra_are_one_sentence(
     audit: eh.Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

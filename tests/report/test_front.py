@@ -79,6 +79,18 @@ def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -
     assert tally == "Of 4 comparisons with thresholds, 2 do not meet, 1 meets and for 1 the data cannot tell."
 
 
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("insufficient_evidence", "For none of the 2 comparisons with thresholds can the data tell."),
+        ("does_not_meet", "None of the 2 comparisons with thresholds meets its limit."),
+        ("meets", "All 2 comparisons with thresholds meet them."),
+    ],
+)
+def test_a_tally_of_one_kind_is_told_in_one_breath(verdict: Verdict, said: str) -> None:
+    assert front.in_short([finding(verdict), finding(verdict, model="b")])[-1] == said
+
+
 @pytest.mark.parametrize("audits", range(1, 9))
 @pytest.mark.parametrize("verdict", ["does_not_meet", "insufficient_evidence", "meets", "no_threshold"])
 def test_the_answer_has_at_most_five_sentences(audits: int, verdict: Verdict) -> None:
@@ -128,6 +140,14 @@ def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> N
     page = audit.to_html()
     assert "Who was compared" in page
     assert 'not known <span class="n">10</span>' in page
+
+
+def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() -> None:
+    data = {"race": ["A"] * 60 + ["B"] * 40, "hired": [1, 0] * 50, "y": [1, 0, 0, 0] * 25}
+    table = eh.Table(data, groups="race", predictions="hired", outcome="y")
+    audit = eh.audit(table, parity={"metrics": ["tpr"]})
+    assert audit.data["groups"] == {"race": {"A": 60, "B": 40}}
+    assert [item.sizes for item in front.who_was_compared(audit)] == [(("A", 60), ("B", 40))]
 
 
 def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:

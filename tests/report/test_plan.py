@@ -16,7 +16,7 @@ import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError
 from evenhand.report.evidence import pack, sign, verify
-from evenhand.report.plan import read_plan, seal
+from evenhand.report.plan import differences, other_settings, read_plan, seal
 
 SETTINGS = """
 [data]
@@ -165,6 +165,32 @@ def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None
         (place / "unpacked").mkdir(exist_ok=True)
         (place / "unpacked" / name).write_bytes(content)
     assert not any(check.holds is False for check in verify(place / "unpacked"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("d.csv", "e.csv", r"\[data\] source: 'd.csv' in results.json, 'e.csv' in '.*b.toml'\."),
+        ("resamples = 100", "resamples = 200", r"\[parity\] resamples: 100 in results.json, 200 in"),
+        ("max = 0.3", "max = 0.4", r"thresholds, selection_rate, max: 0.3 in results.json, 0.4 in"),
+        ("[parity]", "[report]\ntitle = 'Another'\n[parity]", r"\[report\] title: 'Fairness audit' in results.json"),
+    ],
+)
+def test_settings_of_another_audit_are_not_packed(place: Path, old: str, new: str, told: str) -> None:
+    run(place).save(place / "out")
+    (place / "b.toml").write_text(SETTINGS.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"is not the audit.toml that this audit was run with; .*{told}"):
+        pack(place / "out", place / "pack.zip", settings=place / "b.toml")
+    assert not (place / "pack.zip").exists()
+
+
+def test_a_model_that_was_planned_and_fitted_follows_the_plan(place: Path) -> None:
+    settings = SETTINGS.replace('predictions = "hired"', 'outcome = "hired"\n[models]\nfit = ["logistic"]\nfolds = 2')
+    settings = settings.replace("folds = 2", 'folds = 2\nfeatures = ["sex"]')
+    (place / "audit.toml").write_text(settings, encoding="utf-8")
+    audit = eh.audit(place / "audit.toml")
+    assert differences(audit, seal(place / "audit.toml")) == []
+    assert other_settings(audit, place / "audit.toml") == []
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")

@@ -143,6 +143,16 @@ def test_it_says_what_it_did_everywhere(tmp_path: Path) -> None:
         assert value.group not in names
 
 
+def test_the_sizes_of_groups_are_those_after_hiding() -> None:
+    data = people(1)
+    sizes = audited(data, ["race", "sex"]).data["groups"]
+    assert SMALL in sizes["race"]
+    in_full = Counter(data["race"])
+    assert all(in_full[group] == n for group, n in sizes["race"].items() if group != SMALL)
+    assert sum(sizes["race"].values()) == sum(sizes["sex"].values()) == 600
+    assert min(sizes["race"].values()) >= LEAST
+
+
 def test_row_order_changes_nothing_and_nothing_small_hides_nothing() -> None:
     data = people(2)
     turned = {name: values[::-1] for name, values in data.items()}

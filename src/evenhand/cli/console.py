@@ -104,7 +104,7 @@ def _left_out(judged: int, others: int, most: int) -> str:
 def _rows_used(audit: Audit) -> str:
     noun = "people" if audit.config.data.get("predictions") else "rows"
     used, dropped = audit.data["rows_used"], audit.data["rows_dropped"]
-    return f"{used:,} {noun}" + (f" ({dropped:,} rows with missing values dropped)" if dropped else "")
+    return f"{used:,} {noun}" + (f" ({count(dropped, 'row')} with missing values dropped)" if dropped else "")
 
 
 def _table(findings: list[Finding]) -> RichTable:

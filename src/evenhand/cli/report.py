@@ -16,7 +16,10 @@ FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, 
 
 def listed_formats(text: str) -> list[str]:
     """Return the formats that an option names, each once."""
-    return list(dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower())))
+    names = list(dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower())))
+    if not names:
+        raise ConfigError(f"--format got {text!r}, which names no format; give one or several: {FORMATS_HELP}")
+    return names
 
 
 def report(
@@ -119,6 +122,7 @@ def pack(
     ] = None,
     formats: Annotated[str, typer.Option("--format", "-f", help=FORMATS_HELP)] = "html,md,csv,datasheet,junit",
     key: Key = None,
+    allow_code: AllowCode = False,
 ) -> int:
     """Make one zip for a regulator: report, results, plan, settings, versions, checksums, and how to verify them.
 
@@ -127,7 +131,15 @@ def pack(
     from evenhand.report.evidence import pack as make_pack
 
     with progress(False):
-        path = make_pack(folder, out_file, settings=settings, plan=plan_file, formats=listed_formats(formats), key=key)
+        path = make_pack(
+            folder,
+            out_file,
+            settings=settings,
+            plan=plan_file,
+            formats=listed_formats(formats),
+            key=key,
+            allow_code=allow_code,
+        )
     print_line("Pack: ", str(path))
     return FINE
 

@@ -7,7 +7,7 @@ table, and a spreadsheet gets numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -205,12 +205,13 @@ FIGURE_SENTENCES = {
 """What stands above a figure; made from findings, which are adjusted for all that was asked in the run."""
 
 
-def what_it_shows(findings: Sequence[Finding], alpha: float) -> str:
-    """Return one sentence on what a figure shows, no stronger than its findings.
+def what_it_shows(told: Iterable[Finding], drawn: Collection[str], alpha: float) -> str:
+    """Return one sentence on what a figure shows, no stronger than its findings, and of the metrics that it draws.
 
     A difference is clear where its threshold is broken, or its adjusted p-value is at most `alpha`. The clearest one
     is told, with the models under which it is clear.
     """
+    findings = [finding for finding in told if finding.metric in drawn]
     clear = [finding for finding in findings if _is_clear(finding, alpha)]
     if not findings:
         return DESCRIBES
@@ -225,9 +226,9 @@ def what_it_shows(findings: Sequence[Finding], alpha: float) -> str:
     def like(finding: Finding) -> bool:
         return all(getattr(finding, name) == getattr(lead, name) for name in ("metric", "grouping", "kind", "against"))
 
-    told = [finding for finding in clear if like(finding)]
-    worse = {finding.arguments.get("worse_off") for finding in told}
-    under = _under(dict.fromkeys(f.model for f in told), dict.fromkeys(f.model for f in findings if like(f)))
+    alike = [finding for finding in clear if like(finding)]
+    worse = {finding.arguments.get("worse_off") for finding in alike}
+    under = _under(dict.fromkeys(f.model for f in alike), dict.fromkeys(f.model for f in findings if like(f)))
     if len(worse) == 1 and None not in worse:
         sentence = "worse_off"
     else:

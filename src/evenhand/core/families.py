@@ -151,6 +151,9 @@ def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alphas: Sequence[
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
         of_one = family.startswith("1 ")
         any_of_them = "it" if of_one else "any of them"
+        if " verdict" in family and of_one:
+            yield f"The {family} stands alone: the chance that it is a false “does not meet” is at most {share}."
+            continue
         promise = (
             f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
             if " verdict" in family

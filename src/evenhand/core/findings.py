@@ -44,7 +44,7 @@ SENTENCES: dict[str, str] = {
     "two_values": "{clause}.",
     "two_values_worse_off": "{clause} ({worse_off} worse off).",
     "two_values_differ": "{clause}; they differ beyond chance.",
-    "some_groups_differ": "{clause}; not all groups are alike.",
+    "some_groups_differ": "{clause}; not all groups are alike (by a joint test of all, not of these two).",
     "no_clear_difference": "{clause}; no clear difference.",
     "not_tested": "{clause}; not tested.",
     "value": "{where}: {title} is {value:unit}.",
@@ -264,7 +264,7 @@ class FindingMaker:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
         parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, said.verdict)]
         if said.p_adjusted is not None and claim.tested is not None:
-            parts.append(_p_values(said, claim.tested))
+            parts.append(_p_values(said, claim.tested, self.spec.finding_alpha))
         counted = "; ".join([*parts, f"n = {record.n:,}"]) if record.value is not None else "; ".join(parts)
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
         return " ".join(part for part in (_sentence(counted), aside) if part)
@@ -327,12 +327,12 @@ def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: fl
         yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
 
 
-def _p_values(said: Answer, alone: float) -> str:
+def _p_values(said: Answer, alone: float, alpha: float) -> str:
     """Return the adjusted p-value, what it is adjusted for, and that of the test alone where they differ."""
-    adjusted = show_p(said.p_adjusted or 0.0)
+    adjusted = show_p(said.p_adjusted or 0.0, alpha)
     if said.family is None or said.family.startswith("1 "):
         return adjusted
-    return f"{adjusted} adjusted for {said.family.partition(' of ')[0]} ({show_p(alone)} by itself)"
+    return f"{adjusted} adjusted for {said.family.partition(' of ')[0]} ({show_p(alone, alpha)} by itself)"
 
 
 def _size(gap: Gap, style: Format) -> str:
@@ -386,7 +386,7 @@ def _more_needed(n: int, counted: str, value: float, low: float | None, high: fl
         return f", and the value lies too near to it for any realistic number of {counted} to decide"
     needed = n * times
     scale = 10 ** max(0, floor(log10(needed)) - 1)
-    return f"; about {ceil(needed / scale) * scale:,} {counted} like these would decide it"
+    return f"; about {ceil(needed / scale) * scale:,} {counted} like the {n:,} it rests on would decide it"
 
 
 def _sentence(text: str) -> str:

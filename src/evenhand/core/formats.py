@@ -106,15 +106,22 @@ def show_interval(low: float | None, high: float | None, style: Format = "number
     return f"{show(low, style)} to {show(high, style)}"
 
 
-def show_p(value: float) -> str:
-    """Return a p-value as it stands in a sentence.
+def show_p(value: float, alpha: float | None = None) -> str:
+    """Return a p-value as it stands in a sentence; with more digits where rounding would hide its side of alpha.
 
     Examples
     --------
     >>> show_p(0.0123), show_p(1e-9)
     ('p = 0.012', 'p < 0.001')
+    >>> show_p(0.0498, alpha=0.05), show_p(0.05004, alpha=0.05)
+    ('p = 0.0498', 'p = 0.05004')
     """
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+    if value < 0.001:
+        return "p < 0.001"
+    digits = 3
+    while alpha is not None and digits < 8 and value != alpha and float(f"{value:.{digits}f}") == alpha:
+        digits += 1
+    return f"p = {value:.{digits}f}"
 
 
 def show_confidence(confidence: float) -> str:

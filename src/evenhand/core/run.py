@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -19,8 +19,11 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+import numpy as np
+
 from evenhand._version import __version__
 from evenhand.errors import ConfigError
+from evenhand.table.cells import Cells
 from evenhand.table.table import Table
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("evenhand_progress", default=None)
@@ -96,15 +99,24 @@ def data_record(table: Table) -> dict[str, Any]:
 
     `hash` is the SHA-256 of all that was read of the data so far, which is what every number was computed from: the
     same for the same data on any engine and in any order of rows. `files` identifies
-    the bytes of the files read, where there are any.
+    the bytes of the files read, where there are any; `groups` holds the rows of each group, by grouping.
     """
     return {
         "rows": table.rows + table.dropped,
         "rows_used": table.rows,
         "rows_dropped": table.dropped,
+        "groups": {name: _sizes(table.cells, columns) for name, columns in table.groupings.items()},
         "hash": table.digest(),
         "files": table.source.fingerprints(),
     }
+
+
+def _sizes(cells: Cells, columns: Sequence[str]) -> dict[str, int]:
+    """Return the rows of each group of one grouping."""
+    codes, labels = cells.joint(columns)
+    sizes = np.zeros(len(labels), dtype=np.int64)
+    np.add.at(sizes, codes, cells.n)
+    return dict(zip(labels, sizes.tolist(), strict=True))
 
 
 def run_record(

@@ -27,7 +27,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
-from evenhand.report.elsewhere import SECTIONS, make_extras
+from evenhand.report.elsewhere import SECTIONS, make_extras, require_extras
 from evenhand.report.extras import Extra
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
@@ -325,6 +325,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Au
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:
     """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
     require_counts(config.report.profile, config.audits)
+    require_extras(config, table)
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
@@ -349,7 +350,8 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
     run = run_record(clock.started, clock.seconds, device, engine_name(table.source.frame))
     extras = make_extras(config, results, table)
-    return Audit(config, results, data_record(table), run, profiles=profiles, extras=extras)
+    record = data_record(table) if safe is None else safe.record()
+    return Audit(config, results, record, run, profiles=profiles, extras=extras)
 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:
@@ -409,6 +411,7 @@ def _study_record(responses: Responses, result: StudyResult) -> dict[str, Any]:
         "rows_dropped": answers - result.answers,
         "people": len(responses.people["participant"]),
         "people_used": result.people,
+        "groups": {},
         "hash": hashlib.sha256(text.encode()).hexdigest(),
         "files": [],
     }

@@ -213,12 +213,13 @@ def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
         mine = [row for row in gaps if (row.model, row.grouping, row.metric) == (model, grouping, metric)]
         points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in mine]
         title = f"{model}: {METRICS[metric].title_in_sentence} by {grouping}, minus {mine[0].reference}"
-        panels.append(over_time(points, title=title, y="Gap"))
-    more = f" {len(places) - _MOST_PANELS} more are in the table." if len(places) > _MOST_PANELS else ""
+        panels.append(over_time(points, title=title, y="Gap, points"))
+    more = len(places) - _MOST_PANELS
+    left_out = f" {more} more {'is' if more == 1 else 'are'} in the table." if more > 0 else ""
     return Figure(
         "Gaps over time",
         "Points: each group minus the group it is compared with, period by period. Lines: limits that hold for all "
-        f"periods and all gaps together, also for periods still to come.{more}",
+        f"periods and all gaps together, also for periods still to come.{left_out}",
         " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
         tuple(panels),
     )

@@ -20,14 +20,14 @@ import numpy as np
 
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.audits.parity.result import ParityResult
-from evenhand.charts import over_time
 from evenhand.core.display import Figure, Method, Number, Range, Section, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, render
 from evenhand.core.formats import finite
 from evenhand.core.result import Result
 from evenhand.core.run import step
 from evenhand.core.thresholds import Threshold, Verdict, judge
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, count, did_you_mean
+from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
 from evenhand.report.drift import gaps_over_time, is_yes
 from evenhand.report.drift import section as drift_section
 from evenhand.report.extras import Extra, Shift
@@ -35,7 +35,7 @@ from evenhand.stats.intervals import clopper_pearson, mover_difference, mover_ra
 from evenhand.stats.types import FloatArray, IntArray, Interval
 from evenhand.table.keys import column_key
 from evenhand.table.roles import UNNAMED
-from evenhand.table.validation import state_key
+from evenhand.table.validation import column_fault, state_key
 
 if TYPE_CHECKING:
     from evenhand.report.config import AuditConfig
@@ -125,7 +125,12 @@ def _mixes(table: Table, points: float | None, population: Mapping[str, Mapping[
                 if label not in UNNAMED and _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
                     weight = np.full(len(labels), (1 - share) / (1 - shares[at]))
                     weight[at] = share / shares[at]
-                    yield _Mix(column, f"{share:.0%} {label} ({shares[at]:.0%} here)", weight)
+                    yield _Mix(column, f"{_percent(share)} {label} ({_percent(shares[at])} here)", weight)
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with one decimal where it has one: 57.5% and 10%."""
+    return f"{round(100 * share, 1):g}%"
 
 
 def _to_population(column: str, labels: tuple[str, ...], shares: FloatArray, wanted: Mapping[str, float]) -> FloatArray:
@@ -164,7 +169,10 @@ def _judged_again(table: Table, result: ParityResult, finding: Finding, mixes: l
             metric=finding.metric,
             kind=str(finding.kind),
             against=str(finding.against),
+            group=finding.group if finding.against == "reference" else None,
+            reference=finding.reference if finding.against == "reference" else None,
             threshold=str(finding.threshold),
+            limit=finding.limit,
             attribute=mix.column,
             shares=mix.what,
             value=finite(value),
@@ -256,6 +264,8 @@ def section(extra: Extra) -> Section:
     columns = {
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
+        "Group": lambda r: r.group,
+        "Compared with": lambda r: r.reference,
         "Metric": lambda r: METRICS[r.metric].title,
         "Limit": lambda r: r.threshold,
         "With": lambda r: r.shares,
@@ -275,11 +285,12 @@ def section(extra: Extra) -> Section:
         if rows
         else "Nothing could be tried: no verdict on a rate has another group column to reweight by."
     )
+    panels, left_out = _panels(rows)
     figure = Figure(
         "Gaps with other shares",
-        "Points: the gap with these shares among the people. Lines: its interval.",
+        f"Points: the gap with these shares among the people. Lines: its interval.{left_out}",
         told,
-        tuple(_panels(rows)),
+        tuple(panels),
     )
     method = Method(
         "Other shares",
@@ -299,23 +310,29 @@ def section(extra: Extra) -> Section:
     )
 
 
-def _short(shares: str) -> str:
-    return "population" if shares.startswith("the shares") else shares.split(" (")[0]
-
-
-def _panels(rows: Sequence[Shift]) -> Iterator[Any]:
-    """Yield a panel for each verdict on a difference, those that would change first."""
-    places: dict[tuple[str, ...], None] = {}
+def _panels(rows: Sequence[Shift]) -> tuple[list[Forest], str]:
+    """Return a panel for each verdict, those that would change first, and what there was no room for."""
+    verdicts: dict[tuple[Any, ...], list[Shift]] = {}
     for row in sorted(rows, key=lambda row: row.holds):
-        if row.kind == "difference":
-            places.setdefault((row.model, row.grouping, row.metric))
-    for place in list(places)[:_MOST_PANELS]:
-        mine = [row for row in rows if (row.model, row.grouping, row.metric) == place and row.kind == "difference"]
-        points = [
-            {"x": _short(r.shares), "y": r.value, "low": r.low, "high": r.high, "series": r.attribute} for r in mine
-        ]
-        title = f"{place[0]}: {METRICS[place[2]].title_in_sentence} by {place[1]}"
-        yield over_time(points, title=title, y="Gap")
+        place = (row.model, row.grouping, row.metric, row.kind, row.group, row.reference, row.threshold)
+        verdicts.setdefault(place, []).append(row)
+    shown = list(verdicts.values())[:_MOST_PANELS]
+    cut = len(rows) - sum(len(mine[:MOST_ROWS]) for mine in shown)
+    left_out = f" {count(cut, 'more gap')} {'is' if cut == 1 else 'are'} in the table only." if cut else ""
+    return [_panel(mine[:MOST_ROWS]) for mine in shown], left_out
+
+
+def _short(shares: str) -> str:
+    return "population" if shares.startswith("the shares") else shares.rsplit(" (", 1)[0]
+
+
+def _panel(rows: Sequence[Shift]) -> Forest:
+    first = rows[0]
+    ratio = first.kind == "ratio"
+    drawn = [{**forest_row(row, f"{row.attribute}: {_short(row.shares)}"), "limits": (row.limit,)} for row in rows]
+    who = f", {first.group} and {first.reference}" if first.group is not None else ""
+    title = f"{first.model}: {METRICS[first.metric].title_in_sentence} by {first.grouping}{who}, {first.threshold}"
+    return forest(drawn, title=title, style="number" if ratio else "points", zero=1.0 if ratio else 0.0)
 
 
 # What a report asks for beside its audits ---------------------------------------------------------------------------
@@ -324,17 +341,26 @@ SECTIONS = {"over_time": drift_section, "elsewhere": section}
 """The sections of extras, by name."""
 
 
+def require_extras(config: AuditConfig, table: Table) -> None:
+    """Refuse what a report asks for beside its audits where that cannot be told, before anything is computed."""
+    report = config.report
+    names = [f"`{name}`" for name in ("period", "shift", "population") if getattr(report, name)]
+    verb = "needs" if len(names) == 1 else "need"
+    if names and "parity" not in config.audits:
+        raise ConfigError(f"{' and '.join(names)} {verb} the parity audit; add a section [parity].")
+    if names and table.roles.weight is not None:
+        raise ConfigError(
+            f"{' and '.join(names)} {verb} people who count alike, and these data have survey weights "
+            f"({table.roles.weight!r}); leave out one of the two."
+        )
+    grouped = report.period is None or report.period in table.roles.group_columns
+    if not grouped and (fault := column_fault(str(report.period), table.kinds)):
+        raise ConfigError(f"`period` column {report.period!r} {fault}")
+
+
 def make_extras(config: AuditConfig, results: dict[str, Result], table: Table) -> tuple[Extra, ...]:
     """Return what the report asks for beside its audits; verdicts get a line on whether they would hold elsewhere."""
     report, parity = config.report, results.get("parity")
-    asked = {"period": report.period, "shift": report.shift, "population": report.population}
-    names = [name for name, value in asked.items() if value]
-    if names and (not isinstance(parity, ParityResult) or report.suppress_below is not None):
-        raise ConfigError(
-            f"`{names[0]}` needs the parity audit, and cannot hide small counts: leave out `suppress_below`."
-        )
-    if names and table.roles.weight is not None:
-        raise ConfigError(f"`{names[0]}` counts people, and these data have survey weights; leave out one of the two.")
     extras: list[Extra] = []
     if isinstance(parity, ParityResult) and report.period is not None:
         step(f"Comparing by {report.period}")

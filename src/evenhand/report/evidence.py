@@ -25,7 +25,7 @@ from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.audit import audit as run_audit
 from evenhand.report.formats import make_files
-from evenhand.report.plan import differences, follow, read_plan
+from evenhand.report.plan import differences, follow, other_settings, read_plan
 
 PLAN_FILE = "plan.json"
 SUMS_FILE = "SHA256SUMS"
@@ -146,6 +146,7 @@ def pack(
     plan: str | os.PathLike[str] | None = None,
     formats: Sequence[str] = ("html", "md", "csv", "datasheet", "junit"),
     key: str | os.PathLike[str] | None = None,
+    allow_code: bool = False,
 ) -> Path:
     """Write one zip for a regulator: the report in several formats, results, plan, settings, versions and checksums.
 
@@ -153,10 +154,11 @@ def pack(
     ----------
     folder : where an audit was saved.
     to : the zip to write.
-    settings : the `audit.toml`, so that it can be computed again.
+    settings : the `audit.toml`, so that it can be computed again; another one than that of the audit is refused.
     plan : the sealed plan; by default `plan.json` in the folder, where there is one.
     formats : formats of the report to hold.
     key : a private key of SSH, to sign the list of checksums with.
+    allow_code : whether the settings may name Python functions to import.
     """
     place = Path(folder)
     broken = [check.text for check in _check_files(place) if check.holds is False]
@@ -169,6 +171,9 @@ def pack(
         path = Path(given) if given is not None else place / name
         if given is not None or path.exists():
             files[name] = _read(path)
+            others = other_settings(audit, path, allow_code=allow_code) if name == "audit.toml" else []
+            if others:
+                raise ConfigError(f"'{path}' is not the audit.toml that this audit was run with; {others[0]}")
     files["versions.txt"] = _versions(audit).encode()
     files["VERIFY.md"] = _how_to_verify(audit, PLAN_FILE in files, "audit.toml" in files, key is not None).encode()
     files["manifest.json"] = json_text(_manifest(audit, files)).encode()

@@ -230,8 +230,8 @@ def _junit(audit: Audit) -> Files:
 
 def _figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:
     """Yield every figure as one chart, with a name for its file."""
-    for name, result in audit.results.items():
-        figures = [part for part in result.section().parts if isinstance(part, Figure)]
+    for name, section in audit.sections().items():
+        figures = [part for part in section.parts if isinstance(part, Figure) and part.charts]
         for number, figure in enumerate(figures, 1):
             whole = joined(figure.charts, figure.title, figure.shows)
             yield f"{name}-{number}-{page.slug(figure.title)}", figure, whole

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from evenhand.core.display import listed
 from evenhand.core.findings import Finding
-from evenhand.core.records import OVERALL, Value, limits_to_judge
+from evenhand.core.records import limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.report.languages import Language, language
 from evenhand.table.roles import MISSING
@@ -159,8 +159,9 @@ def _tally(judged: Sequence[Finding], spoken: Language) -> str:
         only = {"meets": "only_met", "does_not_meet": "only_broken"}.get(judged[0].verdict, "only_open")
         return spoken.say(only, "short")
     broken, undecided, met = (sum(f.verdict == verdict for f in judged) for verdict in VERDICTS[:3])
-    if met == len(judged):
-        return spoken.say("all_meet", "short", number=met)
+    for key, number in (("all_meet", met), ("all_open", undecided), ("none_meets", broken)):
+        if number == len(judged):
+            return spoken.say(key, "short", number=number)
     told = (
         ("one_does_not" if broken == 1 else "several_do_not", broken),
         ("one_does" if met == 1 else "several_do", met),
@@ -171,20 +172,14 @@ def _tally(judged: Sequence[Finding], spoken: Language) -> str:
 
 
 def who_was_compared(audit: Audit) -> list[Compared]:
-    """Return the groups of every grouping with their sizes, as the results know them."""
-    sizes: dict[str, dict[str, int]] = {}
-    for result in audit.results.values():
-        for record in result.tables.get("values", ()):
-            if isinstance(record, Value) and record.grouping is not None and record.group != OVERALL:
-                known = sizes.setdefault(record.grouping, {})
-                known[record.group] = max(known.get(record.group, 0), record.n)
+    """Return the groups of every grouping with the number of their people in the data."""
     return [
         Compared(
             grouping,
             tuple(sorted(((g, n) for g, n in groups.items() if g != MISSING), key=lambda pair: (-pair[1], pair[0]))),
             groups.get(MISSING, 0),
         )
-        for grouping, groups in sizes.items()
+        for grouping, groups in audit.data.get("groups", {}).items()
     ]
 
 

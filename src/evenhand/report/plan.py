@@ -43,15 +43,19 @@ def seal(settings: str | os.PathLike[str], *, allow_code: bool = False) -> dict[
     >>> plan["settings"]["data"]["groups"], len(plan["sha256"])
     ([['sex']], 64)
     """
-    config, arguments = read_config(settings, allow_code=allow_code)
-    roles = make_roles(**{name: value for name, value in arguments.items() if name not in _OF_THE_FILE})
-    planned = config.model_copy(update={"data": roles.model_dump(mode="json")}).as_dict()
     plan = {
         "evenhand": __version__,
         "sealed": datetime.now(UTC).isoformat(timespec="seconds"),
-        "settings": _planned_part(planned),
+        "settings": _planned_part(_read_settings(settings, allow_code)),
     }
     return {**plan, "sha256": _digest(plan)}
+
+
+def _read_settings(path: str | os.PathLike[str], allow_code: bool) -> dict[str, Any]:
+    """Return an `audit.toml` with every default filled in; the data are not read."""
+    config, arguments = read_config(path, allow_code=allow_code)
+    roles = make_roles(**{name: value for name, value in arguments.items() if name not in _OF_THE_FILE})
+    return config.model_copy(update={"data": roles.model_dump(mode="json")}).as_dict()
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -73,6 +77,9 @@ def _planned_part(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan holds of settings: not the words of the report, nor how the file is called and read."""
     kept = {name: value for name, value in settings.items() if name not in ("report", "power")}
     kept["data"] = {name: value for name, value in kept["data"].items() if name not in _OF_THE_FILE}
+    if kept.get("models"):  # what they are is planned there; once fitted, they are predictions too
+        given = kept["data"].get("predictions", {})
+        kept["data"]["predictions"] = {name: v for name, v in given.items() if name not in kept["models"]["fit"]}
     plain: dict[str, Any] = rounded(kept)
     return plain
 
@@ -187,24 +194,40 @@ def _limit_words(threshold: Mapping[str, Any]) -> str:
 # Two settings ---------------------------------------------------------------------------------------------------------
 
 
-def setting_changes(place: str, old: Any, new: Any) -> Iterator[str]:
-    """Yield what differs between two settings; tables of settings are entered."""
+def other_settings(audit: Audit, path: str | os.PathLike[str], *, allow_code: bool = False) -> list[str]:
+    """Return how an `audit.toml` differs from the settings that an audit was run with."""
+    done, given = audit.config.as_dict(), _read_settings(path, allow_code)
+    sides = [{**_planned_part(one), "report": rounded(one["report"])} for one in (done, given)]
+    for side, one in zip(sides, (done, given), strict=True):
+        side["data"]["source"] = one["data"].get("source")
+    ran, other = (side["data"].get("predictions", {}) for side in sides)
+    sides[1]["data"]["predictions"] = _kinds_unsaid(other, ran)
+    words = ("in results.json", f"in '{path}'")
+    return [
+        text
+        for section in dict.fromkeys([*sides[0], *sides[1]])
+        for text in setting_changes(f"[{section}]", sides[0].get(section), sides[1].get(section), words)
+    ]
+
+
+def setting_changes(place: str, old: Any, new: Any, words: tuple[str, str] = ("before", "now")) -> Iterator[str]:
+    """Yield what differs between two settings, each with where it stands; tables of settings are entered."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):
-            yield from setting_changes(f"{place} {name}", old.get(name), new.get(name))
+            yield from setting_changes(f"{place} {name}", old.get(name), new.get(name), words)
     elif _are_tables(old) and _are_tables(new):
         gone, come = ([row for row in one if row not in other] for one, other in ((old, new), (new, old)))
         for row in gone:
             now = next((other for other in come if other.get("metric") == row.get("metric")), None)
             come = [other for other in come if other is not now]
             if now is None:
-                yield f"{place}: {_set_values(row)} before, none now."
+                yield f"{place}: {_set_values(row)} {words[0]}, none {words[1]}."
             else:
-                yield from setting_changes(f"{place}, {row.get('metric')},", row, now)
-        yield from (f"{place}: none before, {_set_values(row)} now." for row in come)
+                yield from setting_changes(f"{place}, {row.get('metric')},", row, now, words)
+        yield from (f"{place}: none {words[0]}, {_set_values(row)} {words[1]}." for row in come)
     elif old != new:
         told = ["none" if value is None else brief(value) for value in (old, new)]
-        yield f"{place}: {told[0]} before, {told[1]} now."
+        yield f"{place}: {told[0]} {words[0]}, {told[1]} {words[1]}."
 
 
 def _are_tables(value: Any) -> bool:

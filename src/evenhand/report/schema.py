@@ -178,6 +178,10 @@ def _data_schema() -> Schema:
             "rows": count,
             "rows_used": count,
             "rows_dropped": count,
+            "groups": {
+                "type": "object",
+                "additionalProperties": {"type": "object", "additionalProperties": count},
+            },
             "hash": digest,
             "files": {"type": "array", "items": file},
         }

@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.audits.parity.result import ParityResult
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.run import data_record
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, count
 from evenhand.stats.disclosure import People, hide_small_groups, is_small
@@ -65,6 +66,14 @@ class Suppressed:
             for finding in result.findings
         )
         return replace(changed, findings=findings, **tables)
+
+    def record(self) -> dict[str, Any]:
+        """Return the record of the data, the rest called what it is."""
+        record = data_record(self.table)
+        for grouping in self.hidden.keys() & record["groups"].keys():
+            sizes = record["groups"][grouping]
+            record["groups"][grouping] = {SMALL if group == MISSING else group: n for group, n in sizes.items()}
+        return record
 
     def _called(self, record: Any) -> Any:
         if record.group != MISSING or record.grouping not in self.hidden:
@@ -121,10 +130,13 @@ def _require_can_hide(table: Table, audits: Mapping[str, Spec], report: ReportSe
             f"below `suppress_below` {least}; remove them from the data beforehand."
         )
     scored = [model for model in table.models if table.has_scores(model)]
+    shown = [f"`{name}`" for name in ("period", "shift", "population") if getattr(report, name)]
     if "nyc-ll144-2023" in report.profile and scored:
+        shown.append(f"the profile 'nyc-ll144-2023', which counts who scores above the median ({scored[0]!r})")
+    if shown:
         raise ConfigError(
-            f"the profile 'nyc-ll144-2023' counts who scores above the median ({scored[0]!r}), which `suppress_below` "
-            "cannot hide; give decisions, or leave out one of the two."
+            f"`suppress_below` cannot hide the small counts of {' and of '.join(shown)}; leave that out, or leave out "
+            "`suppress_below`."
         )
     spec = audits["parity"]
     assert isinstance(spec, ParitySpec)  # noqa: S101

@@ -20,7 +20,7 @@ _WIDTH = PANEL_WIDTH - 60
 def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     """Return one panel per metric that can be compared: everybody and every group, with intervals."""
     panels = []
-    for name in _drawn(result):
+    for name in drawn(result):
         records = [r for r in result.rows("values", metric=name) if r.grouping in (None, grouping)]
         rows = [forest_row(r, r.group) for r in records]
         if any(row["value"] is not None for row in rows):
@@ -31,7 +31,7 @@ def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
 def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     """Return one panel per metric that is told: each group's gap to the reference group, and a line at 0."""
     panels = []
-    for name in _drawn(result):
+    for name in drawn_gaps(result):
         gaps = result.rows("gaps", metric=name, grouping=grouping, against="reference")
         rows = [
             {
@@ -42,18 +42,23 @@ def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
             }
             for r in gaps
         ]
-        is_told = result.metrics[name].headline or result.spec.metrics is not None
-        if is_told and any(row["value"] is not None for row in rows):
+        if any(row["value"] is not None for row in rows):
             panels.append(forest(rows, title=result.metrics[name].title, zero=0.0, width=_WIDTH))
     return share_axis(panels)
 
 
-def _drawn(result: AgreementResult) -> list[str]:
+def drawn(result: AgreementResult) -> list[str]:
     """Return the metrics that are drawn, those that are told first; agreement itself is PABAK on another scale."""
     names = dict.fromkeys(r.metric for r in result.values if result.metrics[r.metric].compared)
     if "pabak" in names:
         names.pop("agreement", None)
     return sorted(names, key=lambda name: not result.metrics[name].headline)[:MOST_DRAWN]
+
+
+def drawn_gaps(result: AgreementResult) -> list[str]:
+    """Return the metrics whose gaps are drawn: those that are told."""
+    chosen = result.spec.metrics is not None
+    return [name for name in drawn(result) if chosen or result.metrics[name].headline]
 
 
 def part_panels(result: AgreementResult, grouping: str | None) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.agreement.charts import PARTS, gap_panels, part_panels, value_panels
+from evenhand.audits.agreement.charts import PARTS, drawn, drawn_gaps, gap_panels, part_panels, value_panels
 from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, groupings_of_two
 from evenhand.core.display import (
     DESCRIBES,
@@ -22,6 +22,7 @@ from evenhand.core.formats import show, show_confidence
 
 if TYPE_CHECKING:
     from evenhand.audits.agreement.result import AgreementResult
+    from evenhand.core.findings import Finding
 
 
 def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
@@ -36,7 +37,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
             "has none. The table has every metric.",
             " ".join(finding.headline for finding in result.findings if finding.grouping in (None, grouping)),
             tuple(value_panels(result, grouping)),
-            what_it_shows([f for f in result.findings if f.grouping == grouping], result.spec.finding_alpha),
+            what_it_shows(_by(result, grouping), drawn(result), result.spec.finding_alpha),
         )
         yield from _gap_figure(result, grouping)
         if any(record.metric in PARTS for record in result.values):
@@ -86,10 +87,14 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
         f"Gaps to {reference}, by {grouping}",
         f"Below 0 the metric is lower than for {reference}. Lines are {show_confidence(result.spec.confidence)} "
         f"intervals{together}; a hollow dot was not tested.{itself}",
-        " ".join(finding.headline for finding in result.findings if finding.grouping == grouping),
+        " ".join(finding.headline for finding in _by(result, grouping)),
         tuple(panels),
-        what_it_shows([f for f in result.findings if f.grouping == grouping and f.kind], result.spec.finding_alpha),
+        what_it_shows([f for f in _by(result, grouping) if f.kind], drawn_gaps(result), result.spec.finding_alpha),
     )
+
+
+def _by(result: AgreementResult, grouping: str | None) -> list[Finding]:
+    return [finding for finding in result.findings if finding.grouping == grouping]
 
 
 def _parts_in_words(result: AgreementResult, grouping: str | None) -> str:

@@ -23,6 +23,8 @@ ALL = "all critics"
 MOST_GROUPS = 6
 MOST_KINDS = 6
 _BINS = 20
+RATES = ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1])
+"""The metrics whose rates are drawn."""
 
 
 def told_metrics(gaps: Iterable[DisagreementGap]) -> list[str]:
@@ -81,7 +83,7 @@ def pair_panels(result: DisagreementResult, grouping: str | None) -> list[Any]: 
 def value_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
     """Return one panel a metric: every label's rate in each of the largest groups, as all critics see it."""
     panels: list[Any] = []
-    for metric in ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1]):
+    for metric in RATES:
         rates = result.rows("values", grouping=grouping, metric=metric, stakeholder=None)
         groups = _largest(rates)
         rows = [_row(rate, rate.label or "", rate.group) for rate in rates if rate.group in groups]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evenhand.audits.disagreement.charts import (
     MOST_GROUPS,
+    RATES,
     agreement_panels,
     critic_panels,
     gap_panels,
@@ -82,7 +83,7 @@ def _gap_figure(result: DisagreementResult) -> Figure:
     )
     told = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
     panels = [panel for grouping in result.groupings for panel in gap_panels(result, grouping)]
-    shows = what_it_shows(told, result.spec.finding_alpha)
+    shows = what_it_shows(told, told_metrics(result.gaps), result.spec.finding_alpha)
     return Figure("Gaps as the critics see them", caption, " ".join(f.headline for f in told), tuple(panels), shows)
 
 
@@ -145,7 +146,7 @@ def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
         if gap.upper is not None
     )
     told = [f for f in result.findings if f.grouping == grouping and "stakeholder" not in f.coordinates]
-    shows = what_it_shows(told, result.spec.finding_alpha)
+    shows = what_it_shows(told, RATES, result.spec.finding_alpha)
     return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)), shows)
 
 
@@ -160,7 +161,8 @@ def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:
 
 def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
     told = [finding for finding in result.findings if finding.metric == DISAGREEMENT]
-    description, shows = " ".join(f.headline for f in told), what_it_shows(told, result.spec.finding_alpha)
+    description = " ".join(f.headline for f in told)
+    shows = what_it_shows(told, (DISAGREEMENT,), result.spec.finding_alpha)
     yield Figure(
         "How often each kind of critics agrees",
         f"The share of decisions that they agree with, by group. Lines: {show_confidence(result.spec.confidence)} "

@@ -142,8 +142,7 @@ def _bin(record: EffortValue | EffortGap) -> str:
 
 
 def _shows(result: EffortResult, metric: str) -> str:
-    told = [finding for finding in result.findings if finding.metric == metric]
-    return what_it_shows(told, result.spec.finding_alpha)
+    return what_it_shows(result.findings, (metric,), result.spec.finding_alpha)
 
 
 def _limit_words(result: EffortResult, metric: str) -> str:

@@ -57,10 +57,15 @@ def group_sizes(result: ParityResult, grouping: str | None) -> dict[str, int]:
     return sizes
 
 
+def gap_metrics(result: ParityResult) -> list[str]:
+    """Return the rates whose gaps are drawn: of two that mirror each other, one."""
+    computed = dict.fromkeys(gap.metric for gap in result.gaps)
+    return [name for name in computed if result.metrics[name].unit == "share" and MIRRORED.get(name) not in computed]
+
+
 def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     """Return one panel per grouping: the worst pair's difference in every rate, by model."""
-    computed = dict.fromkeys(gap.metric for gap in result.gaps)
-    rates = [name for name in computed if result.metrics[name].unit == "share" and MIRRORED.get(name) not in computed]
+    rates = gap_metrics(result)
     panels = []
     for grouping in groupings:
         gaps = result.rows("gaps", grouping=grouping, stratum=None, kind="difference", against="worst_pair")

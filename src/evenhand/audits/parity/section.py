@@ -70,8 +70,9 @@ def _gap_figure(result: ParityResult) -> Figure:
             f"{largest.grouping} under {largest.model}, {largest.group} against {largest.reference}."
         )
     panels = tuple(charts.gap_panels(result, result.groupings))
-    told = [finding for finding in result.findings if (finding.kind, finding.against) == ("difference", "worst_pair")]
-    shows = what_it_shows(told, result.spec.finding_alpha)
+    shown = ("difference", "worst_pair", None)
+    told = [finding for finding in result.findings if (finding.kind, finding.against, finding.stratum) == shown]
+    shows = what_it_shows(told, charts.gap_metrics(result), result.spec.finding_alpha)
     return Figure("Largest gap between any two groups", caption, description, panels, shows)
 
 
@@ -82,8 +83,9 @@ def _value_figure(result: ParityResult, grouping: str) -> Figure:
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
     description = " ".join(_extremes(result, grouping, metric) for metric in charts.headline_metrics(result))
-    told = [finding for finding in result.findings if finding.grouping == grouping and finding.kind == "difference"]
-    shows = what_it_shows(told, result.spec.finding_alpha)
+    shown = (grouping, "difference", None)
+    told = [finding for finding in result.findings if (finding.grouping, finding.kind, finding.stratum) == shown]
+    shows = what_it_shows(told, charts.headline_metrics(result), result.spec.finding_alpha)
     return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)), shows)
 
 

@@ -108,7 +108,7 @@ def _told(result: ReliabilityResult, run: Run) -> list[Finding]:
 
 
 def _shows(result: ReliabilityResult, run: Run) -> str:
-    return what_it_shows(_told(result, run), result.spec.finding_alpha)
+    return what_it_shows(_told(result, run), result.spec.metrics, result.spec.finding_alpha)
 
 
 def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
@@ -232,6 +232,7 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
                 tuple(model_gap_panels(result, setting, grouping)),
                 what_it_shows(
                     [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)],
+                    result.spec.metrics,
                     result.spec.finding_alpha,
                 ),
             )
