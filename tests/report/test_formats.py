@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -20,7 +21,7 @@ from python_calamine import CalamineWorkbook
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError
-from evenhand.report import front
+from evenhand.report import front, page
 from evenhand.report.formats import FORMATS, make_files
 
 HOSTILE = "=cmd('x')|<b>[a](javascript:1)"
@@ -117,8 +118,18 @@ def test_the_pdf_is_paged_tagged_and_tells_the_findings(audit: eh.Audit) -> None
     assert 1 <= len(document) <= 8
     text = "".join(page.get_textpage().get_text_bounded() for page in document)
     assert "By sex, =model selects 60.0% of" in " ".join(text.split())
-    assert f"of {len(document)}" in text
+    assert f"/ {len(document)}" in text
     assert document.is_tagged()
+
+
+def test_on_paper_every_picture_stands_once_and_forests_are_lines_of_text(audit: eh.Audit) -> None:
+    screen, paper = page.render(audit), page.render(audit, paged=True)
+    assert "narrow-only" not in paper.partition("</style>")[2]
+    assert 'class="forest panel"' in screen
+    assert 'class="forest panel"' not in paper
+    values = re.findall(r'<td class="num">([^<]+)</td><td class="num iv">([^<]+)</td>', screen)
+    assert values
+    assert all(re.search(rf"{re.escape(value)} +{re.escape(interval)}", paper) for value, interval in values)
 
 
 def test_pictures_come_as_svg_and_png(audit: eh.Audit) -> None:
@@ -145,6 +156,14 @@ def test_the_command_adds_formats_to_a_folder(
     assert {"report.md", "junit.xml", "report.html"} <= set(os.listdir(tmp_path))
     assert (tmp_path / "results.json").read_bytes() == before
     assert "report.md" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_a_report_in_no_format_is_an_error(audit: eh.Audit, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    audit.save(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(tmp_path), "--format", " , "])
+    assert left.value.code == 2
+    assert "names no format" in " ".join(capsys.readouterr().err.split())
 
 
 def test_an_unknown_format_and_a_missing_extra_are_one_sentence(

@@ -14,6 +14,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core import findings as core
 from evenhand.core.findings import CLAUSE, SENTENCES, Finding
 from evenhand.errors import ConfigError
+from evenhand.report.extras import EXTRAS
 from evenhand.report.languages import LANGUAGES, language
 
 OTHERS = [code for code in LANGUAGES if code != "en"]
@@ -48,7 +49,7 @@ def test_every_text_of_the_front_page_is_translated_with_the_same_placeholders(c
 @pytest.mark.parametrize("code", OTHERS)
 def test_every_section_and_every_metric_that_is_told_has_a_title(code: str) -> None:
     words = language(code).words
-    assert set(words["sections"]) == set(REGISTRY)
+    assert set(words["sections"]) == {*REGISTRY, *EXTRAS}
     for name in ("parity", "effort", "disagreement", "reliability"):
         metrics = import_module(f"evenhand.audits.{name}.metrics").METRICS
         told = {
@@ -107,6 +108,8 @@ def test_a_headline_in_german() -> None:
     assert german.headline(finding(arguments={**finding().arguments, "selects": "markiert"})) == (
         f"Nach race: boosting markiert 44,5\u00a0% von Black und 20,9\u00a0% von Asian{alike}"
     )
+    named = finding(arguments={**finding().arguments, "people": " Bewerber"})  # a word that no case may bend
+    assert german.headline(named).startswith("Nach race, Bewerber: boosting wählt 44,5")
     assert german.limit(finding()) == "höchstens 10 Prozentpunkte"
     assert (german.amount(finding()), german.interval(finding())) == ("23,6 Prozentpunkte", "15,4 bis 28,9")
 

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -30,6 +31,11 @@ MOST_ROWS = 400
 SHOWN_FINDINGS = 8
 _ROW, _ROW_ON_PAPER = 18, 12
 """How high a row of a forest is."""
+_PAPER = 656
+"""How wide a page is between its margins, in pixels."""
+_LETTER = 5.1
+"""How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
+_MOST_LINES_ON_PAPER = 66
 MOST_GROUPS = 12
 
 
@@ -52,10 +58,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         families=audit.families,
         shown_findings=SHOWN_FINDINGS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
-        sections=[
-            section_view(name, section, _ROW_ON_PAPER if paged else _ROW)
-            for name, section in (sections or audit.sections()).items()
-        ],
+        sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
         left_out=_left_out(audit),
         roles=[*_roles(audit.config.data), *_participants(audit.data)],
         data=audit.data,
@@ -160,13 +163,13 @@ def _models(audit: Audit) -> list[str]:
     return list(dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None))
 
 
-def section_view(name: str, section: Section, row: int = 18) -> dict[str, Any]:
-    """Return a section as the templates take it: figures drawn, rows of forests so high; tables as text."""
+def section_view(name: str, section: Section, *, paged: bool = False) -> dict[str, Any]:
+    """Return a section as the templates take it: figures drawn, for a screen or for paper; tables as text."""
     parts = []
     for number, part in enumerate(section.parts):
         if isinstance(part, Figure):
             step(f"Drawing {part.title}")
-            parts.append(figure_view(part, f"{name}-{number}", row))
+            parts.append(figure_view(part, f"{name}-{number}", paged=paged))
         elif isinstance(part, DisplayTable):
             rows = [[_cell(cell) for cell in row] for row in part.rows[: part.cut()]]
             file = table_file(name, part) if len(rows) < len(part.rows) else ""
@@ -197,20 +200,24 @@ _CHART_WIDTHS = {1: 720, 2: 430, 3: 330, 4: 290}
 _PHONE = 330
 
 
-def figure_view(figure: Figure, name: str, row: int = 18) -> dict[str, Any]:
-    """Return a figure as the templates take it: forests as rows, other panels drawn, one legend for all of them."""
+def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, Any]:
+    """Return a figure as the templates take it: forests as rows, other panels drawn, one legend for all of them.
+
+    On paper forests are plain lines over a picture, as tables take ten times as long to set; nothing is for phones.
+    """
     drawn = [chart for chart in figure.charts if not isinstance(chart, Forest)]
     legend = [] if len(drawn) < len(figure.charts) else legend_of(drawn)
     shared = any(isinstance(chart, Forest) and chart.domain for chart in figure.charts)
     columns = columns_for(len(figure.charts)) if drawn else 1 if shared else min(2, len(figure.charts))
+    two = columns == 1 and not paged
     panels: list[dict[str, Any]] = []
     for number, chart in enumerate(figure.charts):
         if isinstance(chart, Forest):
-            panels.append(_forest_view(chart, row))
+            panels.append(_forest_on_paper(chart, _PAPER // columns - 10) if paged else _forest_view(chart))
             continue
         title = chart.title if isinstance(chart.title, str) else figure.title
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
-        for width, where in ((_CHART_WIDTHS[columns], "wide"), (_PHONE, "narrow"))[: 2 if columns == 1 else 1]:
+        for width, where in ((_CHART_WIDTHS[columns], "wide"), (_PHONE, "narrow"))[: 2 if two else 1]:
             svg = to_svg(
                 chart,
                 f"{figure.title}: {title}",
@@ -220,7 +227,7 @@ def figure_view(figure: Figure, name: str, row: int = 18) -> dict[str, Any]:
                 width=width,
             )
             # The SVG comes from our renderer, which escapes all text of the data.
-            panels.append({"svg": Markup(svg), "only": where if columns == 1 else ""})  # noqa: S704
+            panels.append({"svg": Markup(svg), "only": where if two else ""})  # noqa: S704
     marks = " ".join(_marks([chart for chart in figure.charts if isinstance(chart, Forest)]))
     view = {"figure": figure, "panels": panels, "columns": columns, "legend": legend, "forest": not drawn}
     return {**view, "marks": marks}
@@ -237,14 +244,85 @@ def _marks(panels: Sequence[Forest]) -> Iterator[str]:
         yield "Faint: too few people to be compared."
 
 
-def _forest_view(panel: Forest, height: int) -> dict[str, Any]:
+def _forest_view(panel: Forest) -> dict[str, Any]:
     """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
-    ticks = panel.ticks()
-    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
-    interval: Format = "points" if panel.style == "percent" else panel.style
+    lines = _forest_lines(panel)
 
     def x(number: float) -> str:
-        return f"{100 * min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1):.1f}%"
+        return f"{100 * _share(number, panel):.1f}%"
+
+    def picture(content: str, height: int, more: str = "") -> Markup:
+        return Markup(f'<svg width="100%" height="{height}"{more} aria-hidden="true">{content}</svg>')  # noqa: S704
+
+    for line in lines:
+        line["picture"] = picture(_interval_marks(line["row"], x, line["colour"], panel.zero, _ROW), _ROW)
+    return {
+        "title": panel.title,
+        "rows": lines,
+        "several": len(panel.series) > 1,
+        "counted": any(line["n"] is not None for line in lines),
+        "axis": picture(_axis(panel, x), 14, ' fill="currentColor"'),
+    }
+
+
+def _forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
+    """Return a forest as lines of text of one letter width over a picture of its intervals, as many as fit a page."""
+    lines, several, letters = _forest_lines(panel), len(panel.series) > 1, int(width / _LETTER)
+    counts = {id(line): "" if line["n"] is None else f"{line['n']:,}" for line in lines}
+    names = [str(line["series"] if several else line["label"]) for line in lines]
+    label = min(max(map(len, names), default=0) + several, letters // 4)
+    count = max(map(len, counts.values()), default=0)
+    value, interval = (max((len(line[name]) for line in lines), default=0) for name in ("value", "interval"))
+    gap = letters - label - count - value - interval - 4  # the letters that the picture takes
+    shown: list[tuple[str, dict[str, Any] | None]] = []
+    for name, line in zip(names, lines, strict=True):
+        if several and line["span"]:
+            people = f"  n = {line['people']:,}" if line["people"] else ""
+            shown.append((f"{str(line['label'])[: letters - 14]}{people}", None))
+        *before, name = wrap(name, label - several) or [""]
+        shown += [(" " * several + part, None) for part in before]
+        written = f"{' ' * several + name:{label}} {counts[id(line)]:>{count}}"
+        shown.append((f"{written}{' ' * gap} {line['value']:>{value}}  {line['interval']:>{interval}}", line))
+    start, stop = (label + count + 3) * _LETTER, (label + count + gap - 2) * _LETTER
+
+    def x(number: float) -> str:
+        return f"{start + (stop - start) * _share(number, panel):.1f}"
+
+    marks = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5)}</g>']
+    for number, (_, found) in enumerate(shown[:_MOST_LINES_ON_PAPER], start=1):
+        if found:
+            faint = ' opacity=".4"' if found["small"] else ""
+            drawn = _interval_marks(found["row"], x, found["colour"], panel.zero, _ROW_ON_PAPER)
+            if several and found["span"]:
+                drawn += f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
+            marks.append(f'<g transform="translate(0 {number * _ROW_ON_PAPER})"{faint}>{drawn}</g>')
+    more = sum(found is not None for _, found in shown[_MOST_LINES_ON_PAPER:])
+    size = f'width="{width}" height="{(min(len(shown), _MOST_LINES_ON_PAPER) + 1) * _ROW_ON_PAPER}"'
+    return {
+        "title": panel.title,
+        "svg": Markup(f'<svg {size} aria-hidden="true">{"".join(marks)}</svg>'),  # noqa: S704
+        "lines": "\n".join(text for text, _ in shown[:_MOST_LINES_ON_PAPER]),
+        "more": f"{more:,} more {'row is' if more == 1 else 'rows are'} in report.html." if more else "",
+    }
+
+
+def _share(number: float, panel: Forest) -> float:
+    """Return where on the axis of a forest a number stands, from 0 to 1."""
+    ticks = panel.ticks()
+    return min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1)
+
+
+def _axis(panel: Forest, x: Callable[[float], str], size: float = 11) -> str:
+    return "".join(
+        f'<text x="{x(tick)}" y="11" font-size="{size}" text-anchor="middle">{_tick(tick, panel)}</text>'
+        for tick in panel.ticks()
+    )
+
+
+def _forest_lines(panel: Forest) -> list[dict[str, Any]]:
+    """Return the rows of a forest in order, with what is written in each."""
+    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
+    interval: Format = "points" if panel.style == "percent" else panel.style
 
     def ordered(row: Mapping[str, Any]) -> tuple[int, int]:
         return panel.labels.index(row["label"]), panel.series.index(row["series"])
@@ -268,26 +346,18 @@ def _forest_view(panel: Forest, height: int) -> dict[str, Any]:
                 "series": row["series"],
                 "n": None if sizes[row["label"]] else row["n"],
                 "small": row["small"],
-                "picture": _interval_picture(row, x, colours[row["series"]], panel.zero, height),
+                "row": row,
+                "colour": colours[row["series"]],
                 "value": show(row["value"], panel.style),
                 "interval": show_interval(row["low"], row["high"], interval) if row["value"] is not None else "",
             }
         )
-    axis = "".join(
-        f'<text x="{x(tick)}" y="11" font-size="11" text-anchor="middle">{_tick(tick, panel)}</text>' for tick in ticks
-    )
-    return {
-        "title": panel.title,
-        "rows": lines,
-        "several": len(panel.series) > 1,
-        "counted": any(line["n"] is not None for line in lines),
-        "axis": Markup(f'<svg width="100%" height="14" fill="currentColor" aria-hidden="true">{axis}</svg>'),  # noqa: S704
-    }
+    return lines
 
 
-def _interval_picture(
+def _interval_marks(
     row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None, height: int
-) -> Markup:
+) -> str:
     """Return the interval of one row as a bar with its value, against equality and the limits; numbers are ours."""
     middle, thick = height / 2, 'stroke-width="5" opacity=".38"'
     parts = []
@@ -305,7 +375,7 @@ def _interval_picture(
         parts.append(
             f'<line x1="{x(limit)}" x2="{x(limit)}" y1="1" y2="{height - 1}" stroke="currentColor" stroke-width="2"/>'
         )
-    return Markup(f'<svg width="100%" height="{height}" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704
+    return "".join(parts)
 
 
 def _tick(number: float, panel: Forest) -> str:

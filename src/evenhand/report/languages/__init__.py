@@ -99,9 +99,13 @@ class Language:
         return self.say(word, number=self.say("points", amount=number) if points else number)
 
     def section(self, name: str, section: Section) -> dict[str, str]:
-        """Return title and question of a section."""
-        known: dict[str, str] = self.words.get("sections", {}).get(name)
-        return known or {"title": section.title, "question": section.question}
+        """Return title and question of a section, and the language that they are in."""
+        known: dict[str, str] | None = self.words.get("sections", {}).get(name)
+        return (
+            {**known, "lang": self.code}
+            if known
+            else {"title": section.title, "question": section.question, "lang": "en"}
+        )
 
     # Sentences
 
@@ -147,6 +151,7 @@ class Language:
             "place": self._place(finding, model=False),
             "title": self.words["titles"].get(finding.metric, arguments.get("title", finding.metric)),
             "who": words["critics"] if stakeholder is None else words["critics_of"].format(stakeholder=stakeholder),
+            "people": f", {people}" if (people := str(arguments.get("people", "")).strip()) else "",
             "selects": _Verb(**own) if verb == _USUAL_VERB else _Verb(verb, "", verb),
             "scope": arguments.get("scope", "")
             if finding.grouping is None
