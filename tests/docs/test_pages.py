@@ -34,11 +34,13 @@ NEEDS = {
 WITHOUT_PYTHON = (
     "reading-a-report",
     "for-lawyers-and-auditors",
+    "peers",
     "from-r-and-stata",
     "init-on-real-tables",
     "plan-an-audit",
     "compare-two-audits",
     "formats",
+    "languages",
 )
 """Pages that show no Python."""
 

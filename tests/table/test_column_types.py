@@ -303,8 +303,8 @@ def test_what_is_no_table(data: Any) -> None:
     with pytest.raises(DataError) as caught:
         Table(data, groups="g", predictions="d")
     assert str(caught.value) == (
-        "`data` must be a data frame (pandas, Polars, PyArrow, DuckDB), a mapping of columns or a file path; "
-        f"got {type(data).__name__}."
+        "`data` must be a data frame (pandas, Polars, PyArrow, DuckDB, PySpark, ibis), a mapping of columns or a file "
+        f"path; got {type(data).__name__}."
     )
 
 

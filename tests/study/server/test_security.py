@@ -216,7 +216,7 @@ class TestCookies:
         now, security = time.time(), effort.app.state.context.security
         with monkeypatch.context() as patched:
             patched.setattr("itsdangerous.timed.time.time", lambda: now + ahead)
-            value = security._serializers[security.visitor_cookie].dumps(["session", None, 0, None, "en"])
+            value = security._serializers[security.visitor_cookie].dumps(["session", None, 0, None, "en", False, None])
         request = Request({"type": "http", "headers": [(b"cookie", f"evenhand-who-is-alike={value}".encode())]})
         assert (security.visitor(request) is not None) == taken
 

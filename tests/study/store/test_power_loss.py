@@ -30,9 +30,10 @@ from types import SimpleNamespace
 from evenhand.study.flow.design import Step
 from evenhand.study.store import open_store
 
-recruitment = SimpleNamespace(completion_code=None, abandon_after=4.0, most_people=None)
+recruitment = SimpleNamespace(completion_code=None, abandon_after=4.0, most_people=None, quotas={{}})
 design = SimpleNamespace(name="arrests", kind="effort", conditions={{"": 1.0}}, places=None, seed=7, parts={{}},
-                         fingerprint="f" * 64, spec=SimpleNamespace(scale=["word"] * 6, recruitment=recruitment))
+                         fingerprint="f" * 64, spec=SimpleNamespace(
+                             scale=["word"] * 6, recruitment=recruitment, about=SimpleNamespace(names=(), numbers=())))
 said = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
 with open_store(sys.argv[1]) as store:
     study = store.register(design)
