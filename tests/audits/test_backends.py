@@ -18,7 +18,7 @@ from evenhand.stats.workers import run_tasks
 joblib = pytest.importorskip("joblib", reason="refits run through joblib where it is installed")
 
 PEOPLE = 300
-SECTIONS: dict[str, dict[str, Any]] = {
+SECTIONS: dict[str, Any] = {
     "effort": {
         "trajectory": ["y1", "y2", "y3"],
         "scale": 100,
@@ -58,7 +58,7 @@ def audited() -> str:
         "q": x[:, 1],
         **{f"y{step}": rng.uniform(20, 60, PEOPLE) for step in (1, 2, 3)},
     }
-    fitted = {"features": ["p", "q"], "fit": ["logistic", "decision_tree"], "folds": 2}
+    fitted: dict[str, Any] = {"features": ["p", "q"], "fit": ["logistic", "decision_tree"], "folds": 2}
     scores = cross_predict(data, id="id", outcome="y", **fitted)
     table = eh.Table({**data, **scores}, id="id", outcome="y", groups="g", predictions={name: name for name in scores})
     return eh.audit(table, **SECTIONS).to_json()

@@ -169,7 +169,7 @@ def recoded(values: nw.Expr, codes: Mapping[Any, Any], default: Any, dtype: Any 
     """Return what stands for each value: a code, or with its type given, a number or a name."""
     if not _plain_sql:
         return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=dtype)
-    chosen: Any = nw.lit(default)
+    chosen = nw.lit(default)
     for value, code in codes.items():
         chosen = nw.when(values == nw.lit(value)).then(nw.lit(code)).otherwise(chosen)
     return chosen.cast(dtype)
