@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
@@ -22,9 +22,14 @@ from evenhand.report.languages import LANGUAGES
 from evenhand.report.profiles import PROFILES
 from evenhand.settings import Settings, named_once, read_toml
 from evenhand.table.engines import EngineSettings
+from evenhand.table.frames import is_frame
 from evenhand.table.table import Table
 
 _NAMED_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def _is_shares(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(shares, Mapping) for shares in value.values())
 
 
 class ReportSettings(Settings):
@@ -54,9 +59,10 @@ class ReportSettings(Settings):
         description="Tell for every verdict whether it would hold with so much more or less of any other group among "
         "the people, such as 0.1.",
     )
-    population: dict[str, dict[str, float]] = Field(
+    population: Any = Field(
         {},
-        description="The same for the shares of a named population: `{ sex = { F = 0.5, M = 0.5 } }`.",
+        description="The same for the shares of a named population: `{ sex = { F = 0.5, M = 0.5 } }`, or the path of a "
+        "table with people of it in the same group columns (in Python also a data frame).",
     )
     suppress_below: int | None = Field(
         None,
@@ -66,13 +72,40 @@ class ReportSettings(Settings):
         "is published.",
     )
 
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that file names are relative to: that of `audit.toml`."""
+        return self._folder
+
+    @property
+    def population_shares(self) -> dict[str, dict[str, float]] | None:
+        """The shares of the population where they are given; None where they are those of a table."""
+        return self.population if _is_shares(self.population) else None
+
+    @property
+    def beside(self) -> list[str]:
+        """The settings that ask for something beside the audits."""
+        asked = {"period": self.period, "shift": self.shift, "population": self.population_shares != {} or None}
+        return [name for name, value in asked.items() if value is not None]
+
     @field_validator("population")
     @classmethod
-    def _shares(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    def _shares(cls, value: Any) -> Any:
+        if not _is_shares(value):
+            if is_frame(value) or (isinstance(value, str | Mapping) and value):
+                return value
+            raise ValueError(f"`population` must be shares by column and group, or a table; got {brief(value)}")
         for name, shares in value.items():
-            if not shares or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 0.01:
+            numbers = all(isinstance(share, int | float) for share in shares.values())
+            if not shares or not numbers or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 0.01:
                 raise ValueError(f"the shares of {name!r} must be 0 or more and add up to 1; got {brief(shares)}")
-        return value
+        return {name: dict(shares) for name, shares in value.items()}
+
+    @field_serializer("population")
+    def _described(self, value: Any) -> Any:
+        return value if _is_shares(value) or isinstance(value, str) else "a table in memory"
 
     @field_validator("profile", mode="before")
     @classmethod
@@ -201,6 +234,7 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     if not invented and not isinstance(source, str):
         raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {brief(source)}.")
     config = make_config(raw, source, where=name, allow_code=allow_code)
+    config.report._folder = Path(name).parent
     remote = {key: data.pop(key) for key in EngineSettings.model_fields if key in data}
     if remote and source is not None:
         engine = EngineSettings.parse(remote, f"[data] of {name}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.core.records import Record, column
+from evenhand.core.records import Kind, Record, column, read_tables, written_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +52,20 @@ class Drift(Record):
 class Shift(Record):
     """A verdict among people with other shares of the groups of another column."""
 
+    audit: str = column("the audit")
     model: str = column("the model")
-    grouping: str = column("the grouping that the verdict is about")
+    grouping: str | None = column("the grouping that the verdict is about; null for everybody")
+    stratum: str | None = column("the stratum; null for all people", None)
     metric: str = column("the metric")
-    kind: str = column("difference or ratio")
-    against: str = column("what the group is compared with")
+    kind: Kind | None = column("of a gap: difference or ratio")
+    against: str | None = column("of a gap: what the group is compared with")
     group: str | None = column("the group; null for a worst pair, which may be another one", None)
-    reference: str | None = column("the group it is compared with; null for a worst pair", None)
+    reference: str | None = column("the group it is compared with; null for a worst pair and for a value", None)
     threshold: str = column("the limit in words")
     limit: float | None = column("the limit")
     attribute: str = column("the column whose shares are others")
     shares: str = column("which shares, in words")
-    value: float | None = column("the size of the gap with these shares")
+    value: float | None = column("the value, or the size of the gap, with these shares")
     low: float | None = column("its lower limit")
     high: float | None = column("its upper limit")
     verdict: str = column("the verdict with these shares")
@@ -88,14 +90,11 @@ class Extra:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what stands in `results.json`."""
-        tables = {table: [record.to_dict() for record in records] for table, records in self.tables.items()}
-        return {"name": self.name, "settings": self.settings, "notes": list(self.notes), "tables": tables}
+        about = {"name": self.name, "settings": self.settings, "notes": list(self.notes)}
+        return {**about, "tables": written_tables(self.tables)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Extra:
         """Return the extra that stands in `results.json`."""
-        kinds = EXTRAS[written["name"]]
-        tables = {
-            table: tuple(kinds[table](**record) for record in records) for table, records in written["tables"].items()
-        }
+        tables = read_tables(written["tables"], EXTRAS[written["name"]])
         return cls(written["name"], dict(written["settings"]), tuple(written["notes"]), tables)

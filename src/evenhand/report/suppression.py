@@ -130,7 +130,7 @@ def _require_can_hide(table: Table, audits: Mapping[str, Spec], report: ReportSe
             f"below `suppress_below` {least}; remove them from the data beforehand."
         )
     scored = [model for model in table.models if table.has_scores(model)]
-    shown = [f"`{name}`" for name in ("period", "shift", "population") if getattr(report, name)]
+    shown = [f"`{name}`" for name in report.beside]
     if "nyc-ll144-2023" in report.profile and scored:
         shown.append(f"the profile 'nyc-ll144-2023', which counts who scores above the median ({scored[0]!r})")
     if shown:
