@@ -147,7 +147,7 @@ def require_at_least(name: str, value: Any, least: int) -> None:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `resamples` must be at least 2; got 1.
     """
-    if not isinstance(value, Real) or not value >= least:
+    if not isinstance(value, Real) or not float(value) >= least:
         raise ConfigError(f"`{name}` must be at least {least}; got {brief(value)}.")
 
 
@@ -180,7 +180,7 @@ def require_share(name: str, value: Any) -> None:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `alpha` must be between 0 and 1; got 1.0.
     """
-    if not isinstance(value, Real) or not 0.0 < value < 1.0:
+    if not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
         raise ConfigError(f"`{name}` must be between 0 and 1; got {brief(value)}.")
 
 
