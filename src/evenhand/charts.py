@@ -179,7 +179,7 @@ def curve(
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
     across = alt.Scale(type="log", nice=False) if log_x else scale
     axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~g"))
-    base = alt.Chart(data([dict(row) for row in rows])).encode(
+    base = alt.Chart().encode(  # the data stand once, in the layer: a chart is copied at every step
         x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
         color=alt.Color(**by_series(series, PALETTE)),
     )
@@ -193,7 +193,8 @@ def curve(
     if points:
         shape = alt.Shape(**by_series(series, SHAPES))
         layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
-    return alt.layer(*layers).properties(title=title, width=width, height=height)
+    held = data([dict(row) for row in rows])
+    return alt.layer(*layers, data=held, title=title, width=width, height=height)
 
 
 def over_time(
@@ -217,7 +218,7 @@ def over_time(
     series, periods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("series", "x"))
     aside = alt.XOffset("series:N", sort=series) if len(series) > 1 else alt.Undefined
     labels = alt.Axis(labelAngle=-40 if len(periods) > 8 else 0, labelOverlap=True, grid=False)
-    base = alt.Chart(data([dict(row) for row in rows])).encode(
+    base = alt.Chart().encode(
         x=alt.X("x:O", title=None, sort=periods, axis=labels),
         color=alt.Color(**by_series(series, PALETTE)),
     )
@@ -227,7 +228,8 @@ def over_time(
     points = base.mark_point(filled=True, size=40, opacity=1).encode(
         y=alt.Y("y:Q", title=y, axis=axis), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
     )
-    return alt.layer(*layers, limits, points).properties(title=title, width=width, height=height)
+    held = data([dict(row) for row in rows])
+    return alt.layer(*layers, limits, points, data=held, title=title, width=width, height=height)
 
 
 def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
@@ -265,12 +267,15 @@ def _guides(level: float | None, diagonal: tuple[float, float] | None, limit: fl
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox="([^"]+)">')
 
 
-def to_svg(chart: Any, title: str, description: str, *, name: str, legend: bool = True, width: int = 0) -> str:
+def to_svg(
+    chart: Any, title: str, description: str, *, name: str, legend: bool = True, width: int = 0, height: int = 0
+) -> str:
     """Return a chart as inline SVG.
 
     The renderer drops a chart's description and numbers its clip paths anew in every process; so title and
     description are added here, and identifiers are derived from `name`, which must be unique on the page. Without
-    `legend` the page has one for all panels. With `width` a single plot is made about so wide, with its labels.
+    `legend` the page has one for all panels. With `width` a single plot is made about so wide, with its labels; with
+    `height` at most so high, without them.
 
     Examples
     --------
@@ -287,6 +292,8 @@ def to_svg(chart: Any, title: str, description: str, *, name: str, legend: bool 
             encoding["legend"] = None
     if width and isinstance(specification.get("width"), int):
         specification["width"] = width - _LABEL_ROOM
+    if height and isinstance(specification.get("height"), int):
+        specification["height"] = min(height, specification["height"])
     raw: str = vl_convert.vegalite_to_svg(specification)
     match = _SIZE.search(raw)
     wide, high, box = match.groups() if match else ("300", "200", "0 0 300 200")

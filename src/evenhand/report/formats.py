@@ -70,7 +70,7 @@ def _html(audit: Audit) -> Files:
 def _pdf(audit: Audit) -> Files:
     """Return the page as a paged, tagged document; long tables are named and stay in the spreadsheet."""
     weasyprint = _extra("weasyprint", "pdf", "PDF")
-    refusing = weasyprint.urls.URLFetcher(allowed_protocols=())  # everything stands in the page itself
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything stands in the page itself
     document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
     return {"report.pdf": document.write_pdf(pdf_tags=True, pdf_identifier=audit.data["hash"].encode())}
 

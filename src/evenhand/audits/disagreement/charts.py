@@ -134,7 +134,7 @@ def _known_panel(
         return []
     legend = alt.Legend(title=None) if len(series) > 1 else None
     axis = alt.Axis(format="%", tickCount=4, title=None, labelOverlap="greedy", labelSeparation=6)
-    base = alt.Chart(data(rows)).encode(
+    base = alt.Chart().encode(
         y=alt.Y("label:N", sort=order, title=None),
         yOffset=alt.YOffset("series:N", sort=series),
         color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
@@ -152,7 +152,7 @@ def _known_panel(
         tick.encode(x=alt.X("truth:Q", axis=axis, scale=scale), color=alt.value("currentColor")),
     )
     step = alt.Step(max(26, 12 * len(series) + 8), **{"for": "position"})
-    return [alt.layer(*layers).properties(title=title, width=PANEL_WIDTH, height=step)]
+    return [alt.layer(*layers, data=data(rows), title=title, width=PANEL_WIDTH, height=step)]
 
 
 # Critics one by one ---------------------------------------------------------------------------------------------------
