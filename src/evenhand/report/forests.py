@@ -1,10 +1,12 @@
-"""How a page lays out a forest: as a table with a picture in every row; on paper as lines over one picture."""
+"""A forest on a page: a table with a picture in every row on a screen, lines over one picture on paper."""
 
 from __future__ import annotations
 
 import base64
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from operator import itemgetter
 from textwrap import wrap
 from typing import Any
 
@@ -15,14 +17,14 @@ from evenhand.core.formats import MINUS, Format, show, show_interval
 from evenhand.forest import Forest
 
 _ROW, _ROW_ON_PAPER = 18, 12
-"""How high a row is."""
+"""How high a row of a forest is."""
 _LETTER = 5.1
-"""How wide a letter is on paper: 0.6 of its font size, 8.5 pixels."""
+"""How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
 _MOST_LINES, _CUT_TO = 56, 28
 """Lines that a panel on paper may have; a longer one is cut to fewer, as it is not whole in any case."""
 
 
-def marks(panels: Sequence[Forest]) -> Iterator[str]:
+def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
     """Yield what the marks of forests mean, where there are any."""
     rows = [row for panel in panels for row in panel.rows]
     if any(row["limits"] for row in rows):
@@ -33,9 +35,47 @@ def marks(panels: Sequence[Forest]) -> Iterator[str]:
         yield "Faint: too few people to be compared."
 
 
-def on_screen(panel: Forest) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Line:
+    """A row of a forest with what is written in it.
+
+    Parameters
+    ----------
+    row : the row, with its numbers.
+    colour : of its series.
+    span : in the first row of a label, how many rows it has; 0 in the others.
+    people : how many people the label has, where all its rows say the same; they say it no more.
+    value, interval : as text.
+    picture : of the interval.
+    """
+
+    row: Mapping[str, Any]
+    colour: str
+    span: int
+    people: int | None
+    value: str
+    interval: str
+    picture: str = ""
+
+    @property
+    def label(self) -> str:
+        return str(self.row["label"])
+
+    @property
+    def series(self) -> str:
+        return str(self.row["series"])
+
+    @property
+    def small(self) -> bool:
+        return bool(self.row["small"])
+
+    @property
+    def n(self) -> int | None:
+        return None if self.people else self.row["n"]
+
+
+def forest_view(panel: Forest) -> dict[str, Any]:
     """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
-    lines = _lines(panel)
 
     def x(number: float) -> str:
         return f"{100 * _share(number, panel):.1f}%"
@@ -43,47 +83,115 @@ def on_screen(panel: Forest) -> dict[str, Any]:
     def picture(content: str, height: int, more: str = "") -> Markup:
         return Markup(f'<svg width="100%" height="{height}"{more} aria-hidden="true">{content}</svg>')  # noqa: S704
 
-    for line in lines:
-        line["picture"] = picture(_interval_marks(line["row"], x, line["colour"], panel.zero, _ROW), _ROW)
+    lines = [
+        replace(line, picture=picture(_interval_marks(line.row, x, line.colour, panel.zero, _ROW), _ROW))
+        for line in _forest_lines(panel)
+    ]
     return {
         "title": panel.title,
         "rows": lines,
         "several": len(panel.series) > 1,
-        "counted": any(line["n"] is not None for line in lines),
+        "counted": any(line.n is not None for line in lines),
         "axis": picture(_axis(panel, x), 14, ' fill="currentColor"'),
     }
 
 
-def on_paper(panel: Forest, width: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Paper:
+    """How a forest is set in letters of one width: how many letters each column takes.
+
+    Parameters
+    ----------
+    letters : in a whole line.
+    indent : how far rows stand behind their label; 0 where a row is a label.
+    label, count, value, interval : of these columns; the picture takes the rest.
+    """
+
+    letters: int
+    indent: int
+    label: int
+    count: int
+    value: int
+    interval: int
+
+    @classmethod
+    def fitting(cls, lines: Sequence[_Line], letters: int, *, several: bool) -> _Paper:
+        """Return columns as wide as what stands in them."""
+
+        def longest(texts: Iterable[str]) -> int:
+            return max(map(len, texts), default=0)
+
+        label = longest(line.series if several else line.label for line in lines) + several
+        numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
+        return cls(letters, int(several), min(label, letters // 4), *map(longest, numbers))
+
+    @property
+    def picture(self) -> int:
+        return self.letters - self.label - self.count - self.value - self.interval - 4
+
+    def head(self) -> tuple[str, ...]:
+        """Return the names of the columns as they stand above them."""
+        return "Of".ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
+
+    def rows(self, line: _Line) -> Iterator[_PaperRow]:
+        """Yield the rows of text that a row of the forest takes: where its label has several, a row for the label."""
+        space = " " * self.indent
+        if self.indent and line.span:
+            people = f"  n = {line.people:,}" if line.people else ""
+            yield _PaperRow(f"{line.label[: self.letters - 14]}{people}")
+        *before, name = wrap(line.series if self.indent else line.label, self.label - self.indent) or [""]
+        label = "\n".join([*(space + part for part in before), f"{space + name:{self.label}}"])
+        yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
+
+    def _cells(self, n: str, value: str, interval: str) -> tuple[str, str, str]:
+        return f" {n:>{self.count}}", f"{'':{self.picture}} {value:>{self.value}}", f"  {interval:>{self.interval}}"
+
+    def x(self, share: float) -> str:
+        """Return where in the picture a share of the axis lies, in pixels."""
+        return f"{self._start + self.room * share:.1f}"
+
+    @property
+    def _start(self) -> float:
+        return (self.label + self.count + 3) * _LETTER
+
+    @property
+    def room(self) -> float:
+        """How wide the picture is, in pixels."""
+        return (self.picture - 5) * _LETTER
+
+
+@dataclass(frozen=True)
+class _PaperRow:
+    """A row on paper: its head, the cells after it, and the line whose interval is drawn in it, if any."""
+
+    head: str
+    cells: tuple[str, ...] = ()
+    line: _Line | None = None
+
+    @property
+    def high(self) -> int:
+        return self.head.count("\n") + 1
+
+
+def _people(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"
+
+
+def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
     """Return a forest for paper: a table of letters of one width over a picture of its intervals.
 
     The style sheet sets its rows as plain lines, as tables proper take ten times as long; to a screen reader it is a
     table nevertheless.
     """
-    lines, several, letters = _lines(panel), len(panel.series) > 1, int(width / _LETTER)
-    counts = ["" if line["n"] is None else f"{line['n']:,}" for line in lines]
-    names = [str(line["series"] if several else line["label"]) for line in lines]
-    label = min(max(map(len, names), default=0) + several, letters // 4)
-    count = max(map(len, counts), default=0)
-    value, interval = (max([len(name), *(len(line[name]) for line in lines)]) for name in ("value", "interval"))
-    gap = letters - label - count - value - interval - 4  # the letters that the picture takes
-    rows: list[dict[str, Any]] = []
-    for name, number, line in zip(names, counts, lines, strict=True):
-        if several and line["span"]:
-            people = f"  n = {line['people']:,}" if line["people"] else ""
-            rows.append({"head": f"{str(line['label'])[: letters - 14]}{people}", "cells": (), "line": None, "high": 1})
-        parts = [" " * several + part for part in wrap(name, label - several) or [""]]
-        head = "\n".join([*parts[:-1], f"{parts[-1]:{label}}"])
-        cells = (f" {number:>{count}}", f"{'':{gap}} {line['value']:>{value}}", f"  {line['interval']:>{interval}}")
-        rows.append({"head": head, "cells": cells, "line": line, "high": len(parts)})
+    lines = list(_forest_lines(panel))
+    paper = _Paper.fitting(lines, int(width / _LETTER), several=len(panel.series) > 1)
+    rows = [row for line in lines for row in paper.rows(line)]
     shown = _fitting(rows)
-    start, stop = (label + count + 3) * _LETTER, (label + count + gap - 2) * _LETTER
-    more = sum(row["line"] is not None for row in rows[len(shown) :])
-    top = (f" {'n' if any(counts) else '':>{count}}", f"{'':{gap}} {'value':>{value}}", f"  {'interval':>{interval}}")
+    more = sum(row.line is not None for row in rows[len(shown) :])
     return {
         "title": panel.title,
-        "src": as_source(_picture_on_paper(panel, shown, (width, start, stop))),
-        "top": ("Of".ljust(label), *top),
+        "src": as_source(_picture_on_paper(panel, paper, shown, width)),
+        "head": paper.head(),
         "lines": shown,
         "more": f"{more:,} more {'row is' if more == 1 else 'rows are'} in report.html." if more else "",
     }
@@ -94,37 +202,30 @@ def as_source(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
-def _fitting(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _fitting(rows: Sequence[_PaperRow]) -> list[_PaperRow]:
     """Return the rows that a panel on paper has room for."""
-    most = _MOST_LINES if sum(row["high"] for row in rows) <= _MOST_LINES else _CUT_TO
-    shown, height = [], 0
-    for row in rows:
-        height += row["high"]
-        if height > most:
-            break
-        shown.append(row)
-    return shown
+    most = _MOST_LINES if sum(row.high for row in rows) <= _MOST_LINES else _CUT_TO
+    heights = accumulate(row.high for row in rows)
+    return [row for row, height in zip(rows, heights, strict=True) if height <= most]
 
 
-def _picture_on_paper(panel: Forest, shown: list[dict[str, Any]], across: tuple[float, float, float]) -> str:
-    """Return the axis and the intervals of the rows, between two places of the width."""
-    width, start, stop = across
+def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], width: int) -> str:
+    """Return the axis and the intervals of the rows."""
 
     def x(number: float) -> str:
-        return f"{start + (stop - start) * _share(number, panel):.1f}"
+        return paper.x(_share(number, panel))
 
-    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, stop - start)}</g>']
+    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
     rule = f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
-    line = 1
-    for row in shown:
-        line += row["high"]
-        found = row["line"]
-        if found:
-            faint = ' opacity=".4"' if found["small"] else ""
-            marked = _interval_marks(found["row"], x, found["colour"], panel.zero, _ROW_ON_PAPER)
-            marked += rule if len(panel.series) > 1 and found["span"] else ""
-            drawn.append(f'<g transform="translate(0 {(line - 1) * _ROW_ON_PAPER})"{faint}>{marked}</g>')
-    size = f'width="{width}" height="{line * _ROW_ON_PAPER}"'
+    height = 0
+    for row in rows:
+        height += row.high
+        if row.line is not None:
+            marks = _interval_marks(row.line.row, x, row.line.colour, panel.zero, _ROW_ON_PAPER)
+            marks += rule if paper.indent and row.line.span else ""
+            faint = ' opacity=".4"' if row.line.small else ""
+            drawn.append(f'<g transform="translate(0 {height * _ROW_ON_PAPER})"{faint}>{marks}</g>')
+    size = f'width="{width}" height="{(height + 1) * _ROW_ON_PAPER}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
 
@@ -135,7 +236,7 @@ def _share(number: float, panel: Forest) -> float:
 
 
 def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
-    """Return the numbers of an axis; where they would collide in the room there is, every other one."""
+    """Return the numbers of an axis; where they would collide in the room there is, fewer of them."""
     ticks = [(tick, _tick(tick, panel)) for tick in panel.ticks()]
     letters = max(len(text) for _, text in ticks) + 2
     while room is not None and len(ticks) > 2 and letters * size * 0.5 * (len(ticks) - 1) > room:
@@ -145,40 +246,33 @@ def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: floa
     )
 
 
-def _lines(panel: Forest) -> list[dict[str, Any]]:
-    """Return the rows of a forest in order, with what is written in each."""
+def _forest_lines(panel: Forest) -> Iterator[_Line]:
+    """Yield the rows of a forest in order, with what is written in each."""
     colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
-    interval: Format = "points" if panel.style == "percent" else panel.style
-
-    def ordered(row: Mapping[str, Any]) -> tuple[int, int]:
-        return panel.labels.index(row["label"]), panel.series.index(row["series"])
-
+    style: Format = "points" if panel.style == "percent" else panel.style
     known = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
-    rows = sorted(known, key=ordered)
-    spans = Counter(row["label"] for row in rows)
-    counts = {label: {row["n"] for row in rows if row["label"] == label} for label in spans}
-    one_size = all(len(found) == 1 for found in counts.values()) and len(panel.series) > 1
-    sizes = {label: next(iter(found)) if one_size else None for label, found in counts.items()}
-    seen: set[str] = set()
-    lines = []
+    known.sort(key=lambda row: (panel.labels.index(row["label"]), panel.series.index(row["series"])))
+    people = _people_by_label(known) if len(panel.series) > 1 else {}
+    for label, rows in groupby(known, key=itemgetter("label")):
+        alike = list(rows)
+        for number, row in enumerate(alike):
+            yield _Line(
+                row=row,
+                colour=colours[row["series"]],
+                span=0 if number else len(alike),
+                people=people.get(label),
+                value=show(row["value"], panel.style),
+                interval=show_interval(row["low"], row["high"], style) if row["value"] is not None else "",
+            )
+
+
+def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many people each label has; nothing where the rows of some label differ in it."""
+    people: dict[str, int] = {}
     for row in rows:
-        first = row["label"] not in seen
-        seen.add(row["label"])
-        lines.append(
-            {
-                "label": row["label"],
-                "people": sizes[row["label"]],
-                "span": spans[row["label"]] if first else 0,
-                "series": row["series"],
-                "n": None if sizes[row["label"]] else row["n"],
-                "small": row["small"],
-                "row": row,
-                "colour": colours[row["series"]],
-                "value": show(row["value"], panel.style),
-                "interval": show_interval(row["low"], row["high"], interval) if row["value"] is not None else "",
-            }
-        )
-    return lines
+        if people.setdefault(row["label"], row["n"]) != row["n"]:
+            return {}
+    return people
 
 
 def _interval_marks(

@@ -7,7 +7,8 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,7 +21,8 @@ from evenhand.core.formats import rounded
 from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.forest import Forest
-from evenhand.report import forests, front
+from evenhand.report import front
+from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.languages import Language, language
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
-_PAPER = 656
-"""How wide a page is between its margins, in pixels."""
 MOST_GROUPS = 12
 
 
@@ -161,7 +161,9 @@ def section_view(name: str, section: Section, *, paged: bool = False) -> dict[st
     """Return a section as the templates take it: figures drawn, for a screen or for paper; tables as text."""
     parts = []
     for number, part in enumerate(section.parts):
-        if isinstance(part, Figure):
+        if isinstance(part, Figure) and part.aside and paged:
+            parts.append({"aside": part})
+        elif isinstance(part, Figure):
             step(f"Drawing {part.title}")
             parts.append(figure_view(part, f"{name}-{number}", paged=paged))
         elif isinstance(part, DisplayTable):
@@ -190,9 +192,10 @@ def _cell(cell: Cell) -> str:
 
 _CHART_WIDTHS = {1: 960, 2: 500, 3: 340, 4: 290}
 """How wide a chart is drawn by the columns of its figure; the style sheet stretches it a little."""
-_WIDTHS_ON_PAPER = {1: 720, 2: 380, 3: 300, 4: 260}
-_HEIGHT_ON_PAPER = 135
+_WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 720, 2: 380, 3: 300, 4: 260}, 135
 _PHONE = 330
+_PAPER = 656
+"""How wide a page is between its margins, in pixels."""
 
 
 def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, Any]:
@@ -200,31 +203,50 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
 
     On paper nothing is drawn twice for phones, and charts are less high.
     """
-    drawn = [chart for chart in figure.charts if not isinstance(chart, Forest)]
-    legend = [] if len(drawn) < len(figure.charts) else legend_of(drawn)
-    shared = any(isinstance(chart, Forest) and chart.domain for chart in figure.charts)
-    columns = columns_for(len(figure.charts)) if drawn else 1 if shared else min(2, len(figure.charts))
+    forests = [chart for chart in figure.charts if isinstance(chart, Forest)]
+    legend = [] if forests else legend_of(figure.charts)
+    columns = _columns(figure.charts, forests)
     panels: list[dict[str, Any]] = []
     for number, chart in enumerate(figure.charts):
         if isinstance(chart, Forest):
-            panels.append(forests.on_paper(chart, _PAPER // columns - 10) if paged else forests.on_screen(chart))
+            panels.append(forest_on_paper(chart, _PAPER // columns - 10) if paged else forest_view(chart))
             continue
-        title = chart.title if isinstance(chart.title, str) else figure.title
+        title = _panel_title(chart, figure)
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
-        about = {"title": f"{figure.title}: {title}", "description": words, "legend": not legend}
+        draw = partial(to_svg, chart, title, words, legend=not legend)
         if paged:
-            size = {"width": _WIDTHS_ON_PAPER[columns], "height": _HEIGHT_ON_PAPER}
-            svg = to_svg(chart, **about, name=f"{name}-{number}", **size)
-            panels.append({"src": forests.as_source(svg), "alt": f"{about['title']}. {words}"})
+            svg = draw(name=f"{name}-{number}", width=_WIDTHS_ON_PAPER[columns], height=_HEIGHT_ON_PAPER)
+            panels.append({"src": as_source(svg), "alt": f"{title}. {words}"})
             continue
-        two = columns == 1
-        for width, where in ((_CHART_WIDTHS[columns], "wide"), (_PHONE, "narrow"))[: 2 if two else 1]:
-            svg = to_svg(chart, **about, name=f"{name}-{number}{'' if where == 'wide' else 'n'}", width=width)
+        for where, width in _widths(columns).items():
+            svg = draw(name=f"{name}-{number}{'n' if where == 'narrow' else ''}", width=width)
             # The SVG comes from our renderer, which escapes all text of the data.
-            panels.append({"svg": Markup(svg), "only": where if two else ""})  # noqa: S704
-    marks = " ".join(forests.marks([chart for chart in figure.charts if isinstance(chart, Forest)]))
-    view = {"figure": figure, "panels": panels, "columns": columns, "legend": legend, "forest": not drawn}
-    return {**view, "marks": marks}
+            panels.append({"svg": Markup(svg), "only": where})  # noqa: S704
+    return {
+        "figure": figure,
+        "panels": panels,
+        "columns": columns,
+        "legend": legend,
+        "forest": len(forests) == len(panels),
+        "marks": " ".join(what_marks_mean(forests)),
+    }
+
+
+def _columns(charts: Sequence[Any], forests: Sequence[Forest]) -> int:
+    """Return in how many columns panels stand; forests need more room, and with a shared axis one below the other."""
+    if len(forests) < len(charts):
+        return columns_for(len(charts))
+    return 1 if any(panel.domain for panel in forests) else min(2, len(forests))
+
+
+def _widths(columns: int) -> dict[str, int]:
+    """Return how wide a chart is drawn for a screen: once, or alone in its row once more for phones."""
+    wide = _CHART_WIDTHS[columns]
+    return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
+
+
+def _panel_title(chart: Any, figure: Figure) -> str:
+    return f"{figure.title}: {chart.title if isinstance(chart.title, str) else figure.title}"
 
 
 def _left_out(audit: Audit) -> list[dict[str, Any]]:
