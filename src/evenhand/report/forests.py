@@ -123,7 +123,8 @@ class _Paper:
 
         label = longest(line.series if several else line.label for line in lines) + several
         numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
-        return cls(letters, int(several), min(label, letters // 4), *map(longest, numbers))
+        count, value, interval = map(longest, numbers)
+        return cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
 
     @property
     def picture(self) -> int:
