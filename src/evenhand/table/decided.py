@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.cells import Cells
+from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import YES, column_key, prediction_state
 from evenhand.table.sources import engine_errors, fetch_arrays
 
@@ -70,6 +71,7 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     weight = table.weight_and_exponent()[0]
     asked |= {} if weight is None else {"weight": weight}
     asked |= {} if name is None else {"key": nw.col(name).cast(nw.String)}
+    require_few_rows(table.source.frame, table.rows)
     with engine_errors():
         arrays = fetch_arrays(table.complete_rows().select(**asked))
     return DecidedRows(

@@ -16,6 +16,7 @@ from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray
+from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
 from evenhand.table.roles import MISSING, grouping_name
@@ -299,6 +300,7 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
     }
     judged = nw.col(pairs.similar).cast(nw.Float64).fill_null(float("nan"))
     with engine_errors():
+        require_few_rows(frame)
         arrays = fetch_arrays(frame.select(**ids, similar=judged))
     values = np.asarray(arrays["similar"], dtype=np.float64)
     if not np.isin(values, (0.0, 1.0)).all():
@@ -358,6 +360,7 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     owner = plain_value(names["id"], kinds[names["id"]])
     numbers = {role: nw.col(names[role]).cast(nw.Float64).fill_null(float("nan")) for role in ("time", "value")}
     with engine_errors():
+        require_few_rows(frame)
         arrays = fetch_arrays(frame.select(id=id_text(owner, kinds[names["id"]]).fill_null(""), **numbers))
     stamp = np.asarray(arrays["time"], dtype=np.float64)
     lost = int((~np.isfinite(stamp)).sum() + (np.asarray(arrays["id"]) == "").sum())
