@@ -159,7 +159,7 @@ def _models(audit: Audit) -> list[str]:
 
 def section_view(name: str, section: Section, *, paged: bool = False) -> dict[str, Any]:
     """Return a section as the templates take it: figures drawn, for a screen or for paper; tables as text."""
-    parts = []
+    parts: list[dict[str, Any]] = []
     for number, part in enumerate(section.parts):
         if isinstance(part, Figure) and part.aside and paged:
             parts.append({"aside": part})
