@@ -20,7 +20,7 @@ from typing import Any
 
 from evenhand._version import __version__
 from evenhand.core.formats import json_text
-from evenhand.core.run import step, write_files
+from evenhand.core.run import checksums, read_json, step, write_files
 from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.audit import audit as run_audit
@@ -69,11 +69,7 @@ def verify(
 
 
 def _check_files(place: Path) -> Iterator[Check]:
-    try:
-        sums = json.loads((place / "run.json").read_text(encoding="utf-8")).get("sha256", {})
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"'{place / 'run.json'}' cannot be read: {error}; was an audit saved there?") from None
-    for name, stated in sums.items():
+    for name, stated in checksums(read_json(place / "run.json")).items():
         path = place / name
         if not path.is_file():
             yield Check(False, f"{name} is missing.")

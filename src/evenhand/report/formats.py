@@ -70,9 +70,19 @@ def _html(audit: Audit) -> Files:
 def _pdf(audit: Audit) -> Files:
     """Return the page as a paged, tagged document; long tables are named and stay in the spreadsheet."""
     weasyprint = _extra("weasyprint", "pdf", "PDF")
-    refusing = weasyprint.urls.URLFetcher(allowed_protocols=())  # everything stands in the page itself
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything stands in the page itself
     document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
-    return {"report.pdf": document.write_pdf(pdf_tags=True, pdf_identifier=audit.data["hash"].encode())}
+    settings = {"pdf_tags": True, "pdf_identifier": audit.data["hash"].encode()}
+    return {"report.pdf": document.write_pdf(finisher=_scope_of_heads, **settings)}
+
+
+def _scope_of_heads(_: Any, pdf: Any) -> None:
+    """Say of which line a head is the head in tables that are set as lines; WeasyPrint links those that it lays out."""
+    for element in pdf.objects:
+        if isinstance(element, dict) and element.get("S") == "/TH" and "ID" not in element:
+            row = pdf.objects[int(element["P"].split()[0])]
+            part = pdf.objects[int(row["P"].split()[0])]
+            element["A"]["Scope"] = "/Column" if part["S"] == "/THead" else "/Row"
 
 
 def _markdown(audit: Audit) -> Files:
