@@ -46,7 +46,10 @@ docs: $(VENV)/.docs  ## Build the documentation into docs/_build/html; warnings 
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
+bench: $(VENV)/.dev  ## What every audit costs, beside peers, into docs/benchmarks.md.
+	@$(BIN)/python benchmarks/speed.py
+
+bench-claims: $(VENV)/.dev  ## Speed and memory, one table per claim.
 	@$(BIN)/python benchmarks/bootstrap.py
 	@$(BIN)/python benchmarks/pairs.py
 	@$(BIN)/python benchmarks/robustness.py

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-RESOLVED_EXTRAS = "models,study,files,pdf,docs,dev"
+RESOLVED_EXTRAS = "models,study,files,pdf,spark,docs,dev"
 
 
 def main() -> None:

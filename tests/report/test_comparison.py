@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
+from statsmodels.stats.proportion import (
     confint_proportions_2indep,
     proportion_confint,
 )

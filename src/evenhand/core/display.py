@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
@@ -75,6 +76,7 @@ class Figure:
     """One or more panels, a caption for all, and the description that stands for them where they cannot be seen.
 
     `shows` says in one sentence what is to be seen, no more than findings allow; `sizes` are the people behind series.
+    A figure that only explains another one stands `aside`: on paper it is named, not drawn.
     """
 
     title: str
@@ -83,6 +85,7 @@ class Figure:
     charts: tuple[Any, ...]
     shows: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
+    aside: bool = False
 
 
 FIRST_FOLDED, FIRST_SHOWN = 25, 100
@@ -216,25 +219,37 @@ def what_it_shows(told: Iterable[Finding], drawn: Collection[str], alpha: float)
     if not findings:
         return DESCRIBES
     if not clear:
-        judged = [finding for finding in findings if finding.threshold is not None]
-        met = judged and all(finding.verdict == "meets" for finding in judged)
-        return FIGURE_SENTENCES["all_meet" if met else "nothing_clear"]
+        verdicts = {finding.verdict for finding in findings if finding.threshold is not None}
+        return FIGURE_SENTENCES["all_meet" if verdicts == {"meets"} else "nothing_clear"]
     lead = min(clear, key=lambda f: (f.verdict != "does_not_meet", 1.0 if f.p_adjusted is None else f.p_adjusted))
-    if lead.kind is None or lead.grouping is None or "title" not in lead.arguments or lead.against == "model":
-        return lead.headline
+    return _under_which_models(lead, clear, findings) if _compares_groups(lead) else lead.headline
 
-    def like(finding: Finding) -> bool:
-        return all(getattr(finding, name) == getattr(lead, name) for name in ("metric", "grouping", "kind", "against"))
 
-    alike = [finding for finding in clear if like(finding)]
+_QUESTION = attrgetter("metric", "grouping", "kind", "against")
+"""What findings share that answer the same question of different models or groups."""
+
+
+def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> str:
+    """Return the sentence of the clearest finding, with the models that share it."""
+    alike, asked = ([f for f in told if _QUESTION(f) == _QUESTION(lead)] for told in (clear, findings))
     worse = {finding.arguments.get("worse_off") for finding in alike}
-    under = _under(dict.fromkeys(f.model for f in alike), dict.fromkeys(f.model for f in findings if like(f)))
     if len(worse) == 1 and None not in worse:
         sentence = "worse_off"
     else:
         sentence = "beyond_the_limit" if lead.threshold else "groups_differ"
-    words = {"grouping": lead.grouping, "title": lead.arguments["title"], "limit": lead.threshold, "under": under}
-    return FIGURE_SENTENCES[sentence].format(group=next(iter(worse)), **words)
+    return FIGURE_SENTENCES[sentence].format(
+        grouping=lead.grouping,
+        group=next(iter(worse)),
+        title=lead.arguments["title"],
+        limit=lead.threshold,
+        under=_under(dict.fromkeys(f.model for f in alike), dict.fromkeys(f.model for f in asked)),
+    )
+
+
+def _compares_groups(finding: Finding) -> bool:
+    """Tell whether a finding is a difference between groups, in a metric that has a title."""
+    named = finding.kind is not None and finding.grouping is not None and "title" in finding.arguments
+    return named and finding.against != "model"
 
 
 def _is_clear(finding: Finding, alpha: float) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
+from evenhand.table.engines import elsewhere
 from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kinds_of, plain_value
 from evenhand.table.ledger import rows_digest
 from evenhand.table.roles import Roles
@@ -220,6 +221,12 @@ def _require_roles(roles: Roles, features: Sequence[str]) -> None:
 
 
 def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
+    engine = elsewhere(source.frame)
+    if engine is not None:
+        raise ConfigError(
+            f"models are fitted on this machine, and the data is in {engine}; score the table there and name the "
+            "scores as predictions, or save the columns as Parquet and give their path."
+        )
     with engine_errors():
         kinds = kinds_of(source.frame.collect_schema())
     _require_columns(names, kinds)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import product
 from typing import Any, Literal
 
 import narwhals as nw
@@ -12,8 +13,9 @@ import numpy as np
 
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.models.estimators import Fit, ModelsSettings, make_pipeline, require_packages, scores_of, small_seed
-from evenhand.models.features import Training, read_training
+from evenhand.models.features import FeatureMatrix, Training, read_training
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.workers import in_parallel
 from evenhand.table.frames import build_frame
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions, Source
@@ -107,14 +109,17 @@ def out_of_fold(
     rows = rng.permutation(training.by_id[training.usable[training.by_id]])
     _require_both(training.outcome[rows], settings.folds)
     part = deal(training.outcome[rows], settings.folds)
-    scores = {}
-    for name, fit in settings.fit.items():
-        scores[name] = np.full(len(training.outcome), np.nan)
-        for fold in range(settings.folds):
+    scores = {name: np.full(len(training.outcome), np.nan) for name in settings.fit}
+    every = list(product(settings.fit, range(settings.folds)))
+
+    def work() -> Iterator[tuple[Any, ...]]:
+        for name, fold in every:
             if progress is not None:
                 progress(f"Fitting {name}: fold {fold + 1} of {settings.folds}")
-            held_out, fitted_to = rows[part == fold], rows[part != fold]
-            scores[name][held_out] = _fitted_scores(training, name, fit, fitted_to, held_out, settings.seed)
+            yield *_model(training, name, settings), rows[part != fold], rows[part == fold]
+
+    for (name, fold), found in zip(every, in_parallel(_fitted_scores, work()), strict=True):
+        scores[name][rows[part == fold]] = found
     return scores
 
 
@@ -134,22 +139,32 @@ def deal(outcome: BoolArray, folds: int) -> IntArray:
     return part
 
 
+def _model(training: Training, name: str, settings: ModelsSettings) -> tuple[FeatureMatrix, BoolArray, str, Fit, int]:
+    """Return what a fit needs to know, all of which can be sent to other processes."""
+    return training.features, training.outcome, name, settings.fit[name], settings.seed
+
+
 def _fitted_scores(
-    training: Training, name: str, fit: Fit, fitted_to: IntArray, held_out: IntArray, seed: int
+    features: FeatureMatrix,
+    outcome: BoolArray,
+    name: str,
+    fit: Fit,
+    seed: int,
+    fitted_to: IntArray,
+    held_out: IntArray,
 ) -> FloatArray:
-    pipeline = make_pipeline(
-        fit.estimator, fit.settings, seed=seed, text=training.features.categories, numbers=training.features.numbers
-    )
+    """Return the scores of some rows by a model fitted to others."""
+    pipeline = make_pipeline(fit.estimator, fit.settings, seed=seed, text=features.categories, numbers=features.numbers)
     if fit.search is not None:
         pipeline = searched(pipeline, fit, seed)
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1)
     with one_thread:  # sums of several threads differ in their last bits
         try:
-            pipeline.fit(training.matrix[fitted_to], training.outcome[fitted_to].astype(np.int64))
+            pipeline.fit(features.values[fitted_to], outcome[fitted_to].astype(np.int64))
         except Exception as error:
             reason = str(error).strip() or type(error).__name__
             raise EvenhandError(f"the model {name!r} ({fit.estimator}) could not be fitted: {reason}") from error
-        return scores_of(pipeline, training.matrix[held_out])
+        return scores_of(pipeline, features.values[held_out])
 
 
 _SCORERS = {"weighted_f1": "f1_weighted", "accuracy": "accuracy", "auc": "roc_auc"}
@@ -191,8 +206,9 @@ def judged_on_split(training: Training, settings: ModelsSettings) -> str:
     fitted_to, held_out = rows[place == 1], rows[place == 0]
     truth = training.outcome[held_out]
     parts = []
-    for name, fit in settings.fit.items():
-        selected = _fitted_scores(training, name, fit, fitted_to, held_out, settings.seed) > 0.5
+    work = ((*_model(training, name, settings), fitted_to, held_out) for name in settings.fit)
+    for name, scores in zip(settings.fit, in_parallel(_fitted_scores, work), strict=True):
+        selected = scores > 0.5
         parts.append(f"{name} {(selected == truth).mean():.3f} and {weighted_f1(truth, selected):.3f}")
     return (
         f"Fitted to {settings.split:.0%} of the people and judged on the other {len(held_out):,}, accuracy and "

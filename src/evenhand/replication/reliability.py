@@ -267,26 +267,36 @@ def published_curves() -> dict[Setting, dict[str, FloatArray]]:
     They lie below EVENHAND_DATA as compas/raez_published_irr_curves.csv.gz, or as the folder `results` of the author's
     repository in compas/.
     """
-    stacked, folder = data_folder("compas", "raez_published_irr_curves.csv.gz"), data_folder("compas", "results")
-    rows: dict[Setting, list[dict[str, str]]] = {}
-    if stacked is not None:
-        with gzip.open(stacked, "rt") as file:
-            for row in csv.DictReader(file):
-                rows.setdefault((row["feature_set"], row["variance"], row["num_min"]), []).append(row)
-    for path in sorted(folder.glob("*.csv")) if folder is not None and not rows else ():
-        if (match := _RESULT.fullmatch(path.name)) is not None:
-            feature_set, size, minima = match.groups()
-            with path.open(newline="") as file:
-                read = [{**row, "noise_level": row[""]} for row in csv.DictReader(file)]
-            rows[feature_set, "" if size == "None" else size, minima] = read
     found = {}
-    for setting, of in rows.items():
+    for setting, of in (_stacked_rows() or _result_rows()).items():
         of.sort(key=lambda row: float(row["noise_level"]))
         names = ("ICC_2", "kappa", "PABAK", "PAK", "BAK")
         found[setting] = {
             name: np.array([[float(row[f"group_{group}_{name}"]) for group in (0, 1)] for row in of]) for name in names
         }
     return found
+
+
+def _stacked_rows() -> dict[Setting, list[dict[str, str]]]:
+    rows: dict[Setting, list[dict[str, str]]] = {}
+    path = data_folder("compas", "raez_published_irr_curves.csv.gz")
+    if path is not None:
+        with gzip.open(path, "rt") as file:
+            for row in csv.DictReader(file):
+                rows.setdefault((row["feature_set"], row["variance"], row["num_min"]), []).append(row)
+    return rows
+
+
+def _result_rows() -> dict[Setting, list[dict[str, str]]]:
+    rows: dict[Setting, list[dict[str, str]]] = {}
+    folder = data_folder("compas", "results")
+    for path in sorted(folder.glob("*.csv")) if folder is not None else ():
+        if (match := _RESULT.fullmatch(path.name)) is not None:
+            feature_set, size, minima = match.groups()
+            with path.open(newline="") as file:
+                read = [{**row, "noise_level": row[""]} for row in csv.DictReader(file)]
+            rows[feature_set, "" if size == "None" else size, minima] = read
+    return rows
 
 
 # The chapter ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +20,10 @@ from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
 from evenhand.core.result import Draft, Result, badge, settle, settled
-from evenhand.core.run import data_record, run_record, shown_in_notebook, step, write_files
+from evenhand.core.run import data_record, read_run, run_record, shown_in_notebook, step, write_files
 from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.errors import ConfigError, brief, require_choice, speaking
+from evenhand.errors import ConfigError, EvenhandError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
 from evenhand.report.elsewhere import SECTIONS, make_extras, require_extras
@@ -118,17 +117,19 @@ class Audit:
         ...     eh.Audit.load(folder).to_json() == audit.to_json()
         True
         """
-        written, run = (_read_json(Path(folder) / name) for name in ("results.json", "run.json"))
-        _require_one_run(Path(folder), run.pop("sha256", {}))
+        written, run = read_run(Path(folder))
         if written.get("schema") != SCHEMA_VERSION:
             raise ConfigError(
                 f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
             )
         try:
             return cls._rebuilt(written, run)
-        except (KeyError, TypeError) as error:  # written before a table or a column was added, or by another hand
+        except EvenhandError:
+            raise
+        except Exception as error:  # written before a table or a column was added, or by another hand
+            fault = " ".join(str(error).split("\n")[:2]) or type(error).__name__
             raise ConfigError(
-                f"the results in '{folder}' are not whole ({error}), or of another version of evenhand; "
+                f"the results in '{folder}' are not whole ({fault}), or of another version of evenhand; "
                 "run the audit again."
             ) from None
 
@@ -427,23 +428,6 @@ def _result_type(name: str) -> type[Result]:
         return StudyResult
     require_choice("audit", name, list(REGISTRY))
     return REGISTRY[name].result
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}; was the audit saved there?") from None
-    except ValueError as error:
-        raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
-    return read
-
-
-def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
-    """Refuse results that were changed, or that a run which was stopped has left beside those of another."""
-    name = "results.json"
-    if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
-        raise ConfigError(f"'{folder / name}' is not what the run of '{folder / 'run.json'}' wrote; audit again.")
 
 
 class _Clock:

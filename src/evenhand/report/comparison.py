@@ -245,14 +245,9 @@ def compare(
     'worse'
     """
     before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
-    if tables is None and (same := _same_data(before, after)):
-        raise ConfigError(
-            f"both audits are of {same}, so that their numbers are not independent; give both tables with "
-            "tables=(old, new), or audit the two models in one run, as two predictions of one table."
-        )
-    shared = [name for name in after.results if name in before.results]
-    if not shared:
-        raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
+    if tables is None:
+        _require_other_data(before, after)
+    shared = _shared_audits(before, after)
     confidence = _one_confidence(before, after, shared)
     pairing = None if tables is None else Pairing.of(before, after, tables, key)
     told: list[Change] = []
@@ -267,14 +262,24 @@ def compare(
     return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence, people)
 
 
-def _same_data(before: Audit, after: Audit) -> str:
-    """Return what both audits read in words: the same data, or a file with the same bytes; "" for nothing."""
-    if before.data["hash"] == after.data["hash"]:
-        return "the same data"
+def _require_other_data(before: Audit, after: Audit) -> None:
+    """Refuse audits that read the same data, or a file with the same bytes."""
     known = {file["sha256"] for file in before.data.get("files", ())}
-    return next(
-        (f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in known), ""
-    )
+    same = [f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in known]
+    if before.data["hash"] == after.data["hash"]:
+        same = ["the same data"]
+    if same:
+        raise ConfigError(
+            f"both audits are of {same[0]}, so that their numbers are not independent; give both tables with "
+            "tables=(old, new), or audit the two models in one run, as two predictions of one table."
+        )
+
+
+def _shared_audits(before: Audit, after: Audit) -> list[str]:
+    shared = [name for name in after.results if name in before.results]
+    if not shared:
+        raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
+    return shared
 
 
 def _one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:

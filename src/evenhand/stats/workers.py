@@ -1,15 +1,26 @@
-"""Threads for compiled kernels: fixed chains of steps, so that the number of threads cannot change a result."""
+"""Who does the work: threads for compiled kernels, and joblib's backends for refits and replicates.
+
+The work is cut up in one way, whoever does it, and its results are put together in one order: so neither the number of
+threads nor the backend can change a result.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pickle import PicklingError
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
+from typing import Any, TypeVar
 
-from evenhand.errors import require_at_least
+from evenhand.errors import ConfigError, require_at_least
 
+T = TypeVar("T")
 Progress = Callable[[int, int], None]
 Step = tuple[int, Callable[[], None]]  # how much work it is, and the work
 
@@ -66,6 +77,97 @@ def run_chains(
             done += work
             if progress is not None:
                 progress(done, total)
+
+
+def run_tasks(
+    tasks: Sequence[tuple[int, Callable[[], T]]], *, threads: int | None = None, progress: Progress | None = None
+) -> Iterator[T]:
+    """Yield what tasks return, in their order: in threads, or where joblib was told of a backend, there.
+
+    Parameters
+    ----------
+    tasks
+        Pairs of how much work it is and a function without side effects, which can be sent to other processes.
+    threads, progress
+        As for `run_chains`.
+
+    Examples
+    --------
+    >>> list(run_tasks([(1, lambda: "a"), (1, lambda: "b")], threads=2))
+    ['a', 'b']
+    """
+    total, done, place = sum(work for work, _ in tasks), 0, 0
+    if has_backend():
+        for (work, _), found in zip(tasks, in_parallel(_call, ((task,) for _, task in tasks)), strict=True):
+            done += work
+            yield found
+            if progress is not None:
+                progress(done, total)
+        return
+    results: dict[int, T] = {}
+
+    def keep(slot: int, task: Callable[[], T]) -> None:
+        results[slot] = task()
+
+    chains = [[(work, partial(keep, slot, task))] for slot, (work, task) in enumerate(tasks)]
+    wanted = min(thread_count(threads), len(chains))
+    with closing(_inline(chains) if wanted <= 1 else _threaded(chains, wanted)) as finished:
+        for work in finished:
+            done += work
+            if progress is not None:
+                progress(done, total)
+            while place in results:
+                yield results.pop(place)
+                place += 1
+
+
+def has_backend() -> bool:
+    """Tell whether the caller told joblib to use more than this process: `with joblib.parallel_config("dask")`.
+
+    Examples
+    --------
+    >>> has_backend()
+    False
+    """
+    joblib = sys.modules.get("joblib")  # whoever told it has imported it
+    return joblib is not None and joblib.Parallel().n_jobs != 1
+
+
+def in_parallel(task: Callable[..., T], work: Iterable[tuple[Any, ...]], jobs: int | None = None) -> Iterator[T]:
+    """Yield the results of a task for each of its arguments, in their order, through joblib where it is installed.
+
+    Without `jobs` and without a setting of joblib's they are done here, one after the other, each when it is asked for.
+
+    Parameters
+    ----------
+    task
+        A function of a module, so that it can be sent to other processes.
+    work
+        The arguments of each call.
+    jobs
+        Processes; by default joblib's own setting.
+
+    Examples
+    --------
+    >>> list(in_parallel(pow, [(2, 3), (3, 2)]))
+    [8, 9]
+    """
+    if (jobs in (None, 1) and not has_backend()) or find_spec("joblib") is None:
+        yield from (task(*arguments) for arguments in work)
+        return
+    joblib = import_module("joblib")
+    try:
+        # A generator would be asked for in a thread of joblib's, which knows neither who listens nor where to stop.
+        yield from joblib.Parallel(n_jobs=jobs)(joblib.delayed(task)(*arguments) for arguments in list(work))
+    except PicklingError as error:
+        raise ConfigError(
+            "a model, a candidate, the status quo or a utility cannot be sent to other processes (it cannot be "
+            "pickled); set `jobs` to 1 and leave joblib's setting out, or make it of plain functions and estimators."
+        ) from error
+
+
+def _call(task: Callable[[], T]) -> T:
+    return task()
 
 
 def _inline(chains: Sequence[Iterable[Step]]) -> Generator[int, None, None]:

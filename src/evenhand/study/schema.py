@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, require_choice
+from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import label_of, shown, yes_or_no
 from evenhand.table.sources import engine_errors, fetch, open_source
 
@@ -195,6 +196,7 @@ def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
         return read_csv(Path(data)), None
     source = open_source(data)
     with engine_errors():
+        require_few_rows(source.frame)
         return fetch(source.frame), source.backend
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.engines import MAX_CELLS, elsewhere
 from evenhand.table.keys import BLANKS, Key, as_number, column_key, sort_key
 from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
@@ -119,7 +120,8 @@ class Cells:
 def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), most: int | None = None) -> Cells:
     """Count and sum the rows of every combination of keys, in the frame's own engine.
 
-    With `most` given, more combinations than that are a `TooManyCellsError`, and are not fetched.
+    With `most` given, more combinations than that are a `TooManyCellsError`, and are not fetched; from an engine
+    elsewhere 1,000,000 at most.
 
     Examples
     --------
@@ -129,6 +131,7 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
     >>> cells.labels["g"], cells.n.tolist(), cells.sums["score"].tolist()
     (('a', 'b'), [1, 2], [0.25, 0.625])
     """
+    most = MAX_CELLS if most is None and elsewhere(frame) is not None else most
     key_names = [f"key{position}" for position in range(len(keys))]
     parts: dict[str, nw.Expr] = {}
     for position, measure in enumerate(measures):

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -22,7 +23,43 @@ from evenhand.errors import ConfigError, DataError, require_extra
 from evenhand.settings import Settings
 
 MOST_ROWS = 5_000_000
-"""Rows that one read brings from an engine elsewhere; above it, an audit of rows is refused."""
+"""Rows that one read brings from an engine elsewhere; above it, whatever needs every row is refused."""
+
+MAX_CELLS = 1_000_000
+"""Combinations of groups, outcomes, decisions and bins that one reduction returns."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What an engine elsewhere sends to this machine, how many rows of it at most, and what happens beyond that."""
+
+    what: str
+    most: int
+    beyond: str
+
+
+_REFUSED = "refused, with what to do: audit a random sample, or columns saved as Parquet"
+SENT = {
+    "parity": Sent(
+        "cells: combinations of groups, outcome, decision and score bin; for AUC the scores, once a model",
+        MOST_ROWS,
+        "AUC from 16,384 bins of the score, with its error",
+    ),
+    "effort": Sent(
+        "people with their trajectory, once",
+        MOST_ROWS,
+        "everything in the engine: bins, a grid of 65³ cells and a sample of about 200,000 people, with the error",
+    ),
+    "disagreement": Sent("the answers, once", MOST_ROWS, _REFUSED),
+    "reliability": Sent("the features and the outcome, once", MOST_ROWS, _REFUSED),
+    "agreement": Sent("the ratings, once", MOST_ROWS, _REFUSED),
+    "improvability": Sent("the features, the outcome and the decisions, once", MOST_ROWS, _REFUSED),
+    "a threshold that is a percentile": Sent("the scores, once", MOST_ROWS, _REFUSED),
+    "a comparison of two audits by person": Sent("everybody's groups and decisions, once", MOST_ROWS, _REFUSED),
+    "a pilot for power": Sent("all rows of the pilot", MOST_ROWS, _REFUSED),
+    "`[models]`": Sent("nothing", 0, "refused: score the table where it is, and name the scores as predictions"),
+}
+"""The bounds of what leaves an engine elsewhere: audits by name, and what else reads rows."""
 
 _ELSEWHERE = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
 _MODULES = {"pyspark": "Spark", "py4j": "Spark", "grpc": "Spark", "ibis": "the database", "psycopg": "the database"}
@@ -141,18 +178,35 @@ def elsewhere(frame: Any) -> str | None:
     return _ELSEWHERE.get(str(frame.implementation.name).lower())
 
 
-def require_few_rows(frame: Any, rows: int, most: int | None = None) -> None:
-    """Refuse to bring more rows to this machine than it should hold.
+def rows_allowed(frame: Any) -> float:
+    """Return how many rows one read may bring to this machine; without end where they are on it already.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> rows_allowed(nw.from_dict({"x": [1]}, backend="polars"))
+    inf
+    """
+    return float("inf") if elsewhere(frame) is None else MOST_ROWS
+
+
+def require_few_rows(frame: Any, rows: int | None = None) -> None:
+    """Refuse to bring more rows to this machine than it should hold; where nobody knows how many, they are counted.
 
     Examples
     --------
     >>> import narwhals as nw
     >>> require_few_rows(nw.from_dict({"x": [1]}, backend="polars"), 10**9)
     """
-    engine, most = elsewhere(frame), MOST_ROWS if most is None else most
-    if engine is not None and rows > most:
+    engine = elsewhere(frame)
+    if engine is None:
+        return
+    import narwhals as nw
+
+    rows = int(collect(frame.select(n=nw.len()))["n"][0]) if rows is None else rows
+    if rows > MOST_ROWS:
         raise DataError(
-            f"this needs every row, and the table has {rows:,}; {engine} sends at most {most:,} to one machine: "
+            f"this needs every row, and the table has {rows:,}; {engine} sends at most {MOST_ROWS:,} to one machine: "
             "audit a random sample of the rows, or save the columns as Parquet and give their path, which DuckDB reads."
         )
 

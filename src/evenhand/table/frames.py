@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, MissingExtraError, count, require_choice
+from evenhand.table.engines import collect, require_few_rows
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 """The data frame libraries that can be built, in the order in which they are looked for."""
@@ -163,7 +164,8 @@ def draw_rows(frame: Any, rows: int, alike: Sequence[str], rng: np.random.Genera
     >>> sorted(drawn["g"])
     ['a', 'a', 'b', 'b', 'b', 'b', 'b', 'b']
     """
-    taken = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    require_few_rows(frame)
+    taken = collect(frame) if isinstance(frame, nw.LazyFrame) else frame
     kinds: dict[tuple[Any, ...], list[int]] = {}
     columns = [taken.get_column(name).to_list() for name in alike]
     for row in range(len(taken)):

@@ -165,14 +165,14 @@ def _trimmed(text: nw.Expr) -> nw.Expr:
     return text.str.replace_all(f"^[{BLANKS}]+|[{BLANKS}]+$", "") if _plain_sql else text.str.strip_chars(BLANKS)
 
 
-def recoded(values: nw.Expr, codes: Mapping[Any, int], default: int) -> nw.Expr:
-    """Return the code of each value."""
+def recoded(values: nw.Expr, codes: Mapping[Any, Any], default: Any, dtype: Any = nw.Int64) -> nw.Expr:
+    """Return what stands for each value: a code, or with its type given, a number or a name."""
     if not _plain_sql:
-        return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=nw.Int64)
-    chosen: Any = nw.lit(default)
+        return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=dtype)
+    chosen = nw.lit(default)
     for value, code in codes.items():
         chosen = nw.when(values == nw.lit(value)).then(nw.lit(code)).otherwise(chosen)
-    return _code(chosen)
+    return chosen.cast(dtype)
 
 
 def is_absent(column: str, kind: Kind) -> nw.Expr:

@@ -22,6 +22,7 @@ from evenhand.table.keys import (
     column_key,
     group_key,
     label_of,
+    recoded,
     shown,
 )
 from evenhand.table.roles import MISSING, TIMES, Roles
@@ -213,8 +214,8 @@ def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str])
         size = len(table.cells.labels[key]) + 1
         of_row, of_cell = of_row * size + table.group_codes(column), of_cell * size + table.cells.codes[key]
     called = {code: labels[group] for code, group in zip(of_cell.tolist(), codes.tolist(), strict=True)}
-    shown_as = [MISSING if label in hidden else label for label in called.values()]
-    return of_row.replace_strict(list(called), shown_as, default=nw.lit(MISSING), return_dtype=nw.String)
+    shown_as = {code: MISSING if label in hidden else label for code, label in called.items()}
+    return recoded(of_row, shown_as, MISSING, nw.String)
 
 
 # What is odd about labels ---------------------------------------------------------------------------------

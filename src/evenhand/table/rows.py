@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, reduce
-from evenhand.table.engines import collect
+from evenhand.table.engines import collect, require_few_rows
 from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, label_of, plain_value, sort_key
 from evenhand.table.sources import Frame, engine_errors, fetch, fetch_arrays
 
@@ -410,6 +410,11 @@ class DerivedRows:
         """Return expressions of the rows as arrays, in the engine's order."""
         arrays = self._ask(lambda frame: fetch_arrays(frame.select(**columns)))
         return {name: np.asarray(values) for name, values in arrays.items()}
+
+    def rows(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
+        """Return expressions of rows whose number nobody knows; more than an engine elsewhere may send are refused."""
+        self._ask(require_few_rows)
+        return self.values(columns)
 
     def extremes(self, columns: Mapping[str, nw.Expr]) -> dict[str, tuple[float, float]]:
         """Return the lowest and the highest value of expressions of the rows."""

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.table.engines import collect, elsewhere
+from evenhand.table.engines import collect, elsewhere, require_few_rows
 from evenhand.table.files import FileOptions, MisreadTypeError, connect, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import check_shapes
@@ -349,6 +349,7 @@ def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, predictio
         part = part.filter(nw.col(asked.among).cast(nw.String) == str(asked.value))
         whom = f"the people with {asked.among} {str(asked.value)!r}"
     with engine_errors():
+        require_few_rows(part)
         scores = np.asarray(fetch_arrays(part.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"])
     known = scores[np.isfinite(scores.astype(np.float64))]
     if known.size == 0:

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
-from evenhand.table.engines import require_few_rows
+from evenhand.table.engines import MAX_CELLS, require_few_rows, rows_allowed
 from evenhand.table.frames import from_arrays, name_arrays
 from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.labels import families, labelled_key, with_value_labels
@@ -21,7 +21,7 @@ from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source, with_percentiles
-from evenhand.table.validation import MAX_CELLS, Validation, column_fault, sound_roles, state_key
+from evenhand.table.validation import Validation, column_fault, sound_roles, state_key
 
 T = TypeVar("T")
 
@@ -309,7 +309,7 @@ class Table:
 
     def score_rows(self, model: str) -> ScoreRows:
         """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
-        if self.rows > EXACT_ROWS:
+        if self.rows > min(EXACT_ROWS, rows_allowed(self.source.frame)):
             bin_key = Key("bin", keys.score_bin(self.prediction(model), FINE_BINS))
             return binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
         return self.with_type_retry(lambda: read_scores(self, model))
@@ -363,11 +363,8 @@ class Table:
     def by_group(self, column: str, values: Mapping[str, float]) -> nw.Expr:
         """Return a number for each group of a group column; not a number where none is given."""
         labels = self.cells.labels[keys.column_key(column)]
-        numbers = [float(values.get(label, float("nan"))) for label in labels]
-        codes = list(range(len(labels)))
-        return self.group_codes(column).replace_strict(
-            codes, numbers, default=nw.lit(float("nan")), return_dtype=nw.Float64
-        )
+        numbers = {code: float(values.get(label, float("nan"))) for code, label in enumerate(labels)}
+        return keys.recoded(self.group_codes(column), numbers, float("nan"), nw.Float64)
 
     def settings(self) -> dict[str, Any]:
         """Return the roles and file options with every default filled in, as JSON can hold them."""

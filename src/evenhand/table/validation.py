@@ -13,6 +13,7 @@ import numpy as np
 from evenhand.errors import count, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, exponent_for
+from evenhand.table.engines import MAX_CELLS
 from evenhand.table.keys import NUMBERS, Kind, as_number, is_absent, plain_value, prediction_kind, shown, unusable
 from evenhand.table.labels import (
     COMMA_NUMBER,
@@ -30,7 +31,6 @@ from evenhand.table.sources import Source, engine_errors, fetch
 WIDEST_WEIGHTS = 1e8
 MAX_GROUPS = 1_000
 MIN_COUNT = 10
-MAX_CELLS = 1_000_000
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
 _CONVERT = "; convert it; in a file, words for missing values need missing_values=[{word!r}]"

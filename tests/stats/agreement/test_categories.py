@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from statsmodels.stats.inter_rater import aggregate_raters  # type: ignore[import-untyped]
+from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
 from evenhand.errors import EvenhandError

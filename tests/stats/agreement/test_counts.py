@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.inter_rater import cohens_kappa  # type: ignore[import-untyped]
+from statsmodels.stats.inter_rater import cohens_kappa
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.agreement import (

@@ -95,13 +95,15 @@ class AgreementSpec(Spec):
     @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value == ():
+            raise ValueError("`metrics` names no metric; name some, or leave it out")
         for name in value or ():
             if name not in METRICS:
                 raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, METRICS)}")
         return value
 
     @model_validator(mode="after")
-    def _sense(self) -> Self:
+    def _one_layout(self) -> Self:
         long = {"item": self.item, "rater": self.rater, "rating": self.rating}
         absent = [name for name, column in long.items() if column is None]
         if self.raters is not None and len(absent) < len(long):
@@ -111,6 +113,10 @@ class AgreementSpec(Spec):
             raise ValueError(f"needs {needs}, or all of `item`, `rater` and `rating` where a row is one rating")
         if self.raters is None:
             named_once("item, rater, rating", tuple(map(str, long.values())))
+        return self
+
+    @model_validator(mode="after")
+    def _fits_the_scale(self) -> Self:
         if self.positive is not None and self.scale not in (None, "binary"):
             raise ValueError("`positive` goes with binary ratings")
         if self.categories is not None and self.scale == "interval":

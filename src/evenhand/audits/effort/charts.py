@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
 from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
-from evenhand.forest import MOST_ROWS, forest, forest_row
+from evenhand.forest import Forest, forest, forest_row
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenhand.audits.effort.result import EffortResult, TrajectoryRecord
 
 MOST_DRAWN = 120  # specifications in one panel
+MOST_PAIRS = 12  # of groups, in one panel
 _ROW, _LABELS = 12, 128  # height of an option's row, room for its name
 _TITLES = {"eaif": "Individual fairness", "eagf": "Lowest parity by effort"}
 _NO_MODEL = "#7a7f87"
@@ -97,20 +98,33 @@ def weight_panel(result: EffortResult) -> Any:
 
 def direction_panels(result: EffortResult, grouping: str | None = None) -> list[Any]:
     """Return the share of reversed pairs: of each model beside a random score, and between groups."""
+    groupings = dict.fromkeys(r.grouping for r in result.direction if r.grouping and grouping in (None, r.grouping))
+    panels = [_direction_between(result, name) for name in groupings]
+    whole = [_direction_of_all(result)] if grouping is None else []
+    return whole + [panel for panel in panels if panel.rows]
+
+
+def _direction_of_all(result: EffortResult) -> Forest:
+    """Return the share of reversed pairs of each model, beside that of a random score."""
     whole = result.rows("direction", grouping=None)
     series = ["this model", "a random score"]
     rows = [forest_row(r, r.model, series[0]) for r in whole]
     rows += [{"label": r.model, "value": r.random, "series": series[1]} for r in whole if r.value is not None]
-    panels = [] if grouping is not None else [forest(rows, title="All people", series=series, percent=True)]
-    models = list(dict.fromkeys(r.model for r in whole))
-    for name in dict.fromkeys(r.grouping for r in result.direction if r.grouping and grouping in (None, r.grouping)):
-        records = [r for r in result.rows("direction", grouping=name) if r.value is not None]
-        labels = list(dict.fromkeys((r.group, r.reference) for r in records))[:MOST_ROWS]
-        rows = [
-            forest_row(r, f"{r.group} over {r.reference}", r.model) for r in records if (r.group, r.reference) in labels
-        ]
-        panels += [forest(rows, title=name, series=models, percent=True)] if rows else []
-    return panels
+    return forest(rows, title="All people", series=series, percent=True)
+
+
+def _direction_between(result: EffortResult, grouping: str) -> Forest:
+    """Return the share of reversed pairs between groups: where there are many, those with the largest shares."""
+    models = list(dict.fromkeys(r.model for r in result.rows("direction", grouping=None)))
+    records = [r for r in result.rows("direction", grouping=grouping) if r.value is not None]
+    pairs: dict[tuple[str | None, str | None], list[Any]] = {}
+    for record in records:
+        pairs.setdefault((record.group, record.reference), []).append(record)
+    shown = list(pairs.values())
+    if len(shown) > MOST_PAIRS:
+        shown = sorted(shown, key=lambda of_pair: -max(r.value for r in of_pair))[:MOST_PAIRS]
+    rows = [forest_row(r, f"{r.group} over {r.reference}", r.model) for of_pair in shown for r in of_pair]
+    return forest(rows, title=grouping, series=models, percent=True)
 
 
 def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from evenhand.errors import count
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import Direction, Reversals, compare_groups, count_reversals, worst_reversals
+from evenhand.stats.pairs.direction import Share
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -184,39 +185,47 @@ def _worst_gap(
     limits which hold for all pairs together (Bonferroni), since the data choose the pair.
     """
     common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair"}
+    common["n"] = int(np.isin(counts.group, groups).sum())
     pairs = list(combinations(groups, 2))
-    strict = bonferroni(spec.confidence, max(1, len(pairs)))
-    found = []
-    for a, b in pairs:
-        one, other = counts.between(a, b), counts.between(b, a)
-        alone, p = compare_groups(one, other, spec.confidence)
-        if not np.isnan(alone.value):
-            joint, _ = compare_groups(one, other, strict)
-            found.append((alone, joint, p, (a, b), one.n))
-    n = int(np.isin(counts.group, groups).sum())
+    found = list(_differences(counts, pairs, spec.confidence))
     if not found:
         why = f"undefined: no two groups of {spec.min_count} people have comparable pairs both ways"
-        return records.EffortGap(**common, group=None, reference=None, n=n, value=None, status=why)
-    worst = max(found, key=lambda item: abs(item[0].value))
-    group, reference = worst[3] if worst[0].value >= 0 else worst[3][::-1]
-    ends = [(abs_low(joint.low, joint.high), max(abs(alone.low), abs(alone.high))) for alone, joint, *_ in found]
-    low, high = (max(end[side] for end in ends) for side in (0, 1))
-    tested = [p for _, _, p, _, _ in found if not np.isnan(p)]
+        return records.EffortGap(**common, group=None, reference=None, value=None, status=why)
+    worst = max(found, key=lambda difference: abs(difference.alone.value))
+    group, reference = worst.pair if worst.alone.value >= 0 else worst.pair[::-1]
+    low = max(abs_low(difference.joint.low, difference.joint.high) for difference in found)
+    high = finite(max(max(abs(difference.alone.low), abs(difference.alone.high)) for difference in found))
+    tested = [difference.p_value for difference in found if not np.isnan(difference.p_value)]
     return records.EffortGap(
         **common,
         group=labels[group],
         reference=labels[reference],
-        n=n,
-        value=abs(worst[0].value),
+        value=abs(worst.alone.value),
         low=finite(low),
-        high=finite(high),
+        high=high,
         p_value=min(1.0, len(tested) * min(tested)) if tested else None,
-        worse_off=labels[group] if worst[0].value else None,
-        status="ok"
-        if finite(high) is not None
-        else f"no interval: {count(len(pairs), 'pair')} of groups do not differ",
+        worse_off=labels[group] if worst.alone.value else None,
+        status="ok" if high is not None else f"no interval: {count(len(pairs), 'pair')} of groups do not differ",
         groups=len(groups),
     )
+
+
+class _Difference(NamedTuple):
+    """How two groups differ, with limits of its own and limits for all pairs of groups together."""
+
+    pair: tuple[int, int]
+    alone: Share
+    joint: Share
+    p_value: float
+
+
+def _differences(counts: Direction, pairs: Sequence[tuple[int, int]], confidence: float) -> Iterator[_Difference]:
+    strict = bonferroni(confidence, max(1, len(pairs)))
+    for a, b in pairs:
+        one, other = counts.between(a, b), counts.between(b, a)
+        alone, p_value = compare_groups(one, other, confidence)
+        if not np.isnan(alone.value):
+            yield _Difference((a, b), alone, compare_groups(one, other, strict)[0], p_value)
 
 
 def abs_low(low: float, high: float) -> float:

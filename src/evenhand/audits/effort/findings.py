@@ -100,28 +100,35 @@ def _direction_claims(
     """Yield how often effort is punished, for every model; of its other numbers and of groups what a limit asks for."""
     rows = {row.model: row for row in direction if row.grouping is None}
     for value in values:
-        if value.metric not in ("reversed_pairs", "concordant_pairs", "reversal_shortfall"):
-            continue
-        row = rows.get(str(value.model))
-        where = {"where": value.model, "title": METRICS[value.metric].title_in_sentence, "value": value.value}
-        if value.metric != "reversed_pairs" or row is None or row.value is None:
-            undefined = "direction_none" if value.metric == "reversed_pairs" else None
-            yield Claim(records=(value,), sentence_id="value", undefined_id=undefined, arguments=where)
-            continue
-        punishes = (row.concordant or 0.0) < row.value
-        yield Claim(
-            records=(value,),
-            sentence_id="direction",
-            when={"clear": {"sentence_id": "direction_punishes"}} if punishes else {},
-            arguments={**where, "random": row.random, "concordant": row.concordant},
-            headline=True,
-            p_value=row.p_value,
-            aside=_direction_aside(row),
-        )
+        if value.metric == "reversed_pairs":
+            yield _direction_claim(value, rows.get(str(value.model)))
+        elif value.metric in ("concordant_pairs", "reversal_shortfall"):
+            yield Claim(records=(value,), sentence_id="value", arguments=_value_words(value))
     for gap in gaps:
         if gap.metric == "reversed_pairs":
             sides = {"where": f"{gap.model}, by {gap.grouping}", "group": gap.group, "reference": gap.reference}
             yield Claim(records=(gap,), sentence_id="direction_groups", arguments={**sides, "value": gap.value})
+
+
+def _value_words(value: EffortValue) -> dict[str, Any]:
+    return {"where": value.model, "title": METRICS[value.metric].title_in_sentence, "value": value.value}
+
+
+def _direction_claim(value: EffortValue, row: DirectionRecord | None) -> Claim:
+    """Return how often one model punishes effort, or that there is nothing to compare."""
+    where = _value_words(value)
+    if row is None or row.value is None:
+        return Claim(records=(value,), sentence_id="value", undefined_id="direction_none", arguments=where)
+    punishes = (row.concordant or 0.0) < row.value
+    return Claim(
+        records=(value,),
+        sentence_id="direction",
+        when={"clear": {"sentence_id": "direction_punishes"}} if punishes else {},
+        arguments={**where, "random": row.random, "concordant": row.concordant},
+        headline=True,
+        p_value=row.p_value,
+        aside=_direction_aside(row),
+    )
 
 
 def _direction_aside(row: DirectionRecord) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray
+from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
 from evenhand.table.roles import MISSING, grouping_name
@@ -137,17 +138,22 @@ def _checked_rates(table: Table, columns: tuple[str, ...], rates: dict[str, floa
     for by in columns:
         _require_group_column(by, table, setting)
     codes, labels = table.cells.joint(columns)
-    name = columns[0] if len(columns) == 1 else grouping_name(columns)
-    if len(columns) == 1:
-        rates = {known_label(name, group, labels): rate for group, rate in rates.items()}
-    unknown = [label for code, label in enumerate(labels) if label not in rates and (codes == code).any()]
-    unknown = [label for label in unknown if MISSING not in label]
+    name, rates = grouping_name(columns), _by_label(columns, rates, labels)
+    present = [labels[code] for code in np.unique(codes)]
+    unknown = [label for label in present if label not in rates and MISSING not in label]
     if unknown:
         raise DataError(
             f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {name!r}; "
             f"give one for every group (known: {', '.join(repr(group) for group in rates)})."
         )
     return rates
+
+
+def _by_label(columns: tuple[str, ...], numbers: Mapping[str, float], labels: Sequence[str]) -> dict[str, float]:
+    """Return numbers by the labels of the groups; those of an intersection are given by its labels already."""
+    if len(columns) > 1:
+        return dict(numbers)
+    return {known_label(columns[0], group, labels): number for group, number in numbers.items()}
 
 
 def _require_group_column(by: str, table: Table, setting: str) -> None:
@@ -183,26 +189,34 @@ def _drawn_source(
     table: Table, rows: PersonRows, name: str, source: InertiaSource, draws: int, rng: np.random.Generator | None
 ) -> FloatArray:
     """Return (draws, people) the numbers of one source."""
+
+    def drawn_from(given: FloatArray, errors: FloatArray) -> FloatArray:
+        return np.tile(given, (draws, 1)) if rng is None else drawn_rates(given, errors, draws, rng)
+
     if source.column is not None:
-        own = rows.numbers[source.column]
-        if (wrong := ~(own > 0) & ~np.isnan(own)).any():
-            refuse_inertia(source.column, float(own[wrong][0]))
-        errors = np.zeros(len(own)) if source.error_column is None else rows.numbers[source.error_column]
-        missing = np.isnan(errors)
-        if missing.any():
-            raise DataError(f"error column {source.error_column!r} is missing in {count(int(missing.sum()), 'row')}.")
-        return np.tile(own, (draws, 1)) if rng is None else drawn_rates(own, errors, draws, rng)
+        return drawn_from(*_own_rates(rows, source.column, source.error_column))
     by = source.by or ()
     rates = _checked_rates(table, by, source.rates, f"`by` of the source {name!r}")
     codes, labels = rows.groups.joint(by)
-    single = len(by) == 1
-    errors_of = {known_label(by[0], g, labels) if single else g: error for g, error in source.errors.items()}
+    errors = _by_label(by, source.errors, labels)
     known = [label for label in labels if label in rates]
-    given, spread = (np.array([numbers.get(label, 0.0) for label in known]) for numbers in (rates, errors_of))
-    drawn = np.tile(given, (draws, 1)) if rng is None else drawn_rates(given, spread, draws, rng)
+    given, spread = (np.array([numbers.get(label, 0.0) for label in known]) for numbers in (rates, errors))
+    drawn = drawn_from(given, spread)
     by_label = np.full((draws, len(labels)), np.nan)
     by_label[:, [labels.index(label) for label in known]] = drawn / drawn.max(axis=1, keepdims=True)
     return by_label[:, codes]
+
+
+def _own_rates(rows: PersonRows, column: str, error_column: str | None) -> tuple[FloatArray, FloatArray]:
+    """Return each person's own number and its standard error."""
+    own = rows.numbers[column]
+    if (wrong := ~(own > 0) & ~np.isnan(own)).any():
+        refuse_inertia(column, float(own[wrong][0]))
+    errors = np.zeros(len(own)) if error_column is None else rows.numbers[error_column]
+    missing = np.isnan(errors)
+    if missing.any():
+        raise DataError(f"error column {error_column!r} is missing in {count(int(missing.sum()), 'row')}.")
+    return own, errors
 
 
 def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
@@ -286,6 +300,7 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
     }
     judged = nw.col(pairs.similar).cast(nw.Float64).fill_null(float("nan"))
     with engine_errors():
+        require_few_rows(frame)
         arrays = fetch_arrays(frame.select(**ids, similar=judged))
     values = np.asarray(arrays["similar"], dtype=np.float64)
     if not np.isin(values, (0.0, 1.0)).all():
@@ -345,6 +360,7 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     owner = plain_value(names["id"], kinds[names["id"]])
     numbers = {role: nw.col(names[role]).cast(nw.Float64).fill_null(float("nan")) for role in ("time", "value")}
     with engine_errors():
+        require_few_rows(frame)
         arrays = fetch_arrays(frame.select(id=id_text(owner, kinds[names["id"]]).fill_null(""), **numbers))
     stamp = np.asarray(arrays["time"], dtype=np.float64)
     lost = int((~np.isfinite(stamp)).sum() + (np.asarray(arrays["id"]) == "").sum())

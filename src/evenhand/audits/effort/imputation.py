@@ -81,14 +81,33 @@ def _key(record: EffortValue | EffortGap) -> tuple[Any, ...]:
 
 
 def _pooled_record(record: _Record, again: Sequence[_Record], imputations: int, df: float, spec: EffortSpec) -> _Record:
-    scale = _SCALES.get((record.metric, type(record)))
-    whole = record.metric == "eagf" and record.bin_low is None  # effort has no part in it
-    if scale is None or whole or record.low is None or record.high is None:
+    scale = _scale_of(record)
+    if scale is None:
         return record
     known = [other for other in again if None not in (other.value, other.low, other.high)]
     if len(known) < max(2, imputations / 2):
         why = f"no interval: only {len(known)} of {imputations} sets of rates that may be true give one"
         return _changed(record, {**dict.fromkeys(("low", "high", "joint_low", "joint_high", "p_value")), "status": why})
+    numbers = _pooled_numbers(record, known, scale, df, spec)
+    return _changed(record, {name: finite(number) for name, number in numbers.items()})
+
+
+def _scale_of(record: EffortValue | EffortGap) -> Scale | None:
+    """Return the scale of a record's limits; None where it has none, or where effort has no part in it."""
+    whole = record.metric == "eagf" and record.bin_low is None
+    if whole or record.low is None or record.high is None:
+        return None
+    return _SCALES.get((record.metric, type(record)))
+
+
+def _pooled_numbers(
+    record: EffortValue | EffortGap,
+    known: Sequence[EffortValue | EffortGap],
+    scale: Scale,
+    df: float,
+    spec: EffortSpec,
+) -> dict[str, Any]:
+    """Return the limits and the p-value of a record with the uncertainty of the rates in them."""
     onto, back = scale
     alone = _pooled(known, onto, df, spec, ("low", "high"))
     numbers: dict[str, Any] = {"low": back(alone.low), "high": back(alone.high), "rates_share": alone.share}
@@ -100,7 +119,7 @@ def _pooled_record(record: _Record, again: Sequence[_Record], imputations: int, 
     p = getattr(record, "p_value", None)
     if p is not None:
         numbers["p_value"] = max(p, _p_value(alone, spec.confidence))
-    return _changed(record, {name: finite(number) for name, number in numbers.items()})
+    return numbers
 
 
 def _changed(record: _Record, numbers: dict[str, Any]) -> _Record:

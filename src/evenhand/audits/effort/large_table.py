@@ -202,7 +202,7 @@ class LargeTable:
             mixing += [{f"{OURS}chance": chance - chance.floor()}]
         weight = self.table.weight_and_exponent()[0]
         weighted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
-        return DerivedRows(self.table, [*stages, *mixing, chance < share]).values(weighted)
+        return DerivedRows(self.table, [*stages, *mixing, chance < share]).rows(weighted)
 
 
 def gather_large(table: Table, spec: EffortSpec) -> LargeTable:

@@ -37,6 +37,7 @@ from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
 from evenhand.stats.pairs import EXACT_ROWS, Distance, fairness_by_weight
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.workers import in_parallel
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
@@ -46,6 +47,7 @@ _UNRANKED = "undefined: no specification can be ranked"
 _ONE_MODEL = "one model: no ranking"
 
 Position = tuple[int, ...]
+Groups = Mapping[str, tuple[IntArray, BoolArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +132,10 @@ def explore(
     """
     grid = choices.grid(spec, people.trajectories.steps)
     inertia = {name: _inertia(name, table, people, spec, choices) for name in grid.inertia.options}
-    sheets = _Sheets(people, spec, grid, table.groupings, exact_rows)
-    sheets.fill(inertia)
+    groups = {name: _groups(people, columns) for name, columns in table.groupings.items()}
+    blank = (people, spec, grid, groups, exact_rows)
+    sheets = _Sheets(*blank)
+    sheets.fill(inertia, blank)
     models = tuple(people.rows.scores)
     parities = (sheet.curve("eagf", grouping, models) for grouping, sheet in sheets.parities.items())
     return (sheets.individual.curve("eaif", None, models), *parities)
@@ -156,30 +160,47 @@ class _Sheet:
 class _Sheets:
     """The sheets of individual fairness and of every grouping's parity, and how they are filled."""
 
-    def __init__(
-        self, people: People, spec: EffortSpec, grid: Grid, groupings: Mapping[str, Sequence[str]], exact_rows: int
-    ) -> None:
-        self.people, self.spec, self.grid, self.exact_rows = people, spec, grid, exact_rows
+    def __init__(self, people: People, spec: EffortSpec, grid: Grid, groups: Groups, exact_rows: int) -> None:
+        self.people, self.spec, self.grid, self.groups, self.exact_rows = people, spec, grid, groups, exact_rows
         models = len(people.rows.scores)
         self.individual = _Sheet(grid.individual, models)
-        self.parities = {name: _Sheet(grid.group, models) for name in groupings}
-        self.groups = {name: _groups(people, columns) for name, columns in groupings.items()}
+        self.parities = {name: _Sheet(grid.group, models) for name in groups}
 
-    def fill(self, inertia: Mapping[str, FloatArray]) -> None:
+    @property
+    def arrays(self) -> Iterator[Any]:
+        """All arrays to be filled."""
+        for sheet in (self.individual, *self.parities.values()):
+            yield from (sheet.value, sheet.error, sheet.bins, sheet.bins_left_out)
+
+    def part(self, window: int, measure: int, unit: int, inertia: Mapping[str, FloatArray]) -> list[Any]:
+        """Work out one window, measure and unit with every inertia; return that part of all arrays."""
+        grid, paths, (first, last) = self.grid, self.people.trajectories, self.grid.window.options[window]
+        values = paths.values[:, first : last + 1]
+        times = None if paths.times is None else paths.times[first : last + 1]
+        aggregates = [aggregate_scores(values, scale) for scale in grid.scale.options]
+        plain = effort_scores(
+            values, 1.0, self.spec.desirable, grid.unit.options[unit], times, grid.measure.options[measure]
+        )
+        for i, name in enumerate(grid.inertia.options):
+            self._fill_individual((window, measure, i, unit), inertia[name] * plain, aggregates)
+            self._fill_parities((window, measure, i, unit), inertia[name] * plain)
+        return [array[window, measure, :, unit] for array in self.arrays]
+
+    def fill(self, inertia: Mapping[str, FloatArray], blank: tuple[Any, ...]) -> None:
         """Fill all sheets; `inertia` is each person's for every option of that choice."""
-        grid, paths = self.grid, self.people.trajectories
-        done, total = 0, prod(self.individual.value.shape[:-1])
-        for window, (first, last) in enumerate(grid.window.options):
-            values = paths.values[:, first : last + 1]
-            times = None if paths.times is None else paths.times[first : last + 1]
-            aggregates = [aggregate_scores(values, scale) for scale in grid.scale.options]
-            for (m, measure), (u, unit) in product(enumerate(grid.measure.options), enumerate(grid.unit.options)):
-                plain = effort_scores(values, 1.0, self.spec.desirable, unit, times, measure)
-                for i, name in enumerate(grid.inertia.options):
-                    step(f"Trying other choices: {done:,} of {total:,} specifications")
-                    self._fill_individual((window, m, i, u), inertia[name] * plain, aggregates)
-                    self._fill_parities((window, m, i, u), inertia[name] * plain)
-                    done += len(grid.weight.options) * len(aggregates)
+        grid, total = self.grid, prod(self.individual.value.shape[:-1])
+        sizes = (len(grid.window.options), len(grid.measure.options), len(grid.unit.options))
+        parts = list(product(*map(range, sizes)))
+
+        def work() -> Iterator[tuple[Any, ...]]:
+            for number, place in enumerate(parts):
+                step(f"Trying other choices: {number * total // len(parts):,} of {total:,} specifications")
+                yield blank, place, inertia
+
+        for (window, measure, unit), found in zip(parts, in_parallel(_part, work()), strict=True):
+            for array, values in zip(self.arrays, found, strict=True):
+                array[window, measure, :, unit] = values
+        for window in range(sizes[0]):
             self._copy_equal(window)
 
     def _fill_individual(self, position: Position, effort: FloatArray, aggregates: list[FloatArray]) -> None:
@@ -232,6 +253,11 @@ class _Sheets:
                     entry = (*position, w, c)
                     sheet.value[entry], sheet.bins[entry] = value, compared
                     sheet.bins_left_out[entry] = int(n.any(axis=1).sum()) - compared
+
+
+def _part(blank: tuple[Any, ...], place: tuple[int, int, int], inertia: Mapping[str, FloatArray]) -> list[Any]:
+    """Work out a part of the sheets, on sheets of its own: what is sent to other processes cannot be written to."""
+    return _Sheets(*blank).part(*place, inertia)
 
 
 def _groups(people: People, columns: Sequence[str]) -> tuple[IntArray, BoolArray]:

@@ -26,7 +26,6 @@ from evenhand.audits.improvability.splits import (
     Trial,
     Trials,
     choose_members,
-    in_parallel,
     make_candidate,
     make_splits,
     rows_of,
@@ -42,6 +41,7 @@ from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, EvenhandError, count, require_extra
 from evenhand.stats import improvability as stats
 from evenhand.stats.types import IntArray
+from evenhand.stats.workers import in_parallel
 from evenhand.table.table import Table
 
 
@@ -258,7 +258,7 @@ def run_one_pass(inputs: Inputs) -> Trials:
     splits = make_splits(len(sample), spec) if fitted else ()
     tasks = [(name, number) for number in range(len(splits)) for name in fitted]
     work = [(inputs, name, number, splits[number]) for name, number in tasks]
-    made = dict(zip(tasks, in_parallel(make_step, work, spec), strict=True))
+    made = dict(zip(tasks, in_parallel(make_step, work, spec.jobs), strict=True))
     return {
         name: (
             _together(inputs, name, splits, [made[name, number] for number in range(len(splits))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator
         point = _point(inputs, name, each, 1 - OLD)
         points.append(replace(point, better=curves[name, records.JUDGED, fairness].established[0]))
         points += _later_choices(inputs, name, each)
-    yield from (_placed(inputs, point, points) for point in points)
+    yield from _placed(points, 1.0 if inputs.spec.utility.better == "higher" else -1.0)
 
 
 def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterator[FrontierPoint]:
@@ -50,18 +50,15 @@ def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterat
 
 def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> FrontierPoint:
     spec = inputs.spec
+    named = {"model": name, "metric": spec.utility.name, "gap_metric": spec.fairness[0].name}
     known = [trial for trial in trials if trial.status == "ok"]
-    means = np.mean([trial.region[side] for trial in known], axis=0) if known else np.full((2, 3), np.nan)
-    accuracy, gap = ([finite(value) for value in row] for row in means)
-    eigenvalue = finite(min((trial.eigenvalue for trial in known), default=float("nan"))) if side != OLD else None
-    status = "ok" if known else _NO_CANDIDATE
-    if eigenvalue is not None and eigenvalue < EIGENVALUE_LIMIT:
-        status = _ALIKE
+    if not known:
+        return records.FrontierPoint(**named, n=0, accuracy=None, gap=None, status=_NO_CANDIDATE)
+    accuracy, gap = ([finite(value) for value in row] for row in np.mean([t.region[side] for t in known], axis=0))
+    eigenvalue = finite(min(trial.eigenvalue for trial in known)) if side != OLD else None
     return records.FrontierPoint(
-        model=name,
-        metric=spec.utility.name,
-        gap_metric=spec.fairness[0].name,
-        n=round(float(np.mean([trial.test.size for trial in known]))) if known else 0,
+        **named,
+        n=round(float(np.mean([trial.test.size for trial in known]))),
         accuracy=accuracy[0],
         accuracy_low=accuracy[1],
         accuracy_high=accuracy[2],
@@ -69,25 +66,39 @@ def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> Fro
         gap_low=gap[1],
         gap_high=gap[2],
         eigenvalue=eigenvalue,
-        status=status,
+        status=_ALIKE if eigenvalue is not None and eigenvalue < EIGENVALUE_LIMIT else "ok",
     )
 
 
-def _placed(inputs: Inputs, point: FrontierPoint, points: Sequence[FrontierPoint]) -> FrontierPoint:
-    """Return a point with what the others say of it: whether it is efficient, and its regret."""
-    if point.accuracy is None or point.gap is None:
-        return point
-    sign = 1.0 if inputs.spec.utility.better == "higher" else -1.0
-    places = [(sign * p.accuracy, p.gap) for p in points if p.accuracy is not None and p.gap is not None]
-    own, old = (sign * point.accuracy, point.gap), points[0].accuracy
-    beaten = any(a >= own[0] and g <= own[1] and (a, g) != own for a, g in places)
-    fair = [
-        p.gap
-        for p in points[1:]
-        if old is not None and p.accuracy is not None and p.gap is not None and sign * (p.accuracy - old) >= 0
-    ]
-    regret = point.gap - min(fair) if fair and point is not points[0] else None
-    return replace(point, efficient=not beaten, regret=regret)
+class _Place(NamedTuple):
+    """Where a point stands: more merit is better, less gap is better."""
+
+    merit: float
+    gap: float
+
+    @classmethod
+    def of(cls, point: FrontierPoint, sign: float) -> _Place | None:
+        if point.accuracy is None or point.gap is None:
+            return None
+        return cls(sign * point.accuracy, point.gap)
+
+    def beats(self, other: _Place) -> bool:
+        """Tell whether it is as good in both and better in one."""
+        return self.merit >= other.merit and self.gap <= other.gap and self != other
+
+
+def _placed(points: Sequence[FrontierPoint], sign: float) -> Iterator[FrontierPoint]:
+    """Yield every point, the status quo first, with what the others say of it: is it efficient, and its regret."""
+    places = [_Place.of(point, sign) for point in points]
+    known = [place for place in places if place is not None]
+    least = np.inf if points[0].accuracy is None else sign * points[0].accuracy
+    fairest = min((place.gap for place in places[1:] if place is not None and place.merit >= least), default=np.nan)
+    for number, (point, place) in enumerate(zip(points, places, strict=True)):
+        if place is None:
+            yield point
+            continue
+        regret = finite(place.gap - fairest) if number > 0 else None
+        yield replace(point, efficient=not any(other.beats(place) for other in known), regret=regret)
 
 
 def _title(point: FrontierPoint) -> str:

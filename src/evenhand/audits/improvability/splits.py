@@ -9,11 +9,8 @@ its level.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from importlib.util import find_spec
-from pickle import PicklingError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +25,7 @@ from evenhand.errors import ConfigError, DataError, EvenhandError, count
 from evenhand.stats import improvability as stats
 from evenhand.stats.linear_search import LinearCandidate
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.workers import in_parallel
 
 
 class NoCandidateError(EvenhandError):
@@ -174,23 +172,11 @@ def run_splits(inputs: Inputs) -> Trials:
     """Make and test every candidate on every split."""
     splits = make_splits(len(inputs.sample), inputs.spec)
     tasks = [(name, number) for number in range(len(splits)) for name in inputs.spec.candidates]
-    trials = in_parallel(try_candidate, [(inputs, name, number, splits[number]) for name, number in tasks], inputs.spec)
+    trials = in_parallel(
+        try_candidate, [(inputs, name, number, splits[number]) for name, number in tasks], inputs.spec.jobs
+    )
     by_task = dict(zip(tasks, trials, strict=True))
     return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in inputs.spec.candidates}
-
-
-def in_parallel(task: Callable[..., Any], work: Sequence[tuple[Any, ...]], spec: ImprovabilitySpec) -> list[Any]:
-    """Return the results of a task, through joblib where it is installed (its backends can help)."""
-    if find_spec("joblib") is None:
-        return [task(*arguments) for arguments in work]
-    joblib = import_module("joblib")
-    try:
-        return list(joblib.Parallel(n_jobs=spec.jobs)(joblib.delayed(task)(*arguments) for arguments in work))
-    except PicklingError as error:
-        raise ConfigError(
-            "a candidate, the status quo or a utility cannot be sent to other processes (it cannot be pickled); set "
-            "`jobs` to 1, or make it of plain functions and estimators."
-        ) from error
 
 
 def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[stats.Split, ...]:
@@ -286,15 +272,14 @@ def _estimates(
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
     low, high = np.nanquantile(draws.values, ends, axis=0)
     change = split_curves.component_changes(signed, draws.estimate[np.newaxis])[0]
+    moved = np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)
     together = 1 - (1 - spec.confidence) / (len(spec.candidates) + 1)  # the candidates and the status quo
     return {
         "values": draws.estimate,
-        "low": low,
-        "high": high,
+        "low": np.fmin(low, draws.estimate),  # at a low confidence the middle of the draws can lie beside it
+        "high": np.fmax(high, draws.estimate),
         "stderr": np.nanstd(draws.values, axis=0),
-        "change": np.column_stack(
-            [change, *np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)]
-        ),
+        "change": np.column_stack([change, np.fmin(moved[0], change), np.fmax(moved[1], change)]),
         "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, freedom),
         "eigenvalue": stats.smallest_eigenvalue(draws),
         "curves": {kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},

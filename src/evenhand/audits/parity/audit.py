@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -14,7 +14,7 @@ from evenhand.audits.parity.findings import SENTENCES, make_claims
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import BOOTSTRAPPED, DEFAULTS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom, Metrics, Support
-from evenhand.audits.parity.result import CalibrationRecord, ParityResult
+from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.findings import Claim
 from evenhand.core.groups import reference_of, require_reference
@@ -67,54 +67,72 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
         {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
     )
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
-    values: list[Value] = []
-    analyses: list[Analysis] = []
-    calibration: list[CalibrationRecord] = []
-    left_out: list[LeftOut] = []
-    notes = [*table.source.notes, *spec.translated]
+    compared = _Compared(notes=[*table.source.notes, *spec.translated])
     for model in table.models:
-        metrics = _metrics_for(table, model, spec, notes)
-        ranks = _ranks(table, model, metrics, spec, notes)
-        step(f"Counting the cells of {model}")
-        scored = table.has_scores(model)
-        score_range, favourable = table.prediction(model).range, table.prediction(model).favourable
-        cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
-        for grouping, columns in table.groupings.items():
-            step(f"Comparing {grouping} under {model}")
-            whole = GroupCells.build(cells, model, columns, spec.within)
-            codes = (ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None
-            reference, rng = _reference(whole, grouping, spec), _rng(spec, model, grouping, "")
-            pooled = Analysis(
-                model, grouping, None, whole.pooled(), metrics, spec, reference, rng, score_range, favourable, codes
-            )
-            for analysis in _analyses(pooled, whole, notes):
-                analyses.append(analysis.run())
-                values += analysis.values
-            left_out += _left_out(whole.pooled(), model, grouping, values, spec)
-            if scored:
-                calibration += calibration_records(cells, table, model, grouping, spec)
+        _compare(table, model, spec, compared)
+    values, gaps = compared.values, compared.gaps
     _require_computed(spec, {value.metric for value in values})
-    gaps = [gap for analysis in analyses for gap in analysis.gaps]
     limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
 
     def at(confidence: float) -> list[Claim]:
-        again = [gap for analysis in analyses for gap in analysis.gaps_at(confidence, limited)]
+        again = [gap for analysis in compared.analyses for gap in analysis.gaps_at(confidence, limited)]
         return list(make_claims(again, values, spec, table.roles))
 
     if table.dropped:
-        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
+        compared.left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     result = ParityResult(
         spec=spec,
         findings=(),
-        left_out=tuple(left_out),
-        notes=tuple(dict.fromkeys(notes)),
+        left_out=tuple(compared.left_out),
+        notes=tuple(dict.fromkeys(compared.notes)),
         backend=table.backend,
         values=tuple(values),
         gaps=tuple(gaps),
-        calibration=tuple(calibration),
+        calibration=tuple(compared.calibration),
         favourable={model: table.prediction(model).favourable for model in table.models},
     )
     return Draft(result=result, claims=list(make_claims(gaps, values, spec, table.roles)), at=at, sentences=SENTENCES)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What came of the models so far."""
+
+    notes: list[str]
+    analyses: list[Analysis] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    calibration: list[CalibrationRecord] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[Value]:
+        return [value for analysis in self.analyses for value in analysis.values]
+
+    @property
+    def gaps(self) -> list[ParityGap]:
+        return [gap for analysis in self.analyses for gap in analysis.gaps]
+
+
+def _compare(table: Table, model: str, spec: ParitySpec, compared: _Compared) -> None:
+    """Add what comes of a model, one grouping after the other."""
+    notes = compared.notes
+    metrics = _metrics_for(table, model, spec, notes)
+    ranks = _ranks(table, model, metrics, spec, notes)
+    step(f"Counting the cells of {model}")
+    scored = table.has_scores(model)
+    score_range, favourable = table.prediction(model).range, table.prediction(model).favourable
+    cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
+    for grouping, columns in table.groupings.items():
+        step(f"Comparing {grouping} under {model}")
+        whole = GroupCells.build(cells, model, columns, spec.within)
+        codes = (ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None
+        reference, rng = _reference(whole, grouping, spec), _rng(spec, model, grouping, "")
+        pooled = Analysis(
+            model, grouping, None, whole.pooled(), metrics, spec, reference, rng, score_range, favourable, codes
+        )
+        compared.analyses.extend(analysis.run() for analysis in _analyses(pooled, whole, notes))
+        compared.left_out.extend(_left_out(pooled.cells, model, grouping, pooled.values, spec))
+        if scored:
+            compared.calibration.extend(calibration_records(cells, table, model, grouping, spec))
 
 
 def _analyses(pooled: Analysis, whole: GroupCells, notes: list[str]) -> Iterator[Analysis]:
@@ -198,20 +216,26 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
     chosen, known = spec.metrics or DEFAULTS, spec.known_metrics()
     lacking = {name: _lacking(table, model, known[name]) for name in chosen}
-    unmet = [name for name in chosen if lacking[name]]
+    unmet = {name: needs for name, needs in lacking.items() if needs}
     if unmet and spec.metrics:
+        name, needs = next(iter(unmet.items()))
         raise ConfigError(
-            f"the metric {unmet[0]!r} needs {' and '.join(lacking[unmet[0]])}, which model {model!r} does not have; "
-            f"{_what_to_give(lacking[unmet[0]])}, or leave the metric out."
+            f"the metric {name!r} needs {' and '.join(needs)}, which model {model!r} does not have; "
+            f"{_what_to_give(needs)}, or leave the metric out."
         )
     if unmet:
-        missing = sorted(set(chain.from_iterable(lacking.values())))
-        if "scores" in missing:  # which says enough
-            missing.remove("scores between 0 and 1")
-        notes.append(f"{model}: not computed without {' and '.join(missing)}: {', '.join(unmet)}.")
+        notes.append(f"{model}: not computed without {' and '.join(_all_needs(unmet))}: {', '.join(unmet)}.")
     custom = ((custom_metric(name), function) for name, function in spec.custom.items())
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
     return [*((known[name], functions.get(name)) for name in chosen if not lacking[name]), *custom]
+
+
+def _all_needs(unmet: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return what some metric needs, each once."""
+    needs = set(chain.from_iterable(unmet.values()))
+    if "scores" in needs:  # which says enough
+        needs.remove("scores between 0 and 1")
+    return sorted(needs)
 
 
 def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
@@ -282,6 +306,5 @@ def _left_out(
         elif size < spec.min_count:
             yield record(label, size, f"fewer than min_count {spec.min_count} people")
     for value in values:
-        here = (value.model, value.grouping, value.stratum) == (model, grouping, None)
-        if here and value.status.startswith("small") and sizes[value.group] >= spec.min_count:
+        if value.status.startswith("small") and sizes[value.group] >= spec.min_count:
             yield record(value.group, value.n, f"{value.metric}: {value.status}")

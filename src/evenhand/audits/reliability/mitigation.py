@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from evenhand.audits.reliability.model_sources import ModelSource
 from evenhand.audits.reliability.models import FOLDS, Model, fit_to_everybody, prepare_model
 from evenhand.audits.reliability.result import MitigationRecord
 from evenhand.audits.reliability.spec import Mitigation, ReliabilitySpec
+from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, require_extra
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, t_quantile
 from evenhand.stats.noise import replicate_seeds, simulate
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import BoolArray, FloatArray
 
 _STRENGTHS = (0.1, 0.01, 0.001)
 
@@ -55,18 +57,22 @@ def alternatives(spec: ReliabilitySpec, people: People) -> dict[str, tuple[str, 
 
 def _directions(people: People) -> list[int]:
     """Return for each column of the pipeline, text first, which way its scores may go: up, down, or either for text."""
-    if people.outcome is None:
-        raise ConfigError("`mitigation` fits models, which needs an outcome; name its column as `outcome`.")
-    text, numbers = [], []
+    text, numbers, outcome = [], [], _outcome(people)
     for column, feature in enumerate(people.features):
         values = people.matrix[:, column]
         if feature.kind != "number":
             text += [0] * len(feature.distinct)
         else:
             known = ~np.isnan(values)
-            slope = np.mean((values[known] - values[known].mean()) * people.outcome[known])
+            slope = np.mean((values[known] - values[known].mean()) * outcome[known])
             numbers.append(int(np.sign(slope)))
     return [*text, *numbers]
+
+
+def _outcome(people: People) -> BoolArray:
+    if people.outcome is None:
+        raise ConfigError("`mitigation` fits models, which needs an outcome; name its column as `outcome`.")
+    return people.outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,25 +97,24 @@ def mitigation_records(
     """Yield the given model and its alternatives: accuracy, reliability and its gap, and which one is chosen."""
     if spec.mitigation is None:
         return
-    if people.outcome is None:
-        raise ConfigError("`mitigation` fits models, which needs an outcome; name its column as `outcome`.")
-    given = next((m for m in models if m.name == (spec.mitigation.model or m.name)), models[0])
+    _outcome(people)
     others = alternatives(spec, people)
     fold = deal_folds(people, spec.folds or FOLDS, spec.seed)
-    made = {name: prepare_model(name, source, people, spec, 1, fold) for name, (_, source) in others.items()}
-    exported = False
-    for mistakes in settings:
-        for grouping in (one for one in groups if len(one.groups) > 1):
-            step(f"Other models under mistakes: by {grouping.name}, noise {mistakes.setting.name}")
-            met = [_meet(given, "as given", mistakes, grouping, people, derivation, spec)]
-            for name, model in made.items():
-                met.append(_meet(model, others[name][0], mistakes, grouping, people, derivation, spec))
-            records = list(_compare(met, mistakes, grouping, spec.mitigation, spec.confidence))
-            yield from records
-            if spec.mitigation.export is not None and not exported:
-                chosen = next(record.model for record in records if record.chosen)
-                _export(chosen, others, people, spec)
-                exported = True
+    tried = [("as given", _given(models, spec.mitigation))]
+    tried += [(family, prepare_model(name, made, people, spec, 1, fold)) for name, (family, made) in others.items()]
+    compared = [grouping for grouping in groups if len(grouping.groups) > 1]
+    for number, (mistakes, grouping) in enumerate(product(settings, compared)):
+        step(f"Other models under mistakes: by {grouping.name}, noise {mistakes.setting.name}")
+        met = [_meet(model, family, mistakes, grouping, people, derivation, spec) for family, model in tried]
+        records = list(_compare(met, mistakes, grouping, spec.mitigation, spec.confidence))
+        yield from records
+        if spec.mitigation.export is not None and number == 0:
+            _export(next(record.model for record in records if record.chosen), others, people, spec)
+
+
+def _given(models: Sequence[Model], mitigation: Mitigation) -> Model:
+    """Return the model that the others are held against."""
+    return next((model for model in models if mitigation.model in (None, model.name)), models[0])
 
 
 def _meet(
@@ -130,18 +135,18 @@ def _meet(
     return _Met(model.name, family, model, right.astype(np.float64), damage)
 
 
-def mean_limits(values: FloatArray, confidence: float) -> dict[str, float | None]:
+def mean_limits(values: FloatArray, confidence: float, name: str = "") -> dict[str, float | None]:
     """Return the mean of people's values and its t limits; none where nobody differs, which is no certainty.
 
     Examples
     --------
-    >>> mean_limits(np.ones(9), 0.95)
-    {'': 1.0, '_low': None, '_high': None}
+    >>> mean_limits(np.ones(9), 0.95, "accuracy")
+    {'accuracy': 1.0, 'accuracy_low': None, 'accuracy_high': None}
     """
-    if np.ptp(values) == 0:
-        return {"": float(values.mean()), "_low": None, "_high": None}
-    half = t_quantile(values.size - 1, confidence) * values.std(ddof=1) / np.sqrt(values.size)
-    return {"": float(values.mean()), "_low": float(values.mean() - half), "_high": float(values.mean() + half)}
+    mean, half = float(values.mean()), np.nan
+    if np.ptp(values) > 0:
+        half = t_quantile(values.size - 1, confidence) * values.std(ddof=1) / np.sqrt(values.size)
+    return {name: mean, f"{name}_low": finite(values.mean() - half), f"{name}_high": finite(values.mean() + half)}
 
 
 def _compare(
@@ -154,19 +159,15 @@ def _compare(
     """
     code = grouping.code[grouping.code >= 0]
     together = bonferroni(confidence, max(len(met) - 1, 1))
-    changes = [mean_limits(one.right - met[0].right, together) for one in met]
-    allowed = [  # who decides as the given model does about everybody is as accurate
-        (change["_low"] if change["_low"] is not None else change[""] or 0.0) >= -mitigation.margin
-        for change in changes
-    ]
+    changes = [mean_limits(one.right - met[0].right, together, "accuracy_change") for one in met]
+    allowed = [_least_change(change) >= -mitigation.margin for change in changes]
     best = max((at for at, ok in enumerate(allowed) if ok), key=lambda at: (-met[at].damage.mean(), -at))
     for at, one in enumerate(met):
-        columns: dict[str, Any] = {f"accuracy{end}": value for end, value in mean_limits(one.right, confidence).items()}
-        columns |= {f"reliability{end}": v for end, v in mean_limits(1.0 - 2.0 * one.damage, confidence).items()}
+        columns: dict[str, Any] = mean_limits(one.right, confidence, "accuracy")
+        columns |= mean_limits(1.0 - 2.0 * one.damage, confidence, "reliability")
         if at:
-            columns |= {f"accuracy_change{end}": value for end, value in changes[at].items()}
-            gained = mean_limits(2.0 * (met[0].damage - one.damage), together)
-            columns |= {f"reliability_change{end}": value for end, value in gained.items()}
+            columns |= changes[at]
+            columns |= mean_limits(2.0 * (met[0].damage - one.damage), together, "reliability_change")
         yield MitigationRecord(
             model=one.name,
             family=one.family,
@@ -178,6 +179,12 @@ def _compare(
             no_less_accurate=allowed[at],
             chosen=at == best,
         )
+
+
+def _least_change(change: Mapping[str, float | None]) -> float:
+    """Return the lower limit of a change in accuracy, or where everybody's is the same the change itself."""
+    low = change["accuracy_change_low"]
+    return (change["accuracy_change"] or 0.0) if low is None else low
 
 
 def _largest_gap(damage: FloatArray, code: Any, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean,
 from evenhand.models.estimators import make_pipeline
 from evenhand.stats.noise import Linear, NoiseItem, NoiseModel, Normal, Predictor, between, thresholded
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.workers import in_parallel
 from evenhand.table.roles import Scalar
 
 TIE = 1e-12
@@ -92,7 +93,8 @@ def prepare_model(
     fold = (np.zeros(len(people.matrix), dtype=np.int64) if fold is None else fold) if refit else None
     fitted = [asked]
     if fold is not None:
-        fitted = [_fit(name, source, asked, columns, people, fold, number, spec) for number in range(fold.max() + 1)]
+        shared = (name, source, asked, columns, people, fold)
+        fitted = list(in_parallel(_fit, ((*shared, number, spec) for number in range(fold.max() + 1))))
     yes = 1 if refit else positive  # what is fitted here is fitted to 0 and 1
     scorers = [Scorer(name, model, columns, people, spec, yes, named=asked is None) for model in fitted]
     notes = [*_tolerance_notes(name, asked, refit)]

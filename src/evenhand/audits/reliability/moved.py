@@ -12,15 +12,18 @@ import numpy as np
 from evenhand.audits.reliability.estimate import PEOPLE_REPLICATES, Simulated
 from evenhand.audits.reliability.result import MovedRecord
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.formats import finite
 from evenhand.core.run import step
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.noise import paths, replicate_seeds
 from evenhand.stats.reliability.moved import Estimate, level_estimates, passing, risk_level
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, Interval
 
 PASSING = "passing"
 PARTS, LEAST_FOR_PARTS = ("prevalence_part", "bias_part"), 200
 """Below so many people the limits of the parts are too short: `benchmarks/moved.py`."""
+_SHARES = ("stays", "agreement", PASSING)
+"""Numbers that cannot be below 0."""
 TITLES = {
     "weighted_kappa_linear": "Weighted kappa, linear",
     "weighted_pabak": "Weighted PABAK, linear",
@@ -96,34 +99,35 @@ def moved_records(moved: Moved, spec: ReliabilitySpec) -> Iterator[MovedRecord]:
     labels = level_labels(moved.cuts.tolist()) if moved.cuts.size else ()
     for (noise_level, number, name), estimate in moved.found.items():
         metric, _, level = name.partition(" ")
-        reference = None if number == groups.reference else moved.found[noise_level, groups.reference, name]
-        limits = estimate.interval(spec.confidence, least=0.0 if metric in ("stays", "agreement", PASSING) else -1.0)
-        apart = None if reference is None else estimate.difference(reference, spec.confidence)
+        columns: dict[str, Any] = {
+            **moved.simulated.coordinates,
+            "group": groups.groups[number],
+            "reference": None,
+            "metric": metric,
+            "risk_level": labels[int(level)] if level else None,
+            "noise_level": noise_level,
+            "n": groups.sizes[number],
+            "value": finite(estimate.value),
+        }
         few = metric in PARTS and groups.sizes[number] < LEAST_FOR_PARTS
-        limits, apart = (None, None) if few else (limits, apart)
-        columns: dict[str, Any] = moved.simulated.coordinates
-        gap = None if reference is None or not np.isfinite(reference.value) else estimate.value - reference.value
-        yield MovedRecord(
-            **columns,
-            group=groups.groups[number],
-            reference=None if reference is None else groups.groups[groups.reference],
-            metric=metric,
-            risk_level=labels[int(level)] if level else None,
-            noise_level=noise_level,
-            n=groups.sizes[number],
-            value=estimate.value if np.isfinite(estimate.value) else None,
-            low=None if limits is None else float(limits.low),
-            high=None if limits is None else float(limits.high),
-            gap=gap if gap is not None and np.isfinite(gap) else None,
-            gap_low=None if apart is None else float(apart.low),
-            gap_high=None if apart is None else float(apart.high),
-            status=f"no interval: fewer than {LEAST_FOR_PARTS} people"
-            if few
-            else _status(estimate, metric, has_limits=limits is not None),
-        )
+        limits = None if few else estimate.interval(spec.confidence, least=0.0 if metric in _SHARES else -1.0)
+        columns |= _ends("", limits)
+        if number != groups.reference:
+            reference = moved.found[noise_level, groups.reference, name]
+            columns |= {"reference": groups.groups[groups.reference], "gap": finite(estimate.value - reference.value)}
+            columns |= _ends("gap_", None if few else estimate.difference(reference, spec.confidence))
+        yield MovedRecord(**columns, status=_status(estimate, metric, few=few, has_limits=limits is not None))
 
 
-def _status(estimate: Estimate, metric: str, *, has_limits: bool) -> str:
+def _ends(name: str, limits: Interval | None) -> dict[str, float | None]:
+    """Return the columns of two limits, empty where there are none."""
+    low, high = (None, None) if limits is None else (float(limits.low), float(limits.high))
+    return {f"{name}low": low, f"{name}high": high}
+
+
+def _status(estimate: Estimate, metric: str, *, few: bool, has_limits: bool) -> str:
+    if few:
+        return f"no interval: fewer than {LEAST_FOR_PARTS} people"
     if not np.isfinite(estimate.value):
         nobody = "no two people are no different" if metric == PASSING else "nobody is in it in some run"
         return f"undefined: {nobody}"

@@ -14,6 +14,7 @@ from evenhand.audits.reliability.charts import (
     attribution_panels,
     companion_panels,
     curve_panels,
+    drawn_groups,
     gap_panels,
     groups_of,
     model_gap_panels,
@@ -80,10 +81,12 @@ def parts(result: ReliabilityResult) -> Iterator[Figure | DisplayTable]:
 
 def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
     confidence, of = show_confidence(result.spec.confidence), _title_of(result, run)
+    drawn, every = drawn_groups(result, run.grouping), groups_of(result, run.grouping)
+    largest = f" The {len(drawn)} largest of {len(every)} groups are drawn." if len(drawn) < len(every) else ""
     yield Figure(
         f"Reliability by noise level{of}",
         "Agreement of the results with and without mistakes; 1 is full agreement. Bands are "
-        f"{confidence} bands over people, jointly for all noise levels of a group.{_not_drawn(result, run)}",
+        f"{confidence} bands over people, jointly for all noise levels of a group.{largest}{_not_drawn(result, run)}",
         _at_the_highest_level(result, run),
         tuple(curve_panels(result, run)),
         _shows(result, run),
@@ -94,7 +97,7 @@ def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
         yield Figure(
             f"Gaps{of}",
             f"Each group less {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
-            "metric and group together. The findings count all tests of the run; a band does not.",
+            f"metric and group together. The findings count all tests of the run; a band does not.{largest}",
             " ".join(f.headline for f in _told(result, run)),
             tuple(gap_panels(result, run)),
             _shows(result, run),
@@ -126,6 +129,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             ),
             tuple(part_panels(result, run)),
             DESCRIBES,
+            aside=True,
         )
     if {"icc_a1", "icc_spread"} & set(result.spec.metrics):
         yield Figure(
@@ -140,6 +144,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             ),
             tuple(companion_panels(result, run)),
             DESCRIBES,
+            aside=True,
         )
     records = result.rows("attribution", **run.columns)
     if records:
@@ -152,6 +157,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             _features_in_words(result, run),
             tuple(attribution_panels(result, run)),
             DESCRIBES,
+            aside=True,
         )
 
 
@@ -209,33 +215,37 @@ def _features_in_words(result: ReliabilityResult, run: Run) -> str:
 
 def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
     for setting, grouping in dict.fromkeys((run.setting, run.grouping) for run in runs(result)):
-        where: dict[str, Any] = {"setting": setting, "grouping": grouping}
-        top = max(r.noise_level for r in result.rows("values", **where))
-        values = [r for r in result.rows("values", noise_level=top, **where) if r.metric in result.spec.metrics]
-        yield Figure(
-            f"Models compared: by {grouping}, noise {setting}",
-            f"Agreement at the highest noise level, {top:g}, with intervals over people. More reliable on the whole is "
-            "not fairer by that alone; the table of models shows what a model gives up for it."
-            f"{_hollow_points(values)}",
-            " ".join(f"{r.model}, {METRICS[r.metric].title}, {r.group}: {show(r.value)}." for r in values),
-            tuple(model_value_panels(result, setting, grouping, top)),
-            DESCRIBES,
-        )
-        means = result.rows("gaps", noise_level=None, against="reference", **where)
+        yield _model_values(result, setting, grouping)
+        means = result.rows("gaps", noise_level=None, against="reference", setting=setting, grouping=grouping)
         gaps = [gap for gap in means if gap.group is not None]
         if gaps:
-            yield Figure(
-                f"Gaps of the models: by {grouping}, noise {setting}",
-                f"Each group less {gaps[0].reference}, averaged over noise levels, with intervals over people. "
-                f"{_BELOW}{_hollow_points(gaps)}",
-                " ".join(f"{g.model}, {METRICS[g.metric].title}, {g.group}: {show(g.value, 'signed')}." for g in gaps),
-                tuple(model_gap_panels(result, setting, grouping)),
-                what_it_shows(
-                    [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)],
-                    result.spec.metrics,
-                    result.spec.finding_alpha,
-                ),
-            )
+            yield _model_gaps(result, setting, grouping, gaps)
+
+
+def _model_values(result: ReliabilityResult, setting: str, grouping: str) -> Figure:
+    where: dict[str, Any] = {"setting": setting, "grouping": grouping}
+    top = max(r.noise_level for r in result.rows("values", **where))
+    values = [r for r in result.rows("values", noise_level=top, **where) if r.metric in result.spec.metrics]
+    return Figure(
+        f"Models compared: by {grouping}, noise {setting}",
+        f"Agreement at the highest noise level, {top:g}, with intervals over people. More reliable on the whole is "
+        f"not fairer by that alone; the table of models shows what a model gives up for it.{_hollow_points(values)}",
+        " ".join(f"{r.model}, {METRICS[r.metric].title}, {r.group}: {show(r.value)}." for r in values),
+        tuple(model_value_panels(result, setting, grouping, top)),
+        DESCRIBES,
+    )
+
+
+def _model_gaps(result: ReliabilityResult, setting: str, grouping: str, gaps: Sequence[ReliabilityGap]) -> Figure:
+    told = [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)]
+    return Figure(
+        f"Gaps of the models: by {grouping}, noise {setting}",
+        f"Each group less {gaps[0].reference}, averaged over noise levels, with intervals over people. "
+        f"{_BELOW}{_hollow_points(gaps)}",
+        " ".join(f"{g.model}, {METRICS[g.metric].title}, {g.group}: {show(g.value, 'signed')}." for g in gaps),
+        tuple(model_gap_panels(result, setting, grouping)),
+        what_it_shows(told, result.spec.metrics, result.spec.finding_alpha),
+    )
 
 
 def _hollow_points(records: Sequence[ReliabilityValue | ReliabilityGap]) -> str:

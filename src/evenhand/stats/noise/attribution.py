@@ -16,7 +16,7 @@ from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, tri
 from evenhand.stats.noise.experiment import Experiment
 from evenhand.stats.noise.states import SUMS, Mistakes, PairSums, States, person_sums, predict_states, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.stats.workers import Progress, Step, run_chains
+from evenhand.stats.workers import Progress, run_tasks
 
 MOST_EXACT = 10
 Metric: TypeAlias = Callable[[PairSums], FloatArray]
@@ -106,26 +106,30 @@ def attribute(
         for name in metrics
     }
 
-    def work(slot: int) -> None:
-        mistakes, changed, rng = _mistakes_at(experiment, seeds[slot], level % levels)
-        if exact:
-            summed = coalition_sums(experiment, mistakes, changed)
-        else:
-            orders = _orders(items, permutations or 20, rng)
-            along = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
-        for name, metric in metrics.items():
-            shared = attributions[name]
-            if exact:
-                worth = _mean_over_folds(experiment, metric, summed)
-                shared.values[slot], shared.total[slot] = shapley(worth), worth[-1] - worth[0]
-            else:
-                worths = [_mean_over_folds(experiment, metric, sums) for sums in along]
-                shared.values[slot], shared.total[slot] = _over_orders(orders, worths)
-
     experiment.prepare()
-    chains: list[list[Step]] = [[(1, partial(work, slot))] for slot in range(len(seeds))]
-    run_chains(chains, len(seeds), threads=threads, progress=progress)
+    orders = None if exact else permutations or 20
+    tasks = [(1, partial(_shared_out, experiment, seed, metrics, level % levels, orders)) for seed in seeds]
+    for slot, shared in enumerate(run_tasks(tasks, threads=threads, progress=progress)):
+        for name, (values, total) in shared.items():
+            attributions[name].values[slot], attributions[name].total[slot] = values, total
     return attributions
+
+
+def _shared_out(
+    experiment: Experiment, seed: SeedSequence, metrics: Mapping[str, Metric], level: int, orders: int | None
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the Shapley values and the whole of each metric in one replicate: of all coalitions, or of some orders."""
+    mistakes, changed, rng = _mistakes_at(experiment, seed, level)
+    if orders is None:
+        summed = coalition_sums(experiment, mistakes, changed)
+        worths = {name: _mean_over_folds(experiment, metric, summed) for name, metric in metrics.items()}
+        return {name: (shapley(worth), worth[-1] - worth[0]) for name, worth in worths.items()}
+    drawn = _orders(len(experiment.items), orders, rng)
+    along = [_one_after_the_other(experiment, mistakes, changed, order) for order in drawn]
+    return {
+        name: _over_orders(drawn, [_mean_over_folds(experiment, metric, sums) for sums in along])
+        for name, metric in metrics.items()
+    }
 
 
 def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tuple[Mistakes, BoolArray, Generator]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from evenhand.stats.noise.experiment import Experiment
 from evenhand.stats.noise.states import OF_THE_FIRST, SUMS, Mistakes, PairSums, States, person_sums, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.stats.workers import Progress, Step, run_chains
+from evenhand.stats.workers import Progress, run_tasks
 
 _MOST_IN_A_BLOCK = 16
 Seeds: TypeAlias = Sequence[np.random.SeedSequence]
@@ -94,20 +93,16 @@ def simulate(
     experiment.prepare()
     trials = trials_of(experiment, seeds)
     parts = blocks(experiment, trials)
-    results: list[FloatArray] = [np.empty(0)] * len(parts)
-    changed = np.zeros((len(parts), len(experiment.items)), dtype=np.int64)
+    results: list[FloatArray] = []
+    changed = np.zeros(len(experiment.items), dtype=np.int64)
     damage = np.zeros(len(experiment.features))
-    lock = Lock()
-
-    def work(slot: int) -> None:
-        results[slot], changed[slot], hurt = _block_sums(experiment, parts[slot])
-        with lock:  # whole numbers: their order does not matter
-            np.add(damage, hurt, out=damage)
-
-    chains: list[list[Step]] = [[(len(part), partial(work, slot))] for slot, part in enumerate(parts)]
-    run_chains(chains, len(trials), threads=threads, progress=progress)
+    tasks = [(len(part), partial(_block_sums, experiment, part)) for part in parts]
+    for sums, entries, hurt in run_tasks(tasks, threads=threads, progress=progress):
+        results.append(sums)
+        changed += entries
+        damage += hurt  # whole numbers
     summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
-    share = changed.sum(axis=0) / (len(seeds) * len(experiment.features))
+    share = changed / (len(seeds) * len(experiment.features))
     damage /= max(len(seeds) * int(np.count_nonzero(experiment.levels > 0)), 1)
     return Simulation(experiment.levels, pair_sums(experiment, summed), share, damage)
 

@@ -18,9 +18,10 @@ from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_peopl
 from evenhand.stats.reliability.bounded import Unseen
 from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.stats.workers import Progress, Step, run_chains
+from evenhand.stats.workers import Progress, Step, has_backend, in_parallel, run_chains
 
 Times: TypeAlias = npt.NDArray[np.uint16]
+_Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray], FloatArray]
 _MOST_AT_ONCE = 250
 
 
@@ -181,21 +182,15 @@ def bootstrap_people(
     experiment.prepare()
     size = int(np.clip(experiment.memory // (8 * len(experiment.features)), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))
-    totals = _Totals(experiment, names, resamples, len(seeds))
     spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
     streams = [cast(SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
-
-    def chain(start: int, stop: int) -> Iterator[Step]:
-        number, first = divmod(start, _MOST_AT_ONCE)
-        served = min(_MOST_AT_ONCE, resamples - number * _MOST_AT_ONCE)
-        times = _times_drawn(experiment, served, np.random.default_rng(streams[number]), size, first)
-        rows = np.arange(start, stop)
-        if not start:  # the sample itself goes with the first block
-            times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
-            rows = np.append(rows, resamples)
-        yield from ((1, partial(totals.add, seed, rows, times)) for seed in seeds)
-
-    chains = [chain(start, stop) for start, stop in blocks]
+    totals = _Totals(experiment, names, resamples, len(seeds))
+    if has_backend():
+        work = [(experiment, names, resamples, seeds, streams, size, start, stop) for start, stop in blocks]
+        for part in in_parallel(_totals_of_block, work):
+            totals.take(part)
+        return totals.draws()
+    chains = [totals.chain(seeds, streams, size, start, stop) for start, stop in blocks]
     run_chains(chains, len(blocks) * len(seeds), threads=threads, progress=progress)
     return totals.draws()
 
@@ -204,6 +199,7 @@ class _Totals:
     """What the blocks of resamples add up to, averaged over replicates; the last row is the sample itself."""
 
     def __init__(self, experiment: Experiment, names: Sequence[str], resamples: int, replicates: int) -> None:
+        self.resamples = resamples
         levels, (folds, groups) = experiment.levels.size, experiment.cells
         self.experiment, self.names, self.replicates = experiment, names, replicates
         self.sizes = np.diff(experiment.base.starts).reshape(folds, groups)
@@ -212,6 +208,21 @@ class _Totals:
         self.by_fold = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
         self.estimate = {name: np.zeros((levels, groups)) for name in names}
         self.damage = np.zeros((2, len(experiment.features)))
+
+    def chain(
+        self, seeds: Sequence[SeedSequence], streams: Sequence[SeedSequence], size: int, start: int, stop: int
+    ) -> Iterator[Step]:
+        """Yield the work of one block of resamples, a step for each replicate."""
+        number, first = divmod(start, _MOST_AT_ONCE)
+        served = min(_MOST_AT_ONCE, self.resamples - number * _MOST_AT_ONCE)
+        times = _times_drawn(self.experiment, served, np.random.default_rng(streams[number]), size, first)
+        if not start:  # the sample itself goes with the first block
+            times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
+        yield from ((1, partial(self.add, seed, self.rows(start, stop), times)) for seed in seeds)
+
+    def rows(self, start: int, stop: int) -> IntArray:
+        """Return the rows that a block fills."""
+        return np.arange(start, stop) if start else np.append(np.arange(start, stop), self.resamples)
 
     def add(self, seed: SeedSequence, rows: IntArray, times: Times) -> None:
         """Add one replicate of the resamples `rows`, in which people are drawn `times`."""
@@ -226,6 +237,15 @@ class _Totals:
             if with_sample:
                 self.estimate[name] += values[-1].mean(axis=1) / self.replicates
 
+    def take(self, part: _Part) -> None:
+        """Take over the rows of a block that was worked out elsewhere."""
+        start, stop, stretched, by_fold, estimate, damage = part
+        for name in self.names:
+            self.stretched[name][self.rows(start, stop)] = stretched[name]
+            self.by_fold[name][self.rows(start, stop)] = by_fold[name]
+        if not start:
+            self.estimate, self.damage = estimate, damage
+
     def draws(self) -> PeopleDraws:
         """Return the resamples, moved to the estimate of everybody."""
         cell, (folds, groups) = self.experiment.base.cell, self.experiment.cells
@@ -238,6 +258,27 @@ class _Totals:
             self.damage / max(self.replicates * int(np.count_nonzero(self.experiment.levels > 0)), 1),
             cell % groups,
         )
+
+
+def _totals_of_block(
+    experiment: Experiment,
+    names: Sequence[str],
+    resamples: int,
+    seeds: Sequence[SeedSequence],
+    streams: Sequence[SeedSequence],
+    size: int,
+    start: int,
+    stop: int,
+) -> _Part:
+    """Work out one block of resamples, in a process that has nothing else of them."""
+    totals = _Totals(experiment, names, resamples, len(seeds))
+    for _, step in totals.chain(seeds, streams, size, start, stop):
+        step()
+    rows = totals.rows(start, stop)
+    stretched, by_fold = (
+        {name: values[rows] for name, values in every.items()} for every in (totals.stretched, totals.by_fold)
+    )
+    return start, stop, stretched, by_fold, totals.estimate, totals.damage
 
 
 def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:

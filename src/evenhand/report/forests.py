@@ -1,0 +1,304 @@
+"""A forest on a page: a table with a picture in every row on a screen, lines over one picture on paper."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from operator import itemgetter
+from textwrap import wrap
+from typing import Any
+
+from markupsafe import Markup
+
+from evenhand.charts import PALETTE
+from evenhand.core.formats import MINUS, Format, show, show_interval
+from evenhand.forest import Forest
+
+_ROW, _ROW_ON_PAPER = 18, 12
+"""How high a row of a forest is."""
+_LETTER = 5.1
+"""How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
+_MOST_LINES, _CUT_TO = 56, 28
+"""Lines that a panel on paper may have; a longer one is cut to fewer, as it is not whole in any case."""
+
+
+def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
+    """Yield what the marks of forests mean, where there are any."""
+    rows = [row for panel in panels for row in panel.rows]
+    if any(row["limits"] for row in rows):
+        yield "The black line is the limit."
+    if any(panel.zero is not None for panel in panels):
+        yield "The dashed line is no difference."
+    if any(row["small"] for row in rows):
+        yield "Faint: too few people to be compared."
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row of a forest with what is written in it.
+
+    Parameters
+    ----------
+    row : the row, with its numbers.
+    colour : of its series.
+    span : in the first row of a label, how many rows it has; 0 in the others.
+    people : how many people the label has, where all its rows say the same; they say it no more.
+    value, interval : as text.
+    picture : of the interval.
+    """
+
+    row: Mapping[str, Any]
+    colour: str
+    span: int
+    people: int | None
+    value: str
+    interval: str
+    picture: str = ""
+
+    @property
+    def label(self) -> str:
+        return str(self.row["label"])
+
+    @property
+    def series(self) -> str:
+        return str(self.row["series"])
+
+    @property
+    def small(self) -> bool:
+        return bool(self.row["small"])
+
+    @property
+    def n(self) -> int | None:
+        return None if self.people else self.row["n"]
+
+
+def forest_view(panel: Forest) -> dict[str, Any]:
+    """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
+
+    def x(number: float) -> str:
+        return f"{100 * _share(number, panel):.1f}%"
+
+    def picture(content: str, height: int, more: str = "") -> Markup:
+        return Markup(f'<svg width="100%" height="{height}"{more} aria-hidden="true">{content}</svg>')  # noqa: S704
+
+    lines = [
+        replace(line, picture=picture(_interval_marks(line.row, x, line.colour, panel.zero, _ROW), _ROW))
+        for line in _forest_lines(panel)
+    ]
+    return {
+        "title": panel.title,
+        "rows": lines,
+        "several": len(panel.series) > 1,
+        "counted": any(line.n is not None for line in lines),
+        "axis": picture(_axis(panel, x), 14, ' fill="currentColor"'),
+    }
+
+
+@dataclass(frozen=True)
+class _Paper:
+    """How a forest is set in letters of one width: how many letters each column takes.
+
+    Parameters
+    ----------
+    letters : in a whole line.
+    indent : how far rows stand behind their label; 0 where a row is a label.
+    label, count, value, interval : of these columns; the picture takes the rest.
+    """
+
+    letters: int
+    indent: int
+    label: int
+    count: int
+    value: int
+    interval: int
+
+    @classmethod
+    def fitting(cls, lines: Sequence[_Line], letters: int, *, several: bool) -> _Paper:
+        """Return columns as wide as what stands in them."""
+
+        def longest(texts: Iterable[str]) -> int:
+            return max(map(len, texts), default=0)
+
+        label = longest(line.series if several else line.label for line in lines) + several
+        numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
+        count, value, interval = map(longest, numbers)
+        return cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
+
+    @property
+    def picture(self) -> int:
+        return self.letters - self.label - self.count - self.value - self.interval - 4
+
+    def head(self) -> tuple[str, ...]:
+        """Return the names of the columns as they stand above them."""
+        return "Of".ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
+
+    def rows(self, line: _Line) -> Iterator[_PaperRow]:
+        """Yield the rows of text that a row of the forest takes: where its label has several, a row for the label."""
+        space = " " * self.indent
+        if self.indent and line.span:
+            people = f"  n = {line.people:,}" if line.people else ""
+            yield _PaperRow(f"{line.label[: self.letters - 14]}{people}")
+        *before, name = wrap(line.series if self.indent else line.label, self.label - self.indent) or [""]
+        label = "\n".join([*(space + part for part in before), f"{space + name:{self.label}}"])
+        yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
+
+    def _cells(self, n: str, value: str, interval: str) -> tuple[str, str, str]:
+        return f" {n:>{self.count}}", f"{'':{self.picture}} {value:>{self.value}}", f"  {interval:>{self.interval}}"
+
+    def x(self, share: float) -> str:
+        """Return where in the picture a share of the axis lies, in pixels."""
+        return f"{self._start + self.room * share:.1f}"
+
+    @property
+    def _start(self) -> float:
+        return (self.label + self.count + 3) * _LETTER
+
+    @property
+    def room(self) -> float:
+        """How wide the picture is, in pixels."""
+        return (self.picture - 5) * _LETTER
+
+
+@dataclass(frozen=True)
+class _PaperRow:
+    """A row on paper: its head, the cells after it, and the line whose interval is drawn in it, if any."""
+
+    head: str
+    cells: tuple[str, ...] = ()
+    line: _Line | None = None
+
+    @property
+    def high(self) -> int:
+        return self.head.count("\n") + 1
+
+
+def _people(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"
+
+
+def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
+    """Return a forest for paper: a table of letters of one width over a picture of its intervals.
+
+    The style sheet sets its rows as plain lines, as tables proper take ten times as long; to a screen reader it is a
+    table nevertheless.
+    """
+    lines = list(_forest_lines(panel))
+    paper = _Paper.fitting(lines, int(width / _LETTER), several=len(panel.series) > 1)
+    rows = [row for line in lines for row in paper.rows(line)]
+    shown = _fitting(rows)
+    more = sum(row.line is not None for row in rows[len(shown) :])
+    return {
+        "title": panel.title,
+        "src": as_source(_picture_on_paper(panel, paper, shown, width)),
+        "head": paper.head(),
+        "lines": shown,
+        "more": f"{more:,} more {'row is' if more == 1 else 'rows are'} in report.html." if more else "",
+    }
+
+
+def as_source(svg: str) -> str:
+    """Return a picture as the source of an image, which a printer need not read as a part of the page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+
+def _fitting(rows: Sequence[_PaperRow]) -> list[_PaperRow]:
+    """Return the rows that a panel on paper has room for."""
+    most = _MOST_LINES if sum(row.high for row in rows) <= _MOST_LINES else _CUT_TO
+    heights = accumulate(row.high for row in rows)
+    return [row for row, height in zip(rows, heights, strict=True) if height <= most]
+
+
+def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], width: int) -> str:
+    """Return the axis and the intervals of the rows."""
+
+    def x(number: float) -> str:
+        return paper.x(_share(number, panel))
+
+    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
+    rule = f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
+    height = 0
+    for row in rows:
+        height += row.high
+        if row.line is not None:
+            marks = _interval_marks(row.line.row, x, row.line.colour, panel.zero, _ROW_ON_PAPER)
+            marks += rule if paper.indent and row.line.span else ""
+            faint = ' opacity=".4"' if row.line.small else ""
+            drawn.append(f'<g transform="translate(0 {height * _ROW_ON_PAPER})"{faint}>{marks}</g>')
+    size = f'width="{width}" height="{(height + 1) * _ROW_ON_PAPER}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
+
+
+def _share(number: float, panel: Forest) -> float:
+    """Return where on the axis of a forest a number stands, from 0 to 1."""
+    ticks = panel.ticks()
+    return min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1)
+
+
+def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
+    """Return the numbers of an axis; where they would collide in the room there is, fewer of them."""
+    ticks = [(tick, _tick(tick, panel)) for tick in panel.ticks()]
+    letters = max(len(text) for _, text in ticks) + 2
+    while room is not None and len(ticks) > 2 and letters * size * 0.5 * (len(ticks) - 1) > room:
+        ticks = ticks[::2] if len(ticks) % 2 else [ticks[0], ticks[-1]]
+    return "".join(
+        f'<text x="{x(tick)}" y="11" font-size="{size}" text-anchor="middle">{text}</text>' for tick, text in ticks
+    )
+
+
+def _forest_lines(panel: Forest) -> Iterator[_Line]:
+    """Yield the rows of a forest in order, with what is written in each."""
+    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
+    style: Format = "points" if panel.style == "percent" else panel.style
+    known = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
+    known.sort(key=lambda row: (panel.labels.index(row["label"]), panel.series.index(row["series"])))
+    people = _people_by_label(known) if len(panel.series) > 1 else {}
+    for label, rows in groupby(known, key=itemgetter("label")):
+        alike = list(rows)
+        for number, row in enumerate(alike):
+            yield _Line(
+                row=row,
+                colour=colours[row["series"]],
+                span=0 if number else len(alike),
+                people=people.get(label),
+                value=show(row["value"], panel.style),
+                interval=show_interval(row["low"], row["high"], style) if row["value"] is not None else "",
+            )
+
+
+def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many people each label has; nothing where the rows of some label differ in it."""
+    people: dict[str, int] = {}
+    for row in rows:
+        if people.setdefault(row["label"], row["n"]) != row["n"]:
+            return {}
+    return people
+
+
+def _interval_marks(
+    row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None, height: int
+) -> str:
+    """Return the interval of one row as a bar with its value, against equality and the limits; numbers are ours."""
+    middle, thick = height / 2, 'stroke-width="5" opacity=".38"'
+    parts = []
+    if zero is not None:
+        parts.append(
+            f'<line x1="{x(zero)}" x2="{x(zero)}" y1="0" y2="{height}" stroke="{PALETTE[6]}" stroke-dasharray="3 2"/>'
+        )
+    if row["value"] is not None:
+        low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
+        parts.append(f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{colour}" {thick}/>')
+        hollow = row["low"] is None and row["high"] is None
+        paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if hollow else f'fill="{colour}"'
+        parts.append(f'<circle cx="{x(row["value"])}" cy="{middle}" r="{round(height / 4.5, 1)}" {paint}/>')
+    for limit in row["limits"]:
+        parts.append(
+            f'<line x1="{x(limit)}" x2="{x(limit)}" y1="1" y2="{height - 1}" stroke="currentColor" stroke-width="2"/>'
+        )
+    return "".join(parts)
+
+
+def _tick(number: float, panel: Forest) -> str:
+    shown = f"{100 * number:g}" if panel.style in ("percent", "points", "signed_points") else f"{number:g}"
+    return shown.replace("-", MINUS) + ("%" if panel.style == "percent" else "")
