@@ -383,6 +383,8 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")
     require_counts(report.profile, {})
+    if report.suppress_below is not None:
+        raise ConfigError("`suppress_below` hides small counts of a table's audits, not of a study; leave it out.")
     with clock.timing("study"):
         result = settled(run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}

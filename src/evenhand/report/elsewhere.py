@@ -25,6 +25,7 @@ from evenhand.core.metrics import Metric
 from evenhand.core.records import Kind
 from evenhand.core.result import Result
 from evenhand.core.run import step
+from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
@@ -83,7 +84,7 @@ def elsewhere(
     rows: list[Shift] = []
     told: dict[str, Result] = {}
     for name, result in results.items():
-        judge = _judge(config, table, result)
+        judge = _judge(config.audits if safe is None else safe.audits, table, result)
         findings = []
         for finding in result.findings:
             tried, line = _told(judge, finding, mixes, safe) if finding.limit is not None else ([], "")
@@ -103,10 +104,10 @@ def elsewhere(
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
 
 
-def _judge(config: AuditConfig, table: Table, result: Result) -> ParityAgain | EffortAgain | None:
+def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAgain | EffortAgain | None:
     if isinstance(result, ParityResult):
         return ParityAgain(table, result)
-    spec: Any = config.audits[result.audit]  # the result's own may hold no data, only their names
+    spec: Any = audits[result.audit]  # the result's own may hold no data, only their names
     return EffortAgain(table, spec) if result.audit == "effort" else None
 
 
