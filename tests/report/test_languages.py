@@ -38,7 +38,7 @@ def test_every_sentence_of_a_finding_is_translated_with_the_same_placeholders(co
 
 
 @pytest.mark.parametrize("code", OTHERS)
-@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons"])
+@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons", "families"])
 def test_every_text_of_the_front_page_is_translated_with_the_same_placeholders(code: str, part: str) -> None:
     english, said = language().words[part], language(code).words[part]
     assert list(said) == list(english)
