@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,8 @@ class _Series:
     other_hits: IntArray
 
 
-def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
-    """Return every headline rate in every period, and which gaps have drifted."""
+def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collection[str] = ()) -> Extra:
+    """Return every headline rate in every period, and which gaps have drifted; the people of some are in none."""
     if period in table.roles.group_columns:
         raise ConfigError(f"`period` {period!r} is a group column already; name another column.")
     series: list[_Series] = []
@@ -65,7 +65,9 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
     for model in table.models:
         cells = table.counts(model, (period,))
         codes, named = cells.joint([period])
-        labels = tuple(label for label in named if label not in UNNAMED)
+        labels = tuple(label for label in named if label not in UNNAMED and label not in hidden)
+        order = [labels.index(label) if label in labels else len(labels) for label in named]
+        codes = np.array(order, dtype=np.int64)[codes]
         undated = int(cells.n[codes >= len(labels)].sum())
         if len(labels) > MOST_PERIODS:
             raise ConfigError(
@@ -85,7 +87,9 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
         if (place := (one.model, one.grouping, one.metric.name)) not in references:
             references.add(place)
             rows += _rows(one, labels, spec.confidence, None)
-    notes = [f"{undated:,} people have no {period}, and are in no period."] if undated else []
+    notes = [f"{undated:,} people have no {period}, and are in no period."] if undated and not hidden else []
+    if hidden:
+        notes.append(f"{undated:,} people are in no period, since too few are of theirs: {', '.join(hidden)}.")
     settings = {"period": period, "confidence": spec.confidence, "gaps": len(series)}
     return Extra("over_time", settings, tuple(notes), {"drifts": tuple(drifts), "periods": tuple(rows)})
 
