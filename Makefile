@@ -30,11 +30,12 @@ test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and o
 	  NUMBA_CACHE_DIR=build/$$end/numba build/$$end/bin/python -m pytest -n auto -m "not slow and not browser" $(ARGS) || exit 1; \
 	done
 
-lint: $(VENV)/.dev  ## ruff, mypy (strict) and import-linter.
+lint: $(VENV)/.dev  ## ruff, mypy (strict), import-linter, and no function that is too complex.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/measure.py --check
 
 format: $(VENV)/.dev  ## Format the code.
 	@$(BIN)/ruff check --fix-only -q .

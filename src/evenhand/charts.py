@@ -179,7 +179,7 @@ def curve(
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
     across = alt.Scale(type="log", nice=False) if log_x else scale
     axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~g"))
-    base = alt.Chart(data([dict(row) for row in rows])).encode(
+    base = alt.Chart().encode(
         x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
         color=alt.Color(**by_series(series, PALETTE)),
     )
@@ -188,12 +188,12 @@ def curve(
     layers = _guides(level, domain if diagonal else None, limit)
     if intervals != "none":
         limits = base.mark_area(opacity=0.15) if intervals == "band" else base.mark_rule(opacity=0.35)
-        layers.append(limits.encode(y=alt.Y("low:Q", title=y, axis=axis_y, scale=scale), y2="high:Q"))
+        layers.append(limits.encode(y=alt.Y("low:Q", title=y, axis=axis_y, scale=scale), y2=alt.Y2("high:Q")))
     layers.append(base.mark_line(strokeWidth=1.5).encode(y=vertical))
     if points:
         shape = alt.Shape(**by_series(series, SHAPES))
         layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
-    return alt.layer(*layers).properties(title=title, width=width, height=height)
+    return layered(layers, rows, title=title, width=width, height=height)
 
 
 def over_time(
@@ -217,17 +217,28 @@ def over_time(
     series, periods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("series", "x"))
     aside = alt.XOffset("series:N", sort=series) if len(series) > 1 else alt.Undefined
     labels = alt.Axis(labelAngle=-40 if len(periods) > 8 else 0, labelOverlap=True, grid=False)
-    base = alt.Chart(data([dict(row) for row in rows])).encode(
+    base = alt.Chart().encode(
         x=alt.X("x:O", title=None, sort=periods, axis=labels),
         color=alt.Color(**by_series(series, PALETTE)),
     )
     axis = alt.Axis(tickCount=5, labelExpr="format(100 * datum.value, '~g')")
     layers = _guides(0.0, None, None)
-    limits = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", title=y, axis=axis), y2="high:Q", xOffset=aside)
+    limits = base.mark_rule(opacity=0.45).encode(
+        y=alt.Y("low:Q", title=y, axis=axis), y2=alt.Y2("high:Q"), xOffset=aside
+    )
     points = base.mark_point(filled=True, size=40, opacity=1).encode(
         y=alt.Y("y:Q", title=y, axis=axis), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
     )
-    return alt.layer(*layers, limits, points).properties(title=title, width=width, height=height)
+    return layered([*layers, limits, points], rows, title=title, width=width, height=height)
+
+
+def layered(layers: Sequence[Any], rows: Sequence[Mapping[str, Any]], **about: Any) -> Any:
+    """Return layers over the same rows, which are held once: a chart is copied at every step of its making."""
+    import altair as alt
+
+    whole = alt.layer(*layers, **about)
+    whole.data = data([dict(row) for row in rows])
+    return whole
 
 
 def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
@@ -249,13 +260,13 @@ def _guides(level: float | None, diagonal: tuple[float, float] | None, limit: fl
     dashed: dict[str, Any] = {"color": "currentColor", "opacity": 0.45, "strokeDash": [4, 4]}
     lines = []
     if level is not None:
-        lines.append(alt.Chart(data([{"y": level}])).mark_rule(**dashed).encode(y="y:Q"))
+        lines.append(alt.Chart(data([{"y": level}])).mark_rule(**dashed).encode(y=alt.Y("y:Q")))
     if limit is not None:
         line = alt.Chart(data([{"y": limit}])).mark_rule(color="currentColor", strokeWidth=1.6)
-        lines.append(line.encode(y="y:Q"))
+        lines.append(line.encode(y=alt.Y("y:Q")))
     if diagonal is not None:
         ends = alt.Chart(data([{"x": end, "y": end} for end in diagonal]))
-        lines.append(ends.mark_line(**dashed).encode(x="x:Q", y="y:Q"))
+        lines.append(ends.mark_line(**dashed).encode(x=alt.X("x:Q"), y=alt.Y("y:Q")))
     return lines
 
 
@@ -265,12 +276,15 @@ def _guides(level: float | None, diagonal: tuple[float, float] | None, limit: fl
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox="([^"]+)">')
 
 
-def to_svg(chart: Any, title: str, description: str, *, name: str, legend: bool = True, width: int = 0) -> str:
+def to_svg(
+    chart: Any, title: str, description: str, *, name: str, legend: bool = True, width: int = 0, height: int = 0
+) -> str:
     """Return a chart as inline SVG.
 
     The renderer drops a chart's description and numbers its clip paths anew in every process; so title and
     description are added here, and identifiers are derived from `name`, which must be unique on the page. Without
-    `legend` the page has one for all panels. With `width` a single plot is made about so wide, with its labels.
+    `legend` the page has one for all panels. With `width` a single plot is made about so wide, with its labels; with
+    `height` at most so high, without them.
 
     Examples
     --------
@@ -287,6 +301,8 @@ def to_svg(chart: Any, title: str, description: str, *, name: str, legend: bool 
             encoding["legend"] = None
     if width and isinstance(specification.get("width"), int):
         specification["width"] = width - _LABEL_ROOM
+    if height and isinstance(specification.get("height"), int):
+        specification["height"] = min(height, specification["height"])
     raw: str = vl_convert.vegalite_to_svg(specification)
     match = _SIZE.search(raw)
     wide, high, box = match.groups() if match else ("300", "200", "0 0 300 200")

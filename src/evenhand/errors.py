@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import operator
 import re
 import reprlib
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from numbers import Real
 from typing import Any, Literal
 
 _LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
@@ -95,7 +97,7 @@ class _Brief(reprlib.Repr):
         """Show an array or a frame by its kind and shape, anything else by its first values."""
         shape = getattr(x, "shape", None)
         if not isinstance(shape, tuple):
-            return super().repr1(x, level).replace("\n", " ")
+            return re.sub(" at 0x[0-9a-f]+", "", super().repr1(x, level)).replace("\n", " ")
         return f"{type(x).__name__} of shape {shape}" if shape else repr(x)
 
 
@@ -136,7 +138,7 @@ def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
         raise ConfigError(f"`{name}` got {brief(value)}; {did_you_mean(value, allowed)}")
 
 
-def require_at_least(name: str, value: float, least: int) -> None:
+def require_at_least(name: str, value: Any, least: int) -> None:
     """Raise a `ConfigError` unless `value` is at least so large.
 
     Examples
@@ -145,11 +147,31 @@ def require_at_least(name: str, value: float, least: int) -> None:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `resamples` must be at least 2; got 1.
     """
-    if not value >= least:
-        raise ConfigError(f"`{name}` must be at least {least}; got {value!r}.")
+    if not isinstance(value, Real) or not float(value) >= least:
+        raise ConfigError(f"`{name}` must be at least {least}; got {brief(value)}.")
 
 
-def require_share(name: str, value: float) -> None:
+def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
+    """Return `value` as a whole number, or raise a `ConfigError` unless it is one within these limits.
+
+    Examples
+    --------
+    >>> require_whole("people", 2.5, 1)
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `people` must be an integer of at least 1; got 2.5.
+    """
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ConfigError(f"`{name}` must be an integer of at least {least}; got {brief(value)}.")
+    if most is not None and number > most:
+        raise ConfigError(f"`{name}` must be at most {most:,}; got {brief(value)}.")
+    return number
+
+
+def require_share(name: str, value: Any) -> None:
     """Raise a `ConfigError` unless `value` lies between 0 and 1, the ends left out.
 
     Examples
@@ -158,8 +180,8 @@ def require_share(name: str, value: float) -> None:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `alpha` must be between 0 and 1; got 1.0.
     """
-    if not 0.0 < value < 1.0:
-        raise ConfigError(f"`{name}` must be between 0 and 1; got {value!r}.")
+    if not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
+        raise ConfigError(f"`{name}` must be between 0 and 1; got {brief(value)}.")
 
 
 def require_extra(module: str, extra: str, purpose: str) -> None:
@@ -293,7 +315,7 @@ def _word(value: Any) -> str:
 
 
 def _named(name: str) -> str | None:
-    return f"--{name.replace('_', '-')}" if name in FLAGS else None
+    return f"--{name.replace('_', '-')}" if name in FLAGS or name == "key" else None  # `key` is one of `compare`
 
 
 def _place_of_flag(match: re.Match[str]) -> str:

@@ -9,11 +9,15 @@ import os
 import re
 import sys
 import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from ctypes import create_string_buffer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 import yaml  # type: ignore[import-untyped]
 from python_calamine import CalamineWorkbook
@@ -129,7 +133,55 @@ def test_on_paper_every_picture_stands_once_and_forests_are_lines_of_text(audit:
     assert 'class="forest panel"' not in paper
     values = re.findall(r'<td class="num">([^<]+)</td><td class="num iv">([^<]+)</td>', screen)
     assert values
-    assert all(re.search(rf"{re.escape(value)} +{re.escape(interval)}", paper) for value, interval in values)
+    for value, interval in values:
+        assert re.search(rf"<td> +{re.escape(value)}</td><td> +{re.escape(interval)}</td>", paper)
+
+
+def elements(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what a screen reader meets: the kind of each element, its alternative text and the kinds within it."""
+    for sheet in document:
+        tree = pdfium.FPDF_StructTree_GetForPage(sheet)
+        waiting = [
+            pdfium.FPDF_StructTree_GetChildAtIndex(tree, at) for at in range(pdfium.FPDF_StructTree_CountChildren(tree))
+        ]
+        while waiting:
+            element = waiting.pop()
+            count = range(pdfium.FPDF_StructElement_CountChildren(element))
+            within = [pdfium.FPDF_StructElement_GetChildAtIndex(element, at) for at in count]
+            within = [one for one in within if one]
+            kinds = [told(pdfium.FPDF_StructElement_GetType, one) for one in within]
+            alternative = told(pdfium.FPDF_StructElement_GetAltText, element)
+            yield told(pdfium.FPDF_StructElement_GetType, element), alternative, kinds
+            waiting += within
+
+
+def told(ask: Callable[..., int], element: Any) -> str:
+    held = create_string_buffer(ask(element, None, 0))
+    ask(element, held, len(held))
+    return held.raw.decode("utf-16-le").rstrip("\0")
+
+
+def test_a_screen_reader_gets_forests_as_tables_and_pictures_in_words() -> None:
+    people = eh.datasets.make_households(600, seed=3)
+    table = eh.Table(people, outcome="missed_payment", groups="sex", predictions={"xgboost": "risk_xgboost"})
+    content = make_files(eh.audit(table, parity={"metrics": ["selection_rate", "tpr"]}), ["pdf"])["report.pdf"]
+    assert isinstance(content, bytes)
+    found = list(elements(pypdfium2.PdfDocument(content)))
+    pictures = [alternative for kind, alternative, _ in found if kind == "Figure"]
+    assert any(words.startswith("Calibration by sex: xgboost.") for words in pictures)
+    assert "" not in pictures
+    rows = [within for kind, _, within in found if kind == "TR"]
+    assert ["TH", "TD", "TD", "TD"] in rows  # a row of a forest: whose, n, value and interval
+    assert ["TH", "TH", "TH", "TH"] in rows
+    assert any(kind == "Table" and within[0] == "Caption" for kind, _, within in found)
+    scopes = re.findall(rb"/Scope /(Row|Column)", gzip_free(content))
+    assert {b"Row", b"Column"} <= set(scopes)
+
+
+def gzip_free(content: bytes) -> bytes:
+    """Return a document with all its objects in the clear."""
+    streams = re.findall(rb"stream\r?\n(x[\x01\x5e\x9c\xda].*?)endstream", content, re.DOTALL)
+    return content + b"".join(zlib.decompressobj().decompress(part) for part in streams)
 
 
 def test_pictures_come_as_svg_and_png(audit: eh.Audit) -> None:

@@ -50,7 +50,9 @@ def test_what_cannot_be_found_is_told() -> None:
         people_needed(0.8, {"weight": 0.5}, studies=50, most=40)
     with pytest.raises(ConfigError, match="`target` must be between 0 and 1"):
         people_needed(1.0)
-    with pytest.raises(ConfigError, match="at least 3 people"):
+    with pytest.raises(ConfigError, match=r"`people` must be an integer of at least 3; got 2\."):
         power(2)
+    with pytest.raises(ConfigError, match="`people` must be an integer of at least 3; got 'x'"):
+        power("x")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="did you mean 'regression'"):
         power(20, test="regresion")  # type: ignore[arg-type]

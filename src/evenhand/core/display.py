@@ -76,6 +76,7 @@ class Figure:
     """One or more panels, a caption for all, and the description that stands for them where they cannot be seen.
 
     `shows` says in one sentence what is to be seen, no more than findings allow; `sizes` are the people behind series.
+    A figure that only explains another one stands `aside`: on paper it is named, not drawn.
     """
 
     title: str
@@ -84,6 +85,7 @@ class Figure:
     charts: tuple[Any, ...]
     shows: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
+    aside: bool = False
 
 
 FIRST_FOLDED, FIRST_SHOWN = 25, 100

@@ -5,6 +5,7 @@ Every audit has the tables `values` and `gaps` with these columns in this order;
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -38,6 +39,18 @@ class Record:
     def columns(cls) -> dict[str, str]:
         """Return the columns and what they hold, in order."""
         return {item.name: str(item.metadata.get("meaning", "")) for item in fields(cls)}
+
+
+def written_tables(tables: Mapping[str, Iterable[Record]]) -> dict[str, list[dict[str, Any]]]:
+    """Return tables of records as they stand in `results.json`."""
+    return {name: [record.to_dict() for record in records] for name, records in tables.items()}
+
+
+def read_tables(
+    written: Mapping[str, Iterable[Mapping[str, Any]]], kinds: Mapping[str, type[Record]]
+) -> dict[str, tuple[Any, ...]]:
+    """Return the tables of records that stand in `results.json`, of the kinds that go by their names."""
+    return {name: tuple(kinds[name](**record) for record in records) for name, records in written.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

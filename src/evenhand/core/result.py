@@ -15,7 +15,7 @@ from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.families import adjust_tables, answer, in_words
 from evenhand.core.findings import VERDICT_WORDS, Claim, ClaimsAt, Finding, FindingMaker
 from evenhand.core.metrics import Metric
-from evenhand.core.records import LeftOut, Record
+from evenhand.core.records import LeftOut, Record, read_tables, written_tables
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, brief, did_you_mean, require_choice
@@ -256,10 +256,7 @@ class Result:
         hidden = {name for name, kind in types.items() if kind.individual and not self.shows_individuals}
         return {
             "spec": self.spec.model_dump(mode="json"),
-            **{
-                name: [] if name in hidden else [record.to_dict() for record in records]
-                for name, records in self.tables.items()
-            },
+            **written_tables({name: () if name in hidden else records for name, records in self.tables.items()}),
             **{name: getattr(self, name) for name in self.plain_fields()},
             "notes": list(self.notes),
         }
@@ -275,9 +272,8 @@ class Result:
         findings
             Its findings there.
         """
-        tables: dict[str, Any] = {
-            name: tuple(kind(**record) for record in values[name]) for name, kind in cls.record_types().items()
-        }
+        kinds = cls.record_types()
+        tables: dict[str, Any] = read_tables({name: values[name] for name in kinds}, kinds)
         plain = {name: _frozen(values[name]) for name in cls.plain_fields()}
         return cls(
             spec=cls.spec_type.recorded(values["spec"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import platform
 import shutil
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from evenhand._version import __version__
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, brief
 from evenhand.table.cells import Cells
 from evenhand.table.table import Table
 
@@ -240,3 +242,50 @@ def _clear_forgotten(out: Path) -> None:
         with suppress(OSError):
             if left.is_dir() and not left.is_symlink() and time() - left.stat().st_mtime > _FORGOTTEN:
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what results.json and run.json of a saved audit hold, which must be of one run."""
+    written, run = (read_json(folder / name) for name in ("results.json", "run.json"))
+    _require_one_run(folder, checksums(run))
+    _require_run(folder / "run.json", run)
+    return written, run
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what a file of a saved audit holds."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}; was the audit saved there?") from None
+    except ValueError as error:
+        raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
+    if not isinstance(read, dict):
+        raise ConfigError(f"'{path}' is not a results file of evenhand: it holds {brief(read)}.")
+    return read
+
+
+def checksums(run: dict[str, Any]) -> dict[str, Any]:
+    """Take the checksums of its files out of what run.json holds."""
+    sums = run.pop("sha256", {})
+    return sums if isinstance(sums, dict) else {}
+
+
+def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
+    """Refuse results that were changed, or that a run which was stopped has left beside those of another."""
+    name = "results.json"
+    if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
+        raise ConfigError(f"'{folder / name}' is not what the run of '{folder / 'run.json'}' wrote; audit again.")
+
+
+def _require_run(path: Path, run: Mapping[str, Any]) -> None:
+    """Refuse a run.json that does not say when and with what an audit ran."""
+    kinds = {"evenhand": str, "started": str, "seconds": dict, "python": str, "platform": str, "packages": dict}
+    fault = next((name for name, kind in kinds.items() if not isinstance(run.get(name), kind)), None)
+    try:
+        datetime.fromisoformat(run["started"] if fault is None else "")
+    except ValueError:
+        fault = fault or "started"
+        raise ConfigError(
+            f"'{path}' is not whole: `{fault}` is {brief(run.get(fault))}; run the audit again."
+        ) from None

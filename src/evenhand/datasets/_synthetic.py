@@ -9,7 +9,6 @@ groups are sums over cells: that is the truth which a table of any size estimate
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError
+from evenhand.errors import require_whole
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
 
@@ -28,6 +27,9 @@ Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
 """What is exactly true: model, grouping, group, figure."""
 
 _CUTOFF = 0.5
+
+MOST_ROWS = 10**9
+"""More than this no memory holds."""
 """Scores above it select."""
 
 
@@ -202,8 +204,8 @@ class Population:
 
     def table(self, n: int, seed: int, backend: str | None) -> Any:
         """Return a table of `n` people; a model's scores are in the column "risk_" + name."""
-        rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
-        rows = _whole_number("n", n, at_least=1)
+        rng = np.random.default_rng(require_whole("seed", seed, 0))
+        rows = require_whole("n", n, 1, MOST_ROWS)
         cell = self.cells.draw(rows, rng)
         columns: Columns = {self.person: np.arange(1, rows + 1), **self.cells.people(cell, rng)}
         trajectory, own_risk = self.history(cell, rng)
@@ -233,16 +235,6 @@ def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.rando
         fresh = math.sqrt(1.0 - memory**2) * sd * rng.standard_normal(size)
         shock = memory * shock + fresh
         yield shock
-
-
-def _whole_number(name: str, value: object, *, at_least: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = at_least - 1
-    if number < at_least or isinstance(value, bool):
-        raise ConfigError(f"`{name}` must be an integer of at least {at_least}; got {value!r}.")
-    return number
 
 
 def column_of(table: Mapping[str, NamedTuple], name: str) -> npt.NDArray[Any]:

@@ -24,9 +24,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.datasets._synthetic import Columns, _whole_number, column_of
+from evenhand.datasets._synthetic import MOST_ROWS, Columns, column_of
 from evenhand.datasets.registry import fetch, query_file
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, require_choice, require_whole
 from evenhand.table.frames import build_frame
 
 Part = Literal["full", "holdout"]
@@ -150,8 +150,8 @@ def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None)
     >>> table.equals(make_patients(1_000, seed=3, backend="polars"))
     True
     """
-    rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
-    rows = _whole_number("n", n, at_least=1)
+    rng = np.random.default_rng(require_whole("seed", seed, 0))
+    rows = require_whole("n", n, 1, MOST_ROWS)
     code = rng.choice(len(_RACES), size=rows, p=column_of(_RACES, "share"))
     need = column_of(_RACES, "need")[code] + rng.standard_normal(rows)
     access = column_of(_RACES, "access")[code]

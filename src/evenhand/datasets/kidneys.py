@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.datasets import _synthetic
-from evenhand.datasets._synthetic import Columns, Truth, _labels, _normal_nodes, _whole_number, column_of
-from evenhand.errors import ConfigError
+from evenhand.datasets._synthetic import MOST_ROWS, Columns, Truth, _labels, _normal_nodes, column_of
+from evenhand.errors import ConfigError, require_whole
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
 
@@ -184,12 +184,12 @@ def make_kidney_offers(
     (159, 4, 'Patient', 'right', 4)
     """
     cases, critics = (
-        _whole_number(name, value, at_least=1) for name, value in (("n_cases", n_cases), ("n_critics", n_critics))
+        require_whole(name, value, 1, MOST_ROWS) for name, value in (("n_cases", n_cases), ("n_critics", n_critics))
     )
-    seen = _whole_number("cases_per_critic", cases_per_critic, at_least=1)
+    seen = require_whole("cases_per_critic", cases_per_critic, 1)
     if seen > cases:
         raise ConfigError(f"`cases_per_critic` must be at most the {cases} of `n_cases`; got {seen}.")
-    rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
+    rng = np.random.default_rng(require_whole("seed", seed, 0))
     cell = rng.choice(_cells().share.size, size=cases, p=_cells().share)
     quality = _cells().quality[cell] + rng.standard_normal(cases)
     system_class = _classes(quality - _cells().marked_down[cell] + _SYSTEM_NOISE * rng.standard_normal(cases))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +19,11 @@ from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.result import Result, badge, settle, settled
-from evenhand.core.run import data_record, run_record, shown_in_notebook, step, write_files
-from evenhand.core.spec import name_columns, require_table
+from evenhand.core.result import Draft, Result, badge, settle, settled
+from evenhand.core.run import data_record, read_run, run_record, shown_in_notebook, step, write_files
+from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.errors import ConfigError, brief, require_choice, speaking
+from evenhand.errors import ConfigError, EvenhandError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
 from evenhand.report.elsewhere import SECTIONS, make_extras, require_extras
@@ -33,7 +32,7 @@ from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
 from evenhand.report.profiles.tables import require_counts
-from evenhand.report.suppression import suppress
+from evenhand.report.suppression import run_hidden
 from evenhand.stats.pairs.device import name_of
 from evenhand.table.engines import name_of as engine_name
 from evenhand.table.frames import build_frame, is_frame
@@ -118,17 +117,19 @@ class Audit:
         ...     eh.Audit.load(folder).to_json() == audit.to_json()
         True
         """
-        written, run = (_read_json(Path(folder) / name) for name in ("results.json", "run.json"))
-        _require_one_run(Path(folder), run.pop("sha256", {}))
+        written, run = read_run(Path(folder))
         if written.get("schema") != SCHEMA_VERSION:
             raise ConfigError(
                 f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
             )
         try:
             return cls._rebuilt(written, run)
-        except (KeyError, TypeError) as error:  # written before a table or a column was added, or by another hand
+        except EvenhandError:
+            raise
+        except Exception as error:  # written before a table or a column was added, or by another hand
+            fault = " ".join(str(error).split("\n")[:2]) or type(error).__name__
             raise ConfigError(
-                f"the results in '{folder}' are not whole ({error}), or of another version of evenhand; "
+                f"the results in '{folder}' are not whole ({fault}), or of another version of evenhand; "
                 "run the audit again."
             ) from None
 
@@ -334,22 +335,25 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         with clock.timing("models"):
             table = add_models(table, arguments, config.models, step)
     config = config.model_copy(update={"data": table.settings()})
-    least, audits, safe = config.report.suppress_below, config.audits, None
-    if least is not None:
-        step("Hiding small counts")
-        safe = suppress(table, audits, config.report, least)
-        table, audits = safe.table, {"parity": safe.spec}
-    drafts = {}
-    for name, spec in audits.items():
+    least, safe = config.report.suppress_below, None
+
+    def run_audit(name: str, table: Table, spec: Spec) -> Draft[Any]:
         with clock.timing(name):
-            drafts[name] = REGISTRY[name].run(table, spec)
-    results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
-    if safe is not None:
-        results["parity"] = safe.relabelled(results["parity"])
+            return REGISTRY[name].run(table, spec)
+
+    if least is None:
+        drafts = {name: run_audit(name, table, spec) for name, spec in config.audits.items()}
+    else:
+        step("Hiding small counts")
+        safe, drafts = run_hidden(table, config.audits, least, run_audit)
+        table = safe.table
+    results: dict[str, Result] = dict(zip(drafts, settle(list(drafts.values())), strict=True))
+    results = results if safe is None else safe.relabelled(results)
     profiles = make_profiles(config, results, table)
+    profiles = profiles if safe is None else safe.profiles(profiles)
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
     run = run_record(clock.started, clock.seconds, device, engine_name(table.source.frame))
-    extras = make_extras(config, results, table)
+    extras = make_extras(config, results, table, safe)
     record = data_record(table) if safe is None else safe.record()
     return Audit(config, results, record, run, profiles=profiles, extras=extras)
 
@@ -379,6 +383,8 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")
     require_counts(report.profile, {})
+    if report.suppress_below is not None:
+        raise ConfigError("`suppress_below` hides small counts of a table's audits, not of a study; leave it out.")
     with clock.timing("study"):
         result = settled(run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
@@ -424,23 +430,6 @@ def _result_type(name: str) -> type[Result]:
         return StudyResult
     require_choice("audit", name, list(REGISTRY))
     return REGISTRY[name].result
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}; was the audit saved there?") from None
-    except ValueError as error:
-        raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
-    return read
-
-
-def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
-    """Refuse results that were changed, or that a run which was stopped has left beside those of another."""
-    name = "results.json"
-    if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
-        raise ConfigError(f"'{folder / name}' is not what the run of '{folder / 'run.json'}' wrote; audit again.")
 
 
 class _Clock:

@@ -20,7 +20,7 @@ from typing import Any
 
 from evenhand._version import __version__
 from evenhand.core.formats import json_text
-from evenhand.core.run import step, write_files
+from evenhand.core.run import checksums, read_json, step, write_files
 from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.audit import audit as run_audit
@@ -69,11 +69,7 @@ def verify(
 
 
 def _check_files(place: Path) -> Iterator[Check]:
-    try:
-        sums = json.loads((place / "run.json").read_text(encoding="utf-8")).get("sha256", {})
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"'{place / 'run.json'}' cannot be read: {error}; was an audit saved there?") from None
-    for name, stated in sums.items():
+    for name, stated in checksums(read_json(place / "run.json")).items():
         path = place / name
         if not path.is_file():
             yield Check(False, f"{name} is missing.")
@@ -171,18 +167,27 @@ def pack(
         path = Path(given) if given is not None else place / name
         if given is not None or path.exists():
             files[name] = _read(path)
-            others = other_settings(audit, path, allow_code=allow_code) if name == "audit.toml" else []
-            if others:
-                raise ConfigError(f"'{path}' is not the audit.toml that this audit was run with; {others[0]}")
+            if name == "audit.toml":
+                _require_same_settings(audit, path, allow_code)
     files["versions.txt"] = _versions(audit).encode()
     files["VERIFY.md"] = _how_to_verify(audit, PLAN_FILE in files, "audit.toml" in files, key is not None).encode()
     files["manifest.json"] = json_text(_manifest(audit, files)).encode()
-    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
-    files[SUMS_FILE] = sums.encode()
+    files[SUMS_FILE] = _sums(files)
     if key is not None:
-        files[f"{SUMS_FILE}.sig"] = sign(sums.encode(), key)
+        files[f"{SUMS_FILE}.sig"] = sign(files[SUMS_FILE], key)
     target = Path(to)
     return write_files(target.parent, {target.name: _zipped(files, audit.run["started"])})[target.name]
+
+
+def _sums(files: Mapping[str, bytes]) -> bytes:
+    """Return the list of checksums, as `sha256sum --check` reads it."""
+    return "".join(f"{hashlib.sha256(held).hexdigest()}  {name}\n" for name, held in sorted(files.items())).encode()
+
+
+def _require_same_settings(audit: Audit, path: Path, allow_code: bool) -> None:
+    others = other_settings(audit, path, allow_code=allow_code)
+    if others:
+        raise ConfigError(f"'{path}' is not the audit.toml that this audit was run with; {others[0]}")
 
 
 def _read(path: Path) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.core.records import Kind, Record, column
+from evenhand.core.records import Kind, Record, column, read_tables, written_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +90,11 @@ class Extra:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what stands in `results.json`."""
-        tables = {table: [record.to_dict() for record in records] for table, records in self.tables.items()}
-        return {"name": self.name, "settings": self.settings, "notes": list(self.notes), "tables": tables}
+        about = {"name": self.name, "settings": self.settings, "notes": list(self.notes)}
+        return {**about, "tables": written_tables(self.tables)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Extra:
         """Return the extra that stands in `results.json`."""
-        kinds = EXTRAS[written["name"]]
-        tables = {
-            table: tuple(kinds[table](**record) for record in records) for table, records in written["tables"].items()
-        }
+        tables = read_tables(written["tables"], EXTRAS[written["name"]])
         return cls(written["name"], dict(written["settings"]), tuple(written["notes"]), tables)

@@ -1,10 +1,11 @@
-"""A forest on a page: the rows of a table on a screen, lines of text over a picture on paper."""
+"""A forest on a page: a table with a picture in every row on a screen, lines over one picture on paper."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from textwrap import wrap
 from typing import Any
@@ -19,7 +20,8 @@ _ROW, _ROW_ON_PAPER = 18, 12
 """How high a row of a forest is."""
 _LETTER = 5.1
 """How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
-_MOST_LINES_ON_PAPER = 66
+_MOST_LINES, _CUT_TO = 56, 28
+"""Lines that a panel on paper may have; a longer one is cut to fewer, as it is not whole in any case."""
 
 
 def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
@@ -121,28 +123,55 @@ class _Paper:
 
         label = longest(line.series if several else line.label for line in lines) + several
         numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
-        return cls(letters, int(several), min(label, letters // 4), *map(longest, numbers))
+        count, value, interval = map(longest, numbers)
+        return cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
 
     @property
     def picture(self) -> int:
         return self.letters - self.label - self.count - self.value - self.interval - 4
 
-    def write(self, line: _Line) -> Iterator[str]:
-        """Yield the lines of text that a row takes; its numbers and its picture are in the last of them."""
+    def head(self) -> tuple[str, ...]:
+        """Return the names of the columns as they stand above them."""
+        return "Of".ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
+
+    def rows(self, line: _Line) -> Iterator[_PaperRow]:
+        """Yield the rows of text that a row of the forest takes: where its label has several, a row for the label."""
         space = " " * self.indent
         if self.indent and line.span:
             people = f"  n = {line.people:,}" if line.people else ""
-            yield f"{line.label[: self.letters - 14]}{people}"
+            yield _PaperRow(f"{line.label[: self.letters - 14]}{people}")
         *before, name = wrap(line.series if self.indent else line.label, self.label - self.indent) or [""]
-        yield from (space + part for part in before)
-        counted = f"{space + name:{self.label}} {_people(line.n):>{self.count}}"
-        yield f"{counted}{' ' * self.picture} {line.value:>{self.value}}  {line.interval:>{self.interval}}"
+        label = "\n".join([*(space + part for part in before), f"{space + name:{self.label}}"])
+        yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
+
+    def _cells(self, n: str, value: str, interval: str) -> tuple[str, str, str]:
+        return f" {n:>{self.count}}", f"{'':{self.picture}} {value:>{self.value}}", f"  {interval:>{self.interval}}"
 
     def x(self, share: float) -> str:
         """Return where in the picture a share of the axis lies, in pixels."""
-        before = self.label + self.count
-        start, stop = (before + 3) * _LETTER, (before + self.picture - 2) * _LETTER
-        return f"{start + (stop - start) * share:.1f}"
+        return f"{self._start + self.room * share:.1f}"
+
+    @property
+    def _start(self) -> float:
+        return (self.label + self.count + 3) * _LETTER
+
+    @property
+    def room(self) -> float:
+        """How wide the picture is, in pixels."""
+        return (self.picture - 5) * _LETTER
+
+
+@dataclass(frozen=True)
+class _PaperRow:
+    """A row on paper: its head, the cells after it, and the line whose interval is drawn in it, if any."""
+
+    head: str
+    cells: tuple[str, ...] = ()
+    line: _Line | None = None
+
+    @property
+    def high(self) -> int:
+        return self.head.count("\n") + 1
 
 
 def _people(n: int | None) -> str:
@@ -150,34 +179,55 @@ def _people(n: int | None) -> str:
 
 
 def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
-    """Return a forest as lines of text of one letter width over a picture of its intervals, as many as fit a page."""
-    lines, several = list(_forest_lines(panel)), len(panel.series) > 1
-    paper = _Paper.fitting(lines, int(width / _LETTER), several=several)
+    """Return a forest for paper: a table of letters of one width over a picture of its intervals.
+
+    The style sheet sets its rows as plain lines, as tables proper take ten times as long; to a screen reader it is a
+    table nevertheless.
+    """
+    lines = list(_forest_lines(panel))
+    paper = _Paper.fitting(lines, int(width / _LETTER), several=len(panel.series) > 1)
+    rows = [row for line in lines for row in paper.rows(line)]
+    shown = _fitting(rows)
+    more = sum(row.line is not None for row in rows[len(shown) :])
+    return {
+        "title": panel.title,
+        "src": as_source(_picture_on_paper(panel, paper, shown, width)),
+        "head": paper.head(),
+        "lines": shown,
+        "more": f"{more:,} more {'row is' if more == 1 else 'rows are'} in report.html." if more else "",
+    }
+
+
+def as_source(svg: str) -> str:
+    """Return a picture as the source of an image, which a printer need not read as a part of the page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+
+def _fitting(rows: Sequence[_PaperRow]) -> list[_PaperRow]:
+    """Return the rows that a panel on paper has room for."""
+    most = _MOST_LINES if sum(row.high for row in rows) <= _MOST_LINES else _CUT_TO
+    heights = accumulate(row.high for row in rows)
+    return [row for row, height in zip(rows, heights, strict=True) if height <= most]
+
+
+def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], width: int) -> str:
+    """Return the axis and the intervals of the rows."""
 
     def x(number: float) -> str:
         return paper.x(_share(number, panel))
 
-    marks = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5)}</g>']
-    texts: list[str] = []
-    more = 0
-    for line in lines:
-        texts += paper.write(line)
-        if len(texts) > _MOST_LINES_ON_PAPER:
-            more += 1
-            continue
-        drawn = _interval_marks(line.row, x, line.colour, panel.zero, _ROW_ON_PAPER)
-        if several and line.span:
-            drawn += f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
-        faint = ' opacity=".4"' if line.small else ""
-        marks.append(f'<g transform="translate(0 {len(texts) * _ROW_ON_PAPER})"{faint}>{drawn}</g>')
-    shown = texts[:_MOST_LINES_ON_PAPER]
-    size = f'width="{width}" height="{(len(shown) + 1) * _ROW_ON_PAPER}"'
-    return {
-        "title": panel.title,
-        "svg": Markup(f'<svg {size} aria-hidden="true">{"".join(marks)}</svg>'),  # noqa: S704
-        "lines": "\n".join(shown),
-        "more": f"{more:,} more {'row is' if more == 1 else 'rows are'} in report.html." if more else "",
-    }
+    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
+    rule = f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
+    height = 0
+    for row in rows:
+        height += row.high
+        if row.line is not None:
+            marks = _interval_marks(row.line.row, x, row.line.colour, panel.zero, _ROW_ON_PAPER)
+            marks += rule if paper.indent and row.line.span else ""
+            faint = ' opacity=".4"' if row.line.small else ""
+            drawn.append(f'<g transform="translate(0 {height * _ROW_ON_PAPER})"{faint}>{marks}</g>')
+    size = f'width="{width}" height="{(height + 1) * _ROW_ON_PAPER}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
 
 def _share(number: float, panel: Forest) -> float:
@@ -186,10 +236,14 @@ def _share(number: float, panel: Forest) -> float:
     return min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1)
 
 
-def _axis(panel: Forest, x: Callable[[float], str], size: float = 11) -> str:
+def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
+    """Return the numbers of an axis; where they would collide in the room there is, fewer of them."""
+    ticks = [(tick, _tick(tick, panel)) for tick in panel.ticks()]
+    letters = max(len(text) for _, text in ticks) + 2
+    while room is not None and len(ticks) > 2 and letters * size * 0.5 * (len(ticks) - 1) > room:
+        ticks = ticks[::2] if len(ticks) % 2 else [ticks[0], ticks[-1]]
     return "".join(
-        f'<text x="{x(tick)}" y="11" font-size="{size}" text-anchor="middle">{_tick(tick, panel)}</text>'
-        for tick in panel.ticks()
+        f'<text x="{x(tick)}" y="11" font-size="{size}" text-anchor="middle">{text}</text>' for tick, text in ticks
     )
 
 

@@ -70,9 +70,19 @@ def _html(audit: Audit) -> Files:
 def _pdf(audit: Audit) -> Files:
     """Return the page as a paged, tagged document; long tables are named and stay in the spreadsheet."""
     weasyprint = _extra("weasyprint", "pdf", "PDF")
-    refusing = weasyprint.urls.URLFetcher(allowed_protocols=())  # everything stands in the page itself
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything stands in the page itself
     document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
-    return {"report.pdf": document.write_pdf(pdf_tags=True, pdf_identifier=audit.data["hash"].encode())}
+    settings = {"pdf_tags": True, "pdf_identifier": audit.data["hash"].encode()}
+    return {"report.pdf": document.write_pdf(finisher=_scope_of_heads, **settings)}
+
+
+def _scope_of_heads(_: Any, pdf: Any) -> None:
+    """Say of which line a head is the head in tables that are set as lines; WeasyPrint links those that it lays out."""
+    for element in pdf.objects:
+        if isinstance(element, dict) and element.get("S") == "/TH" and "ID" not in element:
+            row = pdf.objects[int(element["P"].split()[0])]
+            part = pdf.objects[int(row["P"].split()[0])]
+            element["A"]["Scope"] = "/Column" if part["S"] == "/THead" else "/Row"
 
 
 def _markdown(audit: Audit) -> Files:
@@ -118,20 +128,24 @@ def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]
     """Yield every table of the audit, findings first: its name, its columns and its rows."""
     columns = [name for name in Finding.columns() if name != "arguments"]
     yield "findings", columns, [_row(finding, columns) for finding in front.rank(audit.findings)]
+    for name, kind, records in _records(audit):
+        columns = list(kind.columns())
+        yield name, columns, [_row(record, columns) for record in records]
+
+
+def _records(audit: Audit) -> Iterator[tuple[str, type[Record], Sequence[Record]]]:
+    """Yield the records of results, extras and profiles: the name of the table, their type, and they themselves."""
     for name, result in audit.results.items():
         for table, kind in result.record_types().items():
             records = result.tables[table]
             if records and (not kind.individual or result.shows_individuals):
-                columns = list(kind.columns())
-                yield f"{name}-{table}", columns, [_row(record, columns) for record in records]
+                yield f"{name}-{table}", kind, records
     for extra in audit.extras:
-        for table, rows in extra.tables.items():
-            columns = list(EXTRAS[extra.name][table].columns())
-            yield f"{extra.name}-{table}", columns, [_row(record, columns) for record in rows]
+        for table, records in extra.tables.items():
+            yield f"{extra.name}-{table}", EXTRAS[extra.name][table], records
     for profile in audit.profiles:
-        for table, rows in profile.tables.items():
-            columns = list(TABLES[table].columns())
-            yield f"{profile.name}-{table}", columns, [_row(record, columns) for record in rows]
+        for table, records in profile.tables.items():
+            yield f"{profile.name}-{table}", TABLES[table], records
 
 
 def _row(record: Record, columns: Iterable[str]) -> list[Any]:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,7 +22,7 @@ from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.forest import Forest
 from evenhand.report import front
-from evenhand.report.forests import forest_on_paper, forest_view, what_marks_mean
+from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.languages import Language, language
 
 if TYPE_CHECKING:
@@ -158,9 +159,11 @@ def _models(audit: Audit) -> list[str]:
 
 def section_view(name: str, section: Section, *, paged: bool = False) -> dict[str, Any]:
     """Return a section as the templates take it: figures drawn, for a screen or for paper; tables as text."""
-    parts = []
+    parts: list[dict[str, Any]] = []
     for number, part in enumerate(section.parts):
-        if isinstance(part, Figure):
+        if isinstance(part, Figure) and part.aside and paged:
+            parts.append({"aside": part})
+        elif isinstance(part, Figure):
             step(f"Drawing {part.title}")
             parts.append(figure_view(part, f"{name}-{number}", paged=paged))
         elif isinstance(part, DisplayTable):
@@ -187,9 +190,9 @@ def _cell(cell: Cell) -> str:
     return Markup('<a href="#{}">{}</a>').format(cell.place, text) if isinstance(cell, Link) else text
 
 
-_CHART_WIDTHS = {1: 720, 2: 430, 3: 330, 4: 290}
+_CHART_WIDTHS = {1: 960, 2: 500, 3: 340, 4: 290}
 """How wide a chart is drawn by the columns of its figure; the style sheet stretches it a little."""
-
+_WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 720, 2: 380, 3: 300, 4: 260}, 135
 _PHONE = 330
 _PAPER = 656
 """How wide a page is between its margins, in pixels."""
@@ -198,7 +201,7 @@ _PAPER = 656
 def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, Any]:
     """Return a figure as the templates take it: forests as rows, other panels drawn, one legend for all of them.
 
-    On paper forests are plain lines over a picture, as tables take ten times as long to set; nothing is for phones.
+    On paper nothing is drawn twice for phones, and charts are less high.
     """
     forests = [chart for chart in figure.charts if isinstance(chart, Forest)]
     legend = [] if forests else legend_of(figure.charts)
@@ -208,10 +211,15 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         if isinstance(chart, Forest):
             panels.append(forest_on_paper(chart, _PAPER // columns - 10) if paged else forest_view(chart))
             continue
+        title = _panel_title(chart, figure)
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
-        for where, width in _widths(columns, paged=paged).items():
-            panel = f"{name}-{number}{'n' if where == 'narrow' else ''}"
-            svg = to_svg(chart, _panel_title(chart, figure), words, name=panel, legend=not legend, width=width)
+        draw = partial(to_svg, chart, title, words, legend=not legend)
+        if paged:
+            svg = draw(name=f"{name}-{number}", width=_WIDTHS_ON_PAPER[columns], height=_HEIGHT_ON_PAPER)
+            panels.append({"src": as_source(svg), "alt": f"{title}. {words}"})
+            continue
+        for where, width in _widths(columns).items():
+            svg = draw(name=f"{name}-{number}{'n' if where == 'narrow' else ''}", width=width)
             # The SVG comes from our renderer, which escapes all text of the data.
             panels.append({"svg": Markup(svg), "only": where})  # noqa: S704
     return {
@@ -231,10 +239,10 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest]) -> int:
     return 1 if any(panel.domain for panel in forests) else min(2, len(forests))
 
 
-def _widths(columns: int, *, paged: bool) -> dict[str, int]:
-    """Return how wide a chart is drawn: once, or on a screen and alone in its row once more for phones."""
+def _widths(columns: int) -> dict[str, int]:
+    """Return how wide a chart is drawn for a screen: once, or alone in its row once more for phones."""
     wide = _CHART_WIDTHS[columns]
-    return {"wide": wide, "narrow": _PHONE} if columns == 1 and not paged else {"": wide}
+    return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
 
 
 def _panel_title(chart: Any, figure: Figure) -> str:

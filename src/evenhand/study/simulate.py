@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, require_choice, require_share, require_whole
 from evenhand.settings import Settings
 from evenhand.stats.correlation import cluster_t, contrast, rank_bootstrap, two_sided_p
 from evenhand.stats.intervals import wilson
@@ -142,8 +142,8 @@ def simulate_responses(
     >>> eh.study.simulate_responses(10, seed=1)
     <Responses: effort, 10 people, 120 answers>
     """
-    if people < 1 or sets < 1:
-        raise ConfigError(f"`people` and `sets` must be at least 1; got {people} and {sets}.")
+    require_whole("people", people, 1)
+    require_whole("sets", sets, 1)
     of = sets if pool is None else pool
     if of < sets:
         raise ConfigError(f"`pool` must hold as many sets as each person sees, {sets}; got {of}.")
@@ -279,8 +279,9 @@ def power(
     """
     who = _parsed(respondents)
     require_choice("test", test, TESTS)
-    if people < 3 or sets < 1 or studies < 10:
-        raise ConfigError(f"power needs at least 3 people, 1 set and 10 studies; got {people}, {sets} and {studies}.")
+    for name, value, least in (("people", people, 3), ("sets", sets, 1), ("studies", studies, 10)):
+        require_whole(name, value, least)
+    require_share("alpha", alpha)
     rng = np.random.default_rng([seed, people])
     step = max(1, _CHUNK_NUMBERS // (people * 4 * sets * 6))
     significant = 0
@@ -315,8 +316,7 @@ def people_needed(
     >>> few < many
     True
     """
-    if not 0 < target < 1:
-        raise ConfigError(f"`target` must be between 0 and 1; got {target:g}.")
+    require_share("target", target)
     who = _parsed(respondents)
 
     def power_of(people: int) -> Power:

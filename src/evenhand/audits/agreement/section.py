@@ -48,6 +48,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
                 _parts_in_words(result, grouping),
                 tuple(part_panels(result, grouping)),
                 DESCRIBES,
+                aside=True,
             )
     yield from _tables(result)
 

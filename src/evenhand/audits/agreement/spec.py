@@ -95,6 +95,8 @@ class AgreementSpec(Spec):
     @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value == ():
+            raise ValueError("`metrics` names no metric; name some, or leave it out")
         for name in value or ():
             if name not in METRICS:
                 raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, METRICS)}")

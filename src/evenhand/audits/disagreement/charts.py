@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.disagreement.metrics import METRICS
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, layered, series_scale
 from evenhand.core.records import open_range
 from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT
 
@@ -134,7 +134,7 @@ def _known_panel(
         return []
     legend = alt.Legend(title=None) if len(series) > 1 else None
     axis = alt.Axis(format="%", tickCount=4, title=None, labelOverlap="greedy", labelSeparation=6)
-    base = alt.Chart(data(rows)).encode(
+    base = alt.Chart().encode(
         y=alt.Y("label:N", sort=order, title=None),
         yOffset=alt.YOffset("series:N", sort=series),
         color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
@@ -146,13 +146,13 @@ def _known_panel(
     shape = alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend)
     scale = alt.Scale() if domain is None else alt.Scale(domain=list(domain), nice=True)
     layers = (
-        thin.encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q"),
-        thick.encode(x=alt.X("lower:Q", axis=axis, scale=scale), x2="upper:Q"),
+        thin.encode(x=alt.X("low:Q", axis=axis, scale=scale), x2=alt.X2("high:Q")),
+        thick.encode(x=alt.X("lower:Q", axis=axis, scale=scale), x2=alt.X2("upper:Q")),
         point.encode(x=alt.X("value:Q", axis=axis, scale=scale), shape=shape),
         tick.encode(x=alt.X("truth:Q", axis=axis, scale=scale), color=alt.value("currentColor")),
     )
     step = alt.Step(max(26, 12 * len(series) + 8), **{"for": "position"})
-    return [alt.layer(*layers).properties(title=title, width=PANEL_WIDTH, height=step)]
+    return [layered(layers, rows, title=title, width=PANEL_WIDTH, height=step)]
 
 
 # Critics one by one ---------------------------------------------------------------------------------------------------

@@ -177,11 +177,13 @@ def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayT
         description,
         tuple(panel for grouping in result.groupings for panel in stakeholder_panels(result, grouping)),
         DESCRIBES,
+        aside=True,
     )
     tested = [record for record in result.stakeholders if record.p_adjusted is not None]
     clearest = sorted(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))[:_MOST_DIFFERENCES]
     caption = "Where two kinds of critics differ most clearly, on the cases that both have seen, in points"
-    yield _stakeholder_table(result, clearest, caption, folded=False)
+    if clearest:
+        yield _stakeholder_table(result, clearest, caption, folded=False)
     caption = "Every comparison of two kinds of critics: how often they disagree, and the gaps that they see"
     yield _stakeholder_table(result, result.stakeholders, caption, folded=True)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
 from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
-from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
+from evenhand.forest import Forest, forest, forest_row
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenhand.audits.effort.result import EffortResult, TrajectoryRecord
 
 MOST_DRAWN = 120  # specifications in one panel
+MOST_PAIRS = 12  # of groups, in one panel
 _ROW, _LABELS = 12, 128  # height of an option's row, room for its name
 _TITLES = {"eaif": "Individual fairness", "eagf": "Lowest parity by effort"}
 _NO_MODEL = "#7a7f87"
@@ -113,12 +114,16 @@ def _direction_of_all(result: EffortResult) -> Forest:
 
 
 def _direction_between(result: EffortResult, grouping: str) -> Forest:
-    """Return the share of reversed pairs between groups, of those that there is room for."""
+    """Return the share of reversed pairs between groups: where there are many, those with the largest shares."""
     models = list(dict.fromkeys(r.model for r in result.rows("direction", grouping=None)))
     records = [r for r in result.rows("direction", grouping=grouping) if r.value is not None]
-    pairs = list(dict.fromkeys((r.group, r.reference) for r in records))[:MOST_ROWS]
-    shown = [r for r in records if (r.group, r.reference) in pairs]
-    rows = [forest_row(r, f"{r.group} over {r.reference}", r.model) for r in shown]
+    pairs: dict[tuple[str | None, str | None], list[Any]] = {}
+    for record in records:
+        pairs.setdefault((record.group, record.reference), []).append(record)
+    shown = list(pairs.values())
+    if len(shown) > MOST_PAIRS:
+        shown = sorted(shown, key=lambda of_pair: -max(r.value for r in of_pair))[:MOST_PAIRS]
+    rows = [forest_row(r, f"{r.group} over {r.reference}", r.model) for of_pair in shown for r in of_pair]
     return forest(rows, title=grouping, series=models, percent=True)
 
 

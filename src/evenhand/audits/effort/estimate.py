@@ -46,7 +46,12 @@ Fairness = dict[tuple[str, float], PairFairness]
 
 def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
     """Return individual fairness for every model and weight."""
-    options: dict[str, Any] = {"method": spec.method, "confidence": spec.confidence}
+    options: dict[str, Any] = {
+        "method": spec.method,
+        "confidence": spec.confidence,
+        "survey_weight": people.rows.weight,
+        "distance": people.distance,
+    }
     if is_card(spec.device):
         doing = "Comparing all pairs of people on the graphics card"
         step(doing)
@@ -55,10 +60,8 @@ def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
             people.effort,
             people.aggregate,
             spec.weights,
-            survey_weight=people.rows.weight,
             rng=np.random.default_rng(spec.seed),
             progress=partial(_tell, doing),
-            distance=people.distance,
             **options,
         )
     estimates = {}
@@ -68,10 +71,8 @@ def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
         estimates[model, weight] = individual_fairness(
             *people.numbers(model),
             weight,
-            survey_weight=people.rows.weight,
             rng=np.random.default_rng(spec.seed),
             progress=partial(_tell, doing),
-            distance=people.distance,
             **options,
         )
     return estimates

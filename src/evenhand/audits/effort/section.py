@@ -80,7 +80,8 @@ def _direction_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     yield Figure(
         "Is effort rewarded or punished?",
         "Of all pairs in which one person came further than the other, the share in which that person is scored worse. "
-        "Hollow points: what a random score would give. Between groups, the one named first came further. Bars are "
+        "Hollow points: what a random score would give. Between groups, the one named first came further; of many "
+        f"pairs of groups the {charts.MOST_PAIRS} with the largest shares are drawn. Bars are "
         f"{show_confidence(result.spec.confidence)} intervals.",
         _headlines(result, "reversed_pairs"),
         tuple(charts.direction_panels(result)),

@@ -187,7 +187,7 @@ def _clearest(decisions: tuple[Decision, ...]) -> Decision:
 def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     """Return the paper's table 1: values of candidate and status quo, and p-values, by split, at a margin of 0.
 
-    The p-values are those that decide; where the published test was asked for, its p-values of fairness stand beside.
+    The p-values are those that decide; where the published test was asked for, its p-values of fairness stand below.
     """
     tests = (None, JUDGED, result.spec.test.fairness)
     splits: dict[int, list[ImprovabilityGap]] = {}
@@ -196,33 +196,23 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
             splits.setdefault(gap.split, []).append(gap)
     return DisplayTable(
         f"{candidate}, {_decided_at_zero(result, candidate)}. Old is the status quo, new the candidate",
-        (
-            "Split" if result.spec.test.design == "splits" else "Pass",
-            *(title for title, _ in _split_cells(result, splits[1])),
-            "Largest p",
-        ),
-        tuple(_split_row(result, gaps) for gaps in splits.values()),
+        ("Split" if result.spec.test.design == "splits" else "Pass", "Of", "New", "Old", "p"),
+        tuple(line for gaps in splits.values() for line in _lines_of_split(result, gaps)),
         folded=len(result.spec.candidates) > 3,
     )
 
 
-def _split_row(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> tuple[Cell, ...]:
-    whole = result.get("gaps", model=gaps[0].model, split=gaps[0].split, component="all", test=JUDGED)
-    cells = (cell for _, cell in _split_cells(result, gaps))
-    return (Number(gaps[0].split, "count"), *cells, Number(whole.p_value, "p"))
-
-
-def _split_cells(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> Iterator[tuple[str, Cell]]:
-    """Yield the titles and cells of a split."""
-    several = len(result.spec.fairness) > 1
+def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> Iterator[tuple[Cell, ...]]:
+    """Yield a line for each group and gap of a split, then the largest p-value of those that decide."""
+    split, several = Number(gaps[0].split, "count"), len(result.spec.fairness) > 1
     for gap in gaps:
         name = str(gap.group) if gap.component == "accuracy" else f"Gap in {gap.metric}" if several else "Gap"
-        decides = gap.test in (None, JUDGED)
-        if decides:
-            style = result.metrics[gap.metric].style()
-            yield f"{name}, new", Number(gap.model_value, style)
-            yield f"{name}, old", Number(gap.reference_value, style)
-        yield "p" if decides else f"{name}, published p", Number(gap.p_value, "p")
+        published = "" if gap.test in (None, JUDGED) else ", by the published test"
+        style = result.metrics[gap.metric].style()
+        values = Number(gap.model_value, style), Number(gap.reference_value, style)
+        yield split, f"{name}{published}", *values, Number(gap.p_value, "p")
+    whole = result.get("gaps", model=gaps[0].model, split=gaps[0].split, component="all", test=JUDGED)
+    yield split, "All of these, the largest p", None, None, Number(whole.p_value, "p")
 
 
 def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:

@@ -272,15 +272,14 @@ def _estimates(
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
     low, high = np.nanquantile(draws.values, ends, axis=0)
     change = split_curves.component_changes(signed, draws.estimate[np.newaxis])[0]
+    moved = np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)
     together = 1 - (1 - spec.confidence) / (len(spec.candidates) + 1)  # the candidates and the status quo
     return {
         "values": draws.estimate,
-        "low": low,
-        "high": high,
+        "low": np.fmin(low, draws.estimate),  # at a low confidence the middle of the draws can lie beside it
+        "high": np.fmax(high, draws.estimate),
         "stderr": np.nanstd(draws.values, axis=0),
-        "change": np.column_stack(
-            [change, *np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)]
-        ),
+        "change": np.column_stack([change, np.fmin(moved[0], change), np.fmax(moved[1], change)]),
         "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, freedom),
         "eigenvalue": stats.smallest_eigenvalue(draws),
         "curves": {kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,17 +44,20 @@ def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
 
     Small ones, which enter no gap, are drawn faint.
     """
-    sizes = group_sizes(result, grouping)
-    largest = set(sorted(sizes, key=lambda group: -sizes[group])[:MOST_ROWS])
-    return [group for group in sizes if group in largest]
-
-
-def group_sizes(result: ParityResult, grouping: str | None) -> dict[str, int]:
-    """Return how many people each group has, without the missing."""
     sizes: dict[str, int] = {}
     for record in result.rows("values", grouping=grouping, stratum=None):
         if record.group != MISSING:
             sizes[record.group] = max(sizes.get(record.group, 0), record.n)
+    largest = set(sorted(sizes, key=lambda group: -sizes[group])[:MOST_ROWS])
+    return [group for group in sizes if group in largest]
+
+
+def people_in_bins(result: ParityResult, grouping: str) -> dict[str, int]:
+    """Return how many people each group has, all its score bins together."""
+    sizes = Counter[str]()
+    records = result.rows("calibration", grouping=grouping)
+    for record in records:
+        sizes[record.group] += record.n if record.model == records[0].model else 0
     return sizes
 
 

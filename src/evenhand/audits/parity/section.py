@@ -112,7 +112,7 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
         f"{result.spec.min_count} people are drawn, with Wilson intervals."
     )
     panels = tuple(charts.calibration_panels(result, grouping))
-    words, sizes = "The table below holds every point of the chart.", charts.group_sizes(result, grouping)
+    words, sizes = "The table below holds every point of the chart.", charts.people_in_bins(result, grouping)
     return Figure(f"Calibration by {grouping}", caption, words, panels, DESCRIBES, sizes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, curve, data, series_scale
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, curve, data, series_scale
 from evenhand.forest import forest, forest_row
 
 if TYPE_CHECKING:
@@ -45,6 +45,16 @@ def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
     return list(dict.fromkeys(record.group for record in result.rows("values", grouping=grouping)))
 
 
+def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
+    """Return the groups that have a line: all of them, or the largest of very many."""
+    groups = groups_of(result, grouping)
+    if len(groups) <= len(PALETTE):
+        return groups
+    sizes = {record.group: record.n for record in result.rows("values", grouping=grouping)}
+    largest = sorted(groups, key=lambda group: -sizes[group])[:MOST_LINES]
+    return [group for group in groups if group in largest]
+
+
 def curve_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: a line for each group, with bands for other people."""
     titles = {name: result.metrics[name].title for name in result.spec.metrics}
@@ -58,12 +68,14 @@ def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 
 
 def _value_curves(result: ReliabilityResult, run: Run, metric: str, axis: str) -> Any:
+    groups = drawn_groups(result, run.grouping)
+    records = result.rows("values", metric=metric, **run.columns)
     return curve(
-        [_curve_row(r) for r in result.rows("values", metric=metric, **run.columns) if r.value is not None],
+        [_curve_row(r) for r in records if r.value is not None and r.group in groups],
         title=result.metrics[metric].title,
         x=_LEVEL,
         y=axis,
-        order=groups_of(result, run.grouping),
+        order=groups,
         height=_HEIGHT,
     )
 
@@ -80,18 +92,19 @@ def _curve_row(record: ReliabilityValue | ReliabilityGap) -> dict[str, Any]:
 
 def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: each group less the reference, with bands that hold at all levels together."""
-    panels = []
+    panels, groups = [], drawn_groups(result, run.grouping)
     for name in result.spec.metrics:
-        gaps = result.rows("gaps", metric=name, against="reference", **run.columns)
-        if all(gap.value is None for gap in gaps):
+        every = result.rows("gaps", metric=name, against="reference", **run.columns)
+        gaps = [gap for gap in every if gap.value is not None and gap.group in groups]
+        if not gaps:
             continue
         panels.append(
             curve(
-                [_curve_row(gap) for gap in gaps if gap.noise_level is not None and gap.value is not None],
+                [_curve_row(gap) for gap in gaps if gap.noise_level is not None],
                 title=result.metrics[name].title,
                 x=_LEVEL,
                 y="Gap",
-                order=groups_of(result, run.grouping),
+                order=groups,
                 level=0.0,
                 height=150,
             )

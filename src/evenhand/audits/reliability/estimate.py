@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
 from evenhand.audits.reliability.gather import People
-from evenhand.audits.reliability.metrics import COMPANIONS
+from evenhand.audits.reliability.metrics import COMPANIONS, METRICS
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
@@ -41,7 +41,7 @@ from evenhand.stats.reliability import (
     joint_band,
     metric_values,
 )
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, Interval
 
 EVERY_RUN = "in every run"
 
@@ -224,8 +224,8 @@ def _curve_records(
     simulated: Simulated, name: str, curve: Curves, group: int, spec: ReliabilitySpec
 ) -> Iterator[ReliabilityValue]:
     draws = centred(simulated.draws.group(name, group), curve.mean[:, group])
-    limits = joint_band(draws, spec.confidence, simulated.draws.freedom(name, group), curve.levels)
-    band = curve.replicate_band(spec.confidence) if len(curve.values) > 1 else None
+    limits = _possible(name, joint_band(draws, spec.confidence, simulated.draws.freedom(name, group), curve.levels))
+    band = _possible(name, curve.replicate_band(spec.confidence)) if len(curve.values) > 1 else None
     no_interval = why_no_intervals(draws)
     for level, noise_level in enumerate(curve.levels):
         low, high = finite(limits.low[level]), finite(limits.high[level])
@@ -251,6 +251,13 @@ def _curve_records(
             replicate_low=None if band is None else finite(band.low[level, group]),
             replicate_high=None if band is None else finite(band.high[level, group]),
         )
+
+
+def _possible(name: str, limits: Interval) -> Interval:
+    """Cut limits off where the metric ends: a share at 0 and 1, a coefficient of agreement at 1."""
+    share = METRICS[name].unit == "share"
+    ends = (0.0 if share else -np.inf, 1.0 if share or METRICS[name].limits else np.inf)
+    return Interval(np.clip(limits.low, *ends), np.clip(limits.high, *ends))
 
 
 def _value_status(curve: Curves, level: int, group: int, simulated: Simulated) -> str | None:

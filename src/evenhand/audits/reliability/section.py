@@ -14,6 +14,7 @@ from evenhand.audits.reliability.charts import (
     attribution_panels,
     companion_panels,
     curve_panels,
+    drawn_groups,
     gap_panels,
     groups_of,
     model_gap_panels,
@@ -80,10 +81,12 @@ def parts(result: ReliabilityResult) -> Iterator[Figure | DisplayTable]:
 
 def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
     confidence, of = show_confidence(result.spec.confidence), _title_of(result, run)
+    drawn, every = drawn_groups(result, run.grouping), groups_of(result, run.grouping)
+    largest = f" The {len(drawn)} largest of {len(every)} groups are drawn." if len(drawn) < len(every) else ""
     yield Figure(
         f"Reliability by noise level{of}",
         "Agreement of the results with and without mistakes; 1 is full agreement. Bands are "
-        f"{confidence} bands over people, jointly for all noise levels of a group.{_not_drawn(result, run)}",
+        f"{confidence} bands over people, jointly for all noise levels of a group.{largest}{_not_drawn(result, run)}",
         _at_the_highest_level(result, run),
         tuple(curve_panels(result, run)),
         _shows(result, run),
@@ -94,7 +97,7 @@ def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
         yield Figure(
             f"Gaps{of}",
             f"Each group less {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
-            "metric and group together. The findings count all tests of the run; a band does not.",
+            f"metric and group together. The findings count all tests of the run; a band does not.{largest}",
             " ".join(f.headline for f in _told(result, run)),
             tuple(gap_panels(result, run)),
             _shows(result, run),
@@ -126,6 +129,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             ),
             tuple(part_panels(result, run)),
             DESCRIBES,
+            aside=True,
         )
     if {"icc_a1", "icc_spread"} & set(result.spec.metrics):
         yield Figure(
@@ -140,6 +144,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             ),
             tuple(companion_panels(result, run)),
             DESCRIBES,
+            aside=True,
         )
     records = result.rows("attribution", **run.columns)
     if records:
@@ -152,6 +157,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             _features_in_words(result, run),
             tuple(attribution_panels(result, run)),
             DESCRIBES,
+            aside=True,
         )
 
 

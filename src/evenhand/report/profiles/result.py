@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.core.records import Record, column
+from evenhand.core.records import Record, column, read_tables, written_tables
 from evenhand.stats.adverse_impact import Flip
 
 
@@ -89,13 +89,11 @@ class ProfileResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what stands in `results.json`."""
-        tables = {table: [record.to_dict() for record in records] for table, records in self.tables.items()}
-        return {"name": self.name, "date": self.date, "notes": list(self.notes), "tables": tables}
+        about = {"name": self.name, "date": self.date, "notes": list(self.notes)}
+        return {**about, "tables": written_tables(self.tables)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> ProfileResult:
         """Return the profile that stands in `results.json`."""
-        tables = {
-            table: tuple(TABLES[table](**record) for record in records) for table, records in written["tables"].items()
-        }
-        return cls(written["name"], written["date"], tuple(written["notes"]), tables)
+        notes, tables = tuple(written["notes"]), read_tables(written["tables"], TABLES)
+        return cls(written["name"], written["date"], notes, tables)

@@ -127,7 +127,7 @@ def critical_values(
     spread = max(lower_stderr, upper_stderr)
     if not (np.isfinite(lower) and np.isfinite(upper) and np.isfinite(spread) and spread > ROUNDING):
         return float("nan"), float("nan")
-    covered = 1.0 - 2.0 * tail_share(confidence)
+    covered = max(1.0 - 2.0 * tail_share(confidence), 0.51)  # with less, limits would lie within the bounds
     width = max(upper - lower, 0.0)
     if method == "imbens_manski":
         c = float(_least_root(lambda x: ndtr(x + width / spread) - ndtr(-x) - covered, np.zeros(1))[0])

@@ -78,7 +78,7 @@ def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, free
     quantile = float(np.quantile(apart, confidence, method="higher"))
     if freedom < 1e9 and np.isfinite(quantile):
         quantile = -float(stdtrit(max(freedom, 1.0), float(ndtr(-quantile))))
-    reach = quantile * error
+    reach = quantile * error if np.isfinite(quantile) else np.full_like(error, np.inf)
     low, high = here - reach, here + reach
     least = np.maximum(np.maximum(low[1:], -high[1:]), 0.0).max()
     most = np.maximum(np.abs(low[1:]), np.abs(high[1:])).max()

@@ -170,7 +170,9 @@ def share_estimates(y: FloatArray, who: IntArray, confidence: float) -> dict[str
     """Return a share of rows with Wilson's interval (published), and with one that lets a person's rows depend."""
     share = float(y.mean())
     low, high = wilson(share, len(y), confidence)
-    return {"published": MeanEstimate(share, float(low), float(high)), "clustered": clustered_mean(y, who, confidence)}
+    mean = clustered_mean(y, who, confidence)
+    ends = {"low": float(np.clip(mean.low, 0.0, 1.0)), "high": float(np.clip(mean.high, 0.0, 1.0))}
+    return {"published": MeanEstimate(share, float(low), float(high)), "clustered": mean._replace(**ends)}
 
 
 def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstimate:

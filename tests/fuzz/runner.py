@@ -1,0 +1,83 @@
+"""Blocks of cases: every block is a target, a seed and so many cases, and gives the same cases again."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections import Counter
+from itertools import count
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed
+from hypothesis import settings as hypothesis_settings
+
+from .audits import AUDITS, Target
+from .commands import CLI
+from .others import OTHERS
+
+CASES = 20
+"""Cases of a block."""
+
+TARGETS: dict[str, Target] = {**AUDITS, **OTHERS, **CLI}
+ROUND = tuple(name for name, target in TARGETS.items() for _ in range(target.turns))
+"""The targets of one round, in turn."""
+
+
+def target_of(block: int) -> str:
+    """Return the target of a block."""
+    return ROUND[block % len(ROUND)]
+
+
+def run_block(block: int, cases: int = CASES, *, shrink: bool = True) -> dict[str, Any]:
+    """Run the cases of a block; return what became of them, with the smallest failing case where one failed."""
+    name, outcomes = target_of(block), Counter[str]()
+    target, number, began = TARGETS[name], count(), process_time()
+    phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
+    failure = None
+    with tempfile.TemporaryDirectory() as place:
+
+        @seed(block)
+        @hypothesis_settings(
+            max_examples=cases,
+            phases=phases,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        )
+        @given(target.draw)
+        def check(case: Any) -> None:
+            folder = Path(place) / str(next(number))
+            folder.mkdir()
+            try:
+                outcomes[target.outcome(case, folder)] += 1
+            except BaseException:
+                outcomes["failed"] += 1
+                raise
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                check()
+        except Exception as error:
+            failure = told(error)
+    return {
+        "block": block,
+        "target": name,
+        **outcomes,
+        "seconds": round(process_time() - began, 3),
+        **({"failure": failure} if failure else {}),
+    }
+
+
+def told(error: BaseException) -> str:
+    """Return an error with the case that led to it, and the line of ours that raised it."""
+    import traceback
+
+    ours = [line for line in traceback.extract_tb(error.__traceback__) if f"{os.sep}evenhand{os.sep}" in line.filename]
+    at = f" at {ours[-1].filename.partition('src/')[2]}:{ours[-1].lineno}" if ours else ""
+    notes = "\n".join(getattr(error, "__notes__", ()))
+    return f"{type(error).__name__}: {error}{at}\n{notes}"

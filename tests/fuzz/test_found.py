@@ -1,0 +1,85 @@
+"""What the fuzzers found once, each as small as it can be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.cli.main import main
+from evenhand.errors import ConfigError, EvenhandError, brief
+from evenhand.stats.feedback.limits import critical_values, set_interval
+from evenhand.stats.improvability import ValueDraws, frontier_region
+from evenhand.study.analysis.estimate import share_estimates
+
+from .others import copy_of_saved, sound_columns
+
+
+def table(**roles: Any) -> eh.Table:
+    return eh.Table(sound_columns(), **{"groups": "g", "outcome": "y", **roles})
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.51])
+def test_limits_of_a_set_never_lie_within_it_at_a_low_confidence(confidence: float) -> None:
+    below, above = critical_values(0.2, 0.4, 0.05, 0.05, 0.5, confidence)
+    assert 0 < below < 0.1
+    assert 0 < above < 0.1
+    found = set_interval(0.2, 0.4, 0.05, 0.05, 0.5, confidence=confidence)
+    assert found.low <= 0.2 <= 0.4 <= found.high
+
+
+def test_a_frontier_with_an_undefined_draw_is_unbounded() -> None:
+    values = np.full((50, 3, 1, 2), 0.5)
+    values[0, 0] = np.nan
+    region = frontier_region(ValueDraws(values[1], values, None, None, 9, 9, "cells"), 0, 0.99)
+    assert region[:, :, 2].tolist() == [[np.inf, np.inf], [np.inf, np.inf]]
+
+
+def test_limits_of_shares_end_where_shares_end() -> None:
+    settings: dict[str, Any] = {"noise": {"features": {"age": 5}, "noise_levels": [0.3]}, "replicates": 2}
+    found = eh.reliability("logistic", table(), features=["age"], folds=2, min_count=1, resamples=100, **settings)
+    for record in found.rows("values", metric="agreement"):
+        for number in (record.low, record.high, record.replicate_low, record.replicate_high):
+            assert number is None or 0 <= number <= 1, record
+    ticked = share_estimates(np.array([1.0, 1, 1, 0, 1, 1]), np.array([0, 0, 1, 1, 2, 2]), 0.95)["clustered"]
+    assert 0 <= ticked.low < ticked.value < ticked.high <= 1
+
+
+def test_an_interval_holds_its_value_at_a_low_confidence() -> None:
+    settings: dict[str, Any] = {"status_quo": "d", "candidates": {"c": {"column": "e"}}, "resamples": 200}
+    found = eh.improvability(table(groups="h"), min_count=1, confidence=0.01, **settings)
+    for record in found.rows("values"):
+        assert record.value is None or record.low <= record.value <= record.high, record
+
+
+def test_no_metric_is_no_choice_of_metrics() -> None:
+    with pytest.raises(ConfigError, match="`metrics` names no metric; name some, or leave it out"):
+        eh.agreement(table(), raters=["r1", "r2"], metrics=[])
+
+
+def test_data_too_large_to_make_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"`n` must be at most 1,000,000,000; got 1180591620717411303424\."):
+        eh.datasets.make_patients(2**70)
+
+
+def test_no_message_shows_an_address() -> None:
+    assert brief(object()) == "<object object>"
+
+
+@pytest.mark.parametrize("file", ["run.json", "results.json"])
+@pytest.mark.parametrize("content", [None, [], 3, {"sha256": 3}, {"schema": 2, "audits": 3}])
+def test_files_of_an_audit_that_hold_something_else(file: str, content: Any, tmp_path: Path) -> None:
+    place = copy_of_saved(tmp_path)
+    (place / file).write_text(json.dumps(content), encoding="utf-8")
+    if file == "results.json":
+        run = json.loads((place / "run.json").read_text(encoding="utf-8"))
+        (place / "run.json").write_text(json.dumps(run | {"sha256": {}}), encoding="utf-8")
+        with pytest.raises(EvenhandError, match=r"not a results file of evenhand|holds results of format|not whole"):
+            eh.Audit.load(place)
+    with pytest.raises(SystemExit) as left:
+        main(["verify", str(place)])
+    assert left.value.code in (0, 1, 2)
