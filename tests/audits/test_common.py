@@ -445,15 +445,15 @@ def test_spark_connect_gives_the_same_records(in_parts: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     settings = {**SPARK, "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
-    command = [home / "bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    command = [str(home / "bin/spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command.append(str(next((home / "jars").glob("spark-connect_*.jar"))))
     spark = EngineSettings.parse({"engine": "spark", "master": f"sc://127.0.0.1:{port}"}, "a test")
     with pytest.raises(
         ConfigError, match=r"^no Spark Connect server answers at the address that `master` gives; start"
     ):
         spark.open("part*.parquet", in_parts)
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen([*map(str, command), next((home / "jars").glob("spark-connect_*.jar"))], **silent)
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(600):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
