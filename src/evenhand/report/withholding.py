@@ -372,6 +372,6 @@ class _Gone:
             listed = ", ".join(sorted(parts)) or "what critics really think"
             verb = "is" if lost == 1 else "are"
             yield (
-                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}), since some of them "
+                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}): with them one could "
                 f"tell of fewer than {least} people."
             )
