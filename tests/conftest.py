@@ -12,9 +12,13 @@ from collections.abc import Iterator
 from glob import glob
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
+
+import evenhand as eh
 
 _NUMBERS = count(1)
 
@@ -103,3 +107,65 @@ def postgres_url(postgres_cluster: str) -> Iterator[str]:
     yield f"{postgres_cluster}/{name}"
     with psycopg.connect(f"{postgres_cluster}/postgres", autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+# A report of all six audits, as small as it can be and still say something in each
+
+
+@pytest.fixture(scope="session")
+def six_audits() -> eh.Audit:
+    """Return an audit with six sections: people of three races and two sexes, one race worse off throughout."""
+    rng, n = np.random.default_rng(3), 400
+    race, sex = rng.choice(["Asian", "Black", "White"], n, p=[0.2, 0.3, 0.5]), rng.choice(["Female", "Male"], n)
+    black = race == "Black"
+    outcome = (rng.random(n) < 0.4).astype(int)
+    score = np.clip(rng.beta(2, 3, n) + 0.2 * (outcome - 0.4) + 0.2 * black, 0, 1).round(6)
+    first = (rng.random(n) < score).astype(int)
+    columns = {
+        "id": np.arange(n),
+        "race": race,
+        "sex": sex,
+        "outcome": outcome,
+        "score": score,
+        "age": rng.normal(0, 10, n).round(2),
+        "income": rng.normal(0, 10, n).round(2),
+        **{f"y{year}": rng.uniform(20, 60, n).round(2) for year in (1, 2, 3)},
+        "rater_a": first,
+        "rater_b": np.where(rng.random(n) < 0.9 - 0.3 * black, first, 1 - first),
+        "label": rng.choice(["high", "low"], n),
+        "critic": [f"critic {number % 20}" for number in range(n)],
+        "disagree": (rng.random(n) < 0.2 + 0.3 * black).astype(int),
+        "hired": (rng.random(n) < 0.4).astype(int),
+        "other": (rng.random(n) < 0.4).astype(int),
+    }
+    table = eh.Table(
+        {name: np.asarray(column).tolist() for name, column in columns.items()},
+        id="id",
+        outcome="outcome",
+        groups=["race", "sex"],
+        predictions={"boosting": "score"},
+        favourable="not_selected",
+    )
+    noise = {"features": {"age": 5, "income": 5}, "noise_levels": [0.1, 0.3]}
+    return eh.audit(
+        table,
+        parity={"resamples": 200},
+        effort={"trajectory": ["y1", "y2", "y3"], "scale": 100},
+        disagreement={"decision": "label", "critic": "critic", "disagree": "disagree", "resamples": 100},
+        reliability={"model": _score, "features": ["age", "income"], "noise": noise, "replicates": 3, "resamples": 100},
+        agreement={"raters": ["rater_a", "rater_b"], "resamples": 100},
+        improvability={"status_quo": "hired", "grouping": "sex", "candidates": "other", "resamples": 200},
+        thresholds=[
+            {"metric": "demographic_parity_difference", "max": 0.1, "grouping": "race"},
+            {"audit": "effort", "metric": "eaif", "min": 0.85},
+            {"audit": "disagreement", "metric": "calibration", "grouping": "race", "max": 0.1},
+            {"audit": "reliability", "metric": "pabak", "max": 0.05},
+            {"audit": "agreement", "metric": "kappa", "grouping": "sex", "max": 0.1},
+            {"audit": "improvability", "metric": "improvable_fairness", "max": 0.1},
+        ],
+        report={"title": "Sechs Teile", "thresholds_by": "niemand", "scope": "Alles ist erfunden."},
+    )
+
+
+def _score(rows: Any) -> Any:
+    return 1 / (1 + np.exp(-(rows[:, 0] + rows[:, 1]) / 10))

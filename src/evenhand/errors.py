@@ -315,7 +315,7 @@ def _word(value: Any) -> str:
 
 
 def _named(name: str) -> str | None:
-    return f"--{name.replace('_', '-')}" if name in FLAGS else None
+    return f"--{name.replace('_', '-')}" if name in FLAGS or name == "key" else None  # `key` is one of `compare`
 
 
 def _place_of_flag(match: re.Match[str]) -> str:

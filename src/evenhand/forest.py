@@ -71,15 +71,9 @@ class Forest:
         import altair as alt
 
         ticks = self.ticks()
-        values = [
-            {**row, "filled": int(row["low"] is not None), "text": show(row["value"], self.style)}
-            for row in self.rows
-            if row["value"] is not None
-        ]
-        records = [{name: value for name, value in row.items() if name != "limits"} for row in values]
-        labels = {row["label"]: f"{row['label']} (n = {row['n']:,})" for row in records if row.get("n") is not None}
-        for record in records:
-            record |= {"label": labels.get(record["label"], record["label"]), "strength": 0.4 if record["small"] else 1}
+        rows = [row for row in self.rows if row["value"] is not None]
+        labels = {row["label"]: f"{row['label']} (n = {row['n']:,})" for row in rows if row.get("n") is not None}
+        records = [self._record(row, labels) for row in rows]
         number = "%" if self.style in ("percent", "points") else "~g"
         axis = alt.Axis(format=number, values=ticks, title=None, labelOverlap=True)
         scale = alt.Scale(domain=[ticks[0], ticks[-1]], nice=False)
@@ -100,9 +94,7 @@ class Forest:
             opacity=opacity,
         )
         text = base.mark_text(align="left", fontSize=11).encode(x=alt.value(self.width + 8), text="text:N")
-        marks = [
-            {"x": limit, "label": labels.get(row["label"], row["label"])} for row in values for limit in row["limits"]
-        ]
+        marks = [{"x": x, "label": labels.get(row["label"], row["label"])} for row in rows for x in row["limits"]]
         layers = [] if self.zero is None else [_upright([{"x": self.zero}], PALETTE[6], strokeDash=[4, 3])]
         if marks:
             limits = alt.Chart(data(marks)).mark_tick(color="currentColor", thickness=2, bandSize=22)
@@ -110,6 +102,16 @@ class Forest:
         step = alt.Step(max(26, 13 * len(self.series) + 8), **{"for": "position"})
         drawn = alt.layer(*layers, rule, point, text.encode(color=alt.value("currentColor")))
         return drawn.properties(title=self.title, width=self.width, height=step)
+
+    def _record(self, row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+        """Return a row as the chart reads it; its limits are drawn apart."""
+        drawn = {
+            "label": labels.get(row["label"], row["label"]),
+            "filled": int(row["low"] is not None),
+            "text": show(row["value"], self.style),
+            "strength": 0.4 if row["small"] else 1,
+        }
+        return {name: value for name, value in row.items() if name != "limits"} | drawn
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
         """Return the chart's specification, as a chart of Altair does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.errors import ConfigError
 from evenhand.models import cross_predict
 from evenhand.stats.workers import run_tasks
 
@@ -118,3 +120,13 @@ def test_a_dask_cluster_gives_the_same_bytes(workers: int) -> None:
         with joblib.parallel_config("dask"):
             assert os.getpid() not in set(run_tasks([(1, os.getpid)] * 4))
             assert audited() == alone()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_sent_to_other_processes_is_told() -> None:
+    lock = threading.Lock()
+    with (
+        joblib.parallel_config("loky", n_jobs=2),
+        pytest.raises(ConfigError, match=r"cannot be sent to other processes .* give an estimator instead\.$"),
+    ):
+        list(run_tasks([(1, lambda: lock.locked())] * 2))

@@ -43,6 +43,10 @@ def test_every_option_of_the_readers_is_a_flag() -> None:
     assert options <= set(inspect.signature(init).parameters)
 
 
+def test_the_key_of_a_comparison_is_a_flag() -> None:
+    assert translated("give the `key` that tells people apart.", "command") == "give the --key that tells people apart."
+
+
 def test_every_role_of_a_table_is_a_flag() -> None:
     assert set(Roles.model_fields) - {"missing", "predictions"} <= FLAGS
 

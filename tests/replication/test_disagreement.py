@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import evenhand as eh
-from evenhand.replication.studies import NOTIONS, critic_errors, replicate_disagreement
+from evenhand.replication.disagreement import NOTIONS, critic_errors, replicate_disagreement
 
 pytestmark = [
     pytest.mark.replication,

@@ -12,24 +12,18 @@ import numpy as np
 import pytest
 
 from evenhand.datasets.registry import DATA_VARIABLE
-from evenhand.replication.reliability import (
+from evenhand.replication.authors_run import (
     BINARY,
     NUMERIC,
     SETTINGS,
-    SPLITS,
     Setting,
     at,
     authors_split,
     defendants,
-    experiment,
-    mean_gap,
-    mean_share,
-    over_people,
     published_curves,
     replay,
-    runs,
-    sure_levels,
 )
+from evenhand.replication.reliability import SPLITS, experiment, mean_gap, mean_share, over_people, runs, sure_levels
 from evenhand.stats.noise import attribute, fixed_products, replicate_seeds, simulate
 from evenhand.stats.reliability import curves, metric_values, share_lower
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import evenhand as eh
-from evenhand.replication.studies import CELLS, comparisons, replicate_effort, shed_results, wald_equal
+from evenhand.replication.effort import CELLS, comparisons, replicate_effort, shed_results, wald_equal
 
 pytestmark = pytest.mark.replication
 

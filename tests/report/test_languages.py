@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import string
+from dataclasses import replace
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core import findings as core
 from evenhand.core.findings import CLAUSE, SENTENCES, Finding
 from evenhand.errors import ConfigError
+from evenhand.report import page
 from evenhand.report.extras import EXTRAS
 from evenhand.report.languages import LANGUAGES, language
 
@@ -38,7 +42,7 @@ def test_every_sentence_of_a_finding_is_translated_with_the_same_placeholders(co
 
 
 @pytest.mark.parametrize("code", OTHERS)
-@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons"])
+@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons", "families"])
 def test_every_text_of_the_front_page_is_translated_with_the_same_placeholders(code: str, part: str) -> None:
     english, said = language().words[part], language(code).words[part]
     assert list(said) == list(english)
@@ -133,14 +137,14 @@ def test_a_saved_audit_is_told_in_german_and_still_belongs_together(tmp_path: Pa
     data = {"sex": ["F", "M"] * 100, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 20}
     table = eh.Table(data, groups="sex", predictions="hired")
     audit = eh.audit(table, thresholds=[{"metric": "selection_rate", "max": 0.1}], report={"language": "de"})
-    page = audit.to_html()
-    assert '<html lang="de">' in page
-    assert '<h2 id="findings-title">Befunde</h2>' in page
-    assert '<section id="parity" aria-labelledby="parity-title" lang="en">' in page
+    html = audit.to_html()
+    assert '<html lang="de">' in html
+    assert '<h2 id="findings-title">Befunde</h2>' in html
+    assert '<section id="parity" aria-labelledby="parity-title" lang="en">' in html
     with pytest.raises(ConfigError, match="there is no language 'fr'"):
         eh.audit(table, report={"language": "fr"})
     audit.save(tmp_path)
-    assert eh.Audit.load(tmp_path).to_html() == page
+    assert eh.Audit.load(tmp_path).to_html() == html
 
 
 def test_the_language_can_be_chosen_when_a_report_is_written_again(tmp_path: Path) -> None:
@@ -153,3 +157,44 @@ def test_the_language_can_be_chosen_when_a_report_is_written_again(tmp_path: Pat
     assert '<html lang="de">' in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "results.json").read_bytes() == before
     assert eh.Audit.load(tmp_path).to_html().encode() == (tmp_path / "report.html").read_bytes()
+
+
+ENGLISH = """
+    about above and any are as at be because been before below between beyond but by candidate chance claims covers data
+    decide did does each every for from gap groups has have held holds if interval is it its less lies limit like many
+    means meet meets more most no not of on one only or out people row rows scores same than that the their them there
+    these they this to too under value verdicts were which with would
+"""
+"""English words that German does not have, and that are no names of the data here."""
+
+
+def front_page(html: str) -> str:
+    """Return what the front page says: everything before the sections, without what is marked as English."""
+    front = html.partition("</style>")[2].partition('<section id="parity"')[0]
+    front = re.sub(r'<(p|span|dd|a)[^>]* lang="en"[^>]*>.*?</\1>', "", front, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]+>", " \n ", front))
+
+
+def test_no_english_is_left_on_a_german_front_page(six_audits: eh.Audit) -> None:
+    written = replace(six_audits, run={**six_audits.run, "language": "de"})
+    sections = {name: replace(result.section(), parts=()) for name, result in list(written.results.items())[:1]}
+    told = front_page(page.render(written, sections))
+    assert "Verbesserbarkeit" in told
+    assert "bilden eine Familie" in told
+    assert "Punktwert über 0,5, schlecht für die Person" in told
+    for line in filter(None, map(str.strip, told.splitlines())):
+        words = set(re.findall(r"[a-zäöüß]+", line.casefold()))
+        assert not words & set(ENGLISH.split()), line
+    german = language("de")
+    reasons = [finding for finding in six_audits.findings if finding.threshold and finding.reason]
+    assert reasons
+    assert [finding.reason for finding in reasons if german.reason(finding) is None] == []
+
+
+def test_the_findings_of_a_study_are_told_in_german() -> None:
+    from evenhand.study.analysis.findings import SENTENCES as OF_A_STUDY
+
+    for sentence_id, english in OF_A_STUDY.items():
+        said = language("de").sentence("study", sentence_id)
+        assert said is not None
+        assert placeholders(said) <= placeholders(english), sentence_id

@@ -108,7 +108,6 @@ def test_the_rows_of_every_period_add_up() -> None:
         ({"period": "moth"}, "`period` column 'moth' .*did you mean 'month'"),
         ({"period": "sex"}, "is a group column already"),
         ({"period": "year"}, "one value only"),
-        ({"suppress_below": 10, "shift": 0.1}, "small counts of `period` and of `shift`; .*leave out `suppress_below`"),
     ],
 )
 def test_a_period_that_cannot_be_is_refused(report: dict[str, Any], match: str) -> None:

@@ -56,6 +56,11 @@ def test_the_analysis_rebuilt_from_its_files_is_the_same(saved: dict[str, Path])
     assert json.loads(again.to_json())["audits"]["study"]["bonus"] == []
 
 
+def test_hiding_small_counts_of_a_study_is_refused(responses: eh.study.Responses) -> None:
+    with pytest.raises(ConfigError, match="not of a study; leave it out"):
+        eh.audit(responses, report={"suppress_below": 10})
+
+
 def test_who_gets_the_bonus_is_written_on_request(responses: eh.study.Responses) -> None:
     audit = eh.audit(responses, study={**QUICK, "individuals": True})
     written = json.loads(audit.to_json())["audits"]["study"]["bonus"]

@@ -177,7 +177,6 @@ def test_score_bins_are_fewer_or_gone() -> None:
     ("change", "report", "match"),
     [
         ({}, {"suppress_below": 400}, "leaves no grouping with two groups"),
-        ({"agreement": {"raters": ["y", "d"]}}, {}, "agreement would publish counts that it cannot hide"),
         ({}, {"suppress_below": 1}, "suppress_below"),
     ],
 )

@@ -14,6 +14,7 @@ from evenhand.errors import ConfigError, speaking
 
 if TYPE_CHECKING:
     from evenhand import Audit
+    from evenhand.table.sources import FileOptions
 
 Text = str | None
 Many = list[str] | None
@@ -230,24 +231,28 @@ def _refuse_data_options(options: Mapping[str, Any]) -> None:
         raise ConfigError(f"{', '.join(names)} {are} for a data file; write it into the .toml instead.")
 
 
+def _file_options(options: Mapping[str, Any]) -> FileOptions:
+    from evenhand.table.sources import FileOptions
+
+    given = {
+        "decimal": options["decimal"] or ".",
+        "encoding": options["encoding"],
+        "delimiter": options["delimiter"],
+        "missing_values": ("", *(options["missing-values"] or ())),
+    }
+    return FileOptions.parse(given, "the options of the file")
+
+
 def _table(path: str, options: Mapping[str, Any]) -> Any:
     from evenhand import Table
-    from evenhand.table.sources import FileOptions, open_source
+    from evenhand.table.sources import open_source
 
     if not options["groups"] or not (options["scores"] or options["decisions"]):
         raise ConfigError(
             "to audit a data file name its columns with --groups and --scores or --decisions "
             f"(and --outcome); or write an audit.toml with: evenhand init {path}"
         )
-    reading = FileOptions.parse(
-        {
-            "decimal": options["decimal"] or ".",
-            "encoding": options["encoding"],
-            "delimiter": options["delimiter"],
-            "missing_values": ("", *(options["missing-values"] or ())),
-        },
-        "the options of the file",
-    )
+    reading = _file_options(options)
     one_hot = dict(_family(text) for text in options["one-hot"] or ())
     columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
     return Table(

@@ -80,9 +80,7 @@ def init(
     with speaking("command"):
         seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
     given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
-    if favourable is not None and favourable not in _SIDES:
-        raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
-    given.favourable, given.drop_missing = favourable, drop_missing
+    given.favourable, given.drop_missing = _known_side(favourable), drop_missing
     values = {"groups": given.groups, "predictions": given.predictions, "outcome": given.outcome}
     said = {role for role, value in values.items() if value}
     roles = propose(seen, given)
@@ -96,10 +94,14 @@ def init(
     print_line(f"Wrote {path}")
     for role, value in _summary(roles, seen):
         print_line(f"  {role:<12}{value}")
-    left = open_settings(tomllib.loads(text))
-    todo = f"Fill in what is open ({', '.join(left)})" if left else "Check these roles"
-    print_line(f"{todo}, then: evenhand audit {path}")
+    print_line(f"{_to_do(text)}, then: evenhand audit {path}")
     return FINE
+
+
+def _to_do(text: str) -> str:
+    """Return what somebody should do with an `audit.toml` before it is used."""
+    left = open_settings(tomllib.loads(text))
+    return f"Fill in what is open ({', '.join(left)})" if left else "Check these roles"
 
 
 def _is_terminal() -> bool:
@@ -212,6 +214,12 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
     return Proposal(
         id=id, outcome=outcome, groups=listed["--groups"], decisions=listed["--decisions"], scores=listed["--scores"]
     )
+
+
+def _known_side(favourable: str | None) -> str | None:
+    if favourable is not None and favourable not in _SIDES:
+        raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
+    return favourable
 
 
 def _columns_of(option: str, text: str, seen: Look) -> list[str]:

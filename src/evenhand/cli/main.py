@@ -69,8 +69,6 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
-        if isinstance(error, typer.TyperException) and "unexpected extra argument" in str(error):
-            error.message += "; put commas between several values of an option, as in --groups race,sex."
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
         tell(error, INTERRUPTED)
@@ -87,7 +85,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(words: list[str]) -> int:
     """Run the command that the words name and return its exit code."""
-    code = app(args=words, prog_name="evenhand", standalone_mode=False)
+    try:
+        code = app(args=words, prog_name="evenhand", standalone_mode=False)
+    except typer.TyperException as error:
+        if "unexpected extra argument" in str(error):
+            error.message += "; put commas between several values of an option, as in --groups race,sex."
+        raise
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

@@ -1,127 +1,44 @@
 """The reliability paper: its curves number for number, and its claims one by one, on ProPublica's defendants.
 
-The author's five fold models and NumPy's legacy random stream with seed 0 replay the ten published result files. Claims
-are judged by new folds, models and mistakes, and by a bootstrap over people with the author's models.
+Claims are judged by new folds, models and mistakes, and by a bootstrap over people with the author's models.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenhand.charts import curve
 from evenhand.core.display import Figure
 from evenhand.core.run import step
-from evenhand.datasets import load_compas
 from evenhand.datasets.registry import at_hand
-from evenhand.replication.records import Chapter, Claim, Line, Missing, Verdict, data_folder, published
-from evenhand.stats.agreement import binary_counts, icc_a1, pabak_from_kappa
-from evenhand.stats.noise import (
-    Experiment,
-    Linear,
-    Predictor,
-    products,
-    published_noise,
-    replicate_seeds,
-    simulate,
-    with_derived,
+from evenhand.replication.authors_run import (
+    BINARY,
+    LEVELS,
+    NUMERIC,
+    SETTINGS,
+    Split,
+    at,
+    authors_split,
+    defendants,
+    published_curves,
+    raw_units,
+    replay,
+    replayed_gap,
 )
+from evenhand.replication.records import Chapter, Claim, Line, Missing, Verdict, published
+from evenhand.stats.noise import Experiment, products, published_noise, replicate_seeds, simulate, with_derived
 from evenhand.stats.reliability import Gap, bootstrap_people, curves, gap_of
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import FloatArray
 
-NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
-BINARY = ("c_charge_degree_M", "c_charge_degree_F", "sex")
-AGES = ("25 - 45", "Greater than 45", "Less than 25")
-Setting = tuple[str, str, str]
-"""The features perturbed, the printed variance, and whether there are minima, as the author's files name them."""
-
-SETTINGS: dict[Setting, str] = {
-    ("all", "1", "N"): "Figures 1a-c, 2",
-    ("all", "5", "N"): "Figures 1d-f, 3",
-    ("all", "10", "N"): "Figures 1g-i, 4",
-    ("all", "1", "Y"): "Figure 5, row 1",
-    ("all", "5", "Y"): "Figure 5, row 2",
-    ("all", "10", "Y"): "Figure 5, row 3",
-    ("num", "1", "N"): "Figure 6, row 1",
-    ("num", "5", "N"): "Figure 6, row 2",
-    ("num", "10", "N"): "Figure 6, row 3",
-    ("cat", "", "N"): "Figure 7",
-}
 STATISTICS = {"kappa": "Cohen's kappa", "PABAK": "PABAK", "ICC_2": "ICC(A,1)"}
-LEVELS = np.round(np.arange(31) * 0.01, 5)
 SPLITS = 12
 """New folds, models and mistakes behind the claims."""
 
 _RUN = ("kappa", "pabak", "icc_a1", "icc_spread", "prevalence_part", "bias_part", "mean_second", "mean_squared_error")
-_RESULT = re.compile(r"(?:feature_set=)?(all|num|cat)[a-z ]*_var=(\w+)_grouped=Y_num-min=([YN])\.csv")
-
-
-class Defendants(NamedTuple):
-    """The 6,167 defendants: features, who is White, who was arrested again."""
-
-    features: FloatArray
-    white: IntArray
-    rearrested: FloatArray
-
-
-@lru_cache
-def defendants() -> Defendants:
-    """Return the paper's table, made anew from ProPublica's file: its filter, less five rows without a charge."""
-    table = load_compas()
-    columns = {name: np.asarray(table[name]) for name in (*NUMERIC, "sex", "race", "age_cat", "c_charge_degree")}
-    charge, outcome = np.asarray(table["c_charge_desc"], dtype=object), np.asarray(table["two_year_recid"])
-    keep = np.array([isinstance(text, str) and text != "" for text in charge])
-    kept = {name: values[keep] for name, values in columns.items()}
-    male, white = kept["sex"] == "Male", kept["race"] == "Caucasian"
-    made = {name: kept[name].astype(np.float64) for name in NUMERIC}
-    made |= {"sex": male, "race": white, "sex-race": male & white}
-    made |= {f"age_cat_{age}": kept["age_cat"] == age for age in AGES}
-    made |= {f"c_charge_degree_{degree}": kept["c_charge_degree"] == degree for degree in "FM"}
-    names = published()["reliability_paper"]["columns"]
-    features = np.ascontiguousarray(np.column_stack([made[name] for name in names]), dtype=np.float64)
-    return Defendants(features, white.astype(np.int64), outcome[keep].astype(np.float64))
-
-
-def at(*names: str) -> list[int]:
-    """Return the positions of features."""
-    columns: list[str] = published()["reliability_paper"]["columns"]
-    return [columns.index(name) for name in names]
-
-
-Split = tuple[IntArray, tuple[Predictor, ...]]
-"""The fold of each person, and the model of each fold."""
-
-
-def _raw_units(weights: FloatArray, intercept: float, mean: FloatArray, scale: FloatArray) -> Linear:
-    """Return a model of scaled numbers as a model of raw ones."""
-    weights, numbers = weights.copy(), at(*NUMERIC)
-    intercept -= float((weights[numbers] * mean / scale).sum())
-    weights[numbers] /= scale
-    return Linear(weights, intercept)
-
-
-@lru_cache
-def authors_split() -> Split:
-    """Return the author's folds and models of seed 0."""
-    order = np.arange(len(defendants().features))
-    np.random.RandomState(0).shuffle(order)  # the author's stream begins with the folds
-    folds = np.empty(order.size, dtype=np.int64)
-    for number, part in enumerate(np.array_split(order, 5)):
-        folds[part] = number
-    models = tuple(
-        _raw_units(
-            np.array(fold["coef"]), fold["intercept"], np.array(fold["scaler_mean"]), np.array(fold["scaler_scale"])
-        )
-        for fold in published()["reliability_paper"]["models_of_seed_0"]
-    )
-    return folds, models
 
 
 @lru_cache
@@ -138,7 +55,7 @@ def own_split(seed: int) -> Split:
         mean, scale = scaled[:, numbers].mean(axis=0), scaled[:, numbers].std(axis=0)
         scaled[:, numbers] = (scaled[:, numbers] - mean) / scale
         fitted = LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(scaled, defendants().rearrested[train])
-        models.append(_raw_units(fitted.coef_[0], float(fitted.intercept_[0]), mean, scale))
+        models.append(raw_units(fitted.coef_[0], float(fitted.intercept_[0]), mean, scale))
     return folds, tuple(models)
 
 
@@ -191,102 +108,6 @@ def over_people(name: str, follow: bool = False) -> dict[str, Gap]:
 def sure_levels(gap: Gap) -> int:
     """Return at how many levels the joint band leaves out 0."""
     return int(((gap.simultaneous.low > 0) | (gap.simultaneous.high < 0)).sum())
-
-
-# The published numbers ------------------------------------------------------------------------------------------------
-
-
-def _authors_rows(setting: Setting, fold: IntArray, level: float, stream: Any) -> FloatArray:
-    """Return the author's perturbed rows of one fold at one level; it uses the random stream in the author's order."""
-    feature_set, sd, minima = setting
-    rows, white = defendants().features[fold].copy(), defendants().white[fold]
-    groups = [np.flatnonzero(white == group) for group in (1, 0)]
-    for column in at(*NUMERIC) if feature_set != "cat" else []:
-        for own in groups:
-            mask = stream.choice([0, 1], size=len(own), p=[1 - level, level])
-            rows[own, column] = np.rint(rows[own, column] + mask * stream.normal(0, float(sd), size=len(own)))
-        if minima == "Y":
-            rows[:, column] = np.clip(rows[:, column], 18 if column == at("age")[0] else 0, None)
-    for column in at(*BINARY) if feature_set != "num" else []:
-        for own in groups:
-            rows[own, column] = (rows[own, column] + stream.choice([0, 1], size=len(own), p=[1 - level, level])) % 2
-    return rows
-
-
-@lru_cache
-def _authors_perturbations() -> dict[Setting, list[npt.NDArray[np.int16]]]:
-    """Return for each experiment, per fold, the rows (levels, people, features) of the author's random stream."""
-    stream = np.random.RandomState(0)
-    stream.shuffle(np.arange(len(defendants().features)))  # the folds were drawn first
-    folds = [np.flatnonzero(authors_split()[0] == number) for number in range(5)]
-    found = {}
-    for setting in SETTINGS:
-        by_level = [[_authors_rows(setting, fold, level, stream) for fold in folds] for level in LEVELS]
-        found[setting] = [np.stack(of_fold).astype(np.int16) for of_fold in zip(*by_level, strict=True)]
-    return found
-
-
-@lru_cache
-def replay(setting: Setting, follow: bool = False) -> dict[str, FloatArray]:
-    """Return the author's statistics (levels, groups), means over folds, with sex-race as it was or following sex."""
-    folds, models = authors_split()
-    people = defendants()
-    sums: dict[str, FloatArray] = {}
-    for number, perturbed in enumerate(_authors_perturbations()[setting]):
-        own, predict = np.flatnonzero(folds == number), models[number]
-        rows = perturbed.reshape(-1, perturbed.shape[-1]).astype(np.float64)
-        if follow:
-            rows = products({at("sex-race")[0]: at("sex", "race")})(rows)
-        first, second = predict(people.features[own]), predict(rows)
-        score, label = second.score.reshape(31, -1), second.label.reshape(31, -1)
-        for group in (0, 1):
-            members = people.white[own] == group
-            counts = binary_counts(first.label[members], label[:, members])
-            kappa, pi, bi = counts.kappa(), counts.prevalence_index(), counts.bias_index()
-            values = {
-                "ICC_2": icc_a1(first.score[members], score[:, members]),
-                "kappa": kappa,
-                "PABAK": counts.pabak(),
-                "PAK": pabak_from_kappa(kappa, pi, 0.0),
-                "BAK": pabak_from_kappa(kappa, 0.0, bi),
-            }
-            for statistic, value in values.items():
-                sums.setdefault(statistic, np.zeros((31, 2)))[:, group] += value / 5
-    return sums
-
-
-def replayed_gap(setting: Setting, statistic: str, *, follow: bool = False) -> float:
-    """Return White less non-White in the replay, the mean over levels above 0."""
-    return float(np.diff(replay(setting, follow)[statistic][1:], axis=1).mean())
-
-
-@lru_cache
-def published_curves() -> dict[Setting, dict[str, FloatArray]]:
-    """Return the author's curves (levels, groups) by statistic: stacked in one file, or the results of the repository.
-
-    They lie below EVENHAND_DATA as compas/raez_published_irr_curves.csv.gz, or as the folder `results` of the author's
-    repository in compas/.
-    """
-    stacked, folder = data_folder("compas", "raez_published_irr_curves.csv.gz"), data_folder("compas", "results")
-    rows: dict[Setting, list[dict[str, str]]] = {}
-    if stacked is not None:
-        with gzip.open(stacked, "rt") as file:
-            for row in csv.DictReader(file):
-                rows.setdefault((row["feature_set"], row["variance"], row["num_min"]), []).append(row)
-    for path in sorted(folder.glob("*.csv")) if folder is not None and not rows else ():
-        if (match := _RESULT.fullmatch(path.name)) is not None:
-            feature_set, size, minima = match.groups()
-            with path.open(newline="") as file:
-                read = [{**row, "noise_level": row[""]} for row in csv.DictReader(file)]
-            rows[feature_set, "" if size == "None" else size, minima] = read
-    found = {}
-    for setting, of in rows.items():
-        of.sort(key=lambda row: float(row["noise_level"]))
-        names = ("ICC_2", "kappa", "PABAK", "PAK", "BAK")
-        found[setting] = {
-            name: np.array([[float(row[f"group_{group}_{name}"]) for group in (0, 1)] for row in of]) for name in names
-        }
-    return found
 
 
 # The chapter ----------------------------------------------------------------------------------------------------------

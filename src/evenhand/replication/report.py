@@ -17,10 +17,11 @@ from evenhand.core.formats import json_text, rounded
 from evenhand.core.run import run_record, step, write_files
 from evenhand.datasets.registry import DATA_VARIABLE
 from evenhand.errors import ConfigError, count, require_choice
+from evenhand.replication.disagreement import replicate_disagreement
+from evenhand.replication.effort import replicate_effort
 from evenhand.replication.improvability import replicate_improvability
 from evenhand.replication.records import Chapter, Verdict
 from evenhand.replication.reliability import replicate_reliability
-from evenhand.replication.studies import replicate_disagreement, replicate_effort
 from evenhand.report.page import render_page, section_view
 
 PAPERS: dict[str, Callable[[], Chapter]] = {

@@ -19,9 +19,9 @@ from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.result import Result, badge, settle, settled
+from evenhand.core.result import Draft, Result, badge, settle, settled
 from evenhand.core.run import data_record, read_run, run_record, shown_in_notebook, step, write_files
-from evenhand.core.spec import name_columns, require_table
+from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, EvenhandError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
@@ -32,7 +32,7 @@ from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
 from evenhand.report.profiles.tables import require_counts
-from evenhand.report.suppression import suppress
+from evenhand.report.suppression import run_hidden
 from evenhand.stats.pairs.device import name_of
 from evenhand.table.engines import name_of as engine_name
 from evenhand.table.frames import build_frame, is_frame
@@ -335,22 +335,25 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         with clock.timing("models"):
             table = add_models(table, arguments, config.models, step)
     config = config.model_copy(update={"data": table.settings()})
-    least, audits, safe = config.report.suppress_below, config.audits, None
-    if least is not None:
-        step("Hiding small counts")
-        safe = suppress(table, audits, config.report, least)
-        table, audits = safe.table, {"parity": safe.spec}
-    drafts = {}
-    for name, spec in audits.items():
+    least, safe = config.report.suppress_below, None
+
+    def run_audit(name: str, table: Table, spec: Spec) -> Draft[Any]:
         with clock.timing(name):
-            drafts[name] = REGISTRY[name].run(table, spec)
-    results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
-    if safe is not None:
-        results["parity"] = safe.relabelled(results["parity"])
+            return REGISTRY[name].run(table, spec)
+
+    if least is None:
+        drafts = {name: run_audit(name, table, spec) for name, spec in config.audits.items()}
+    else:
+        step("Hiding small counts")
+        safe, drafts = run_hidden(table, config.audits, least, run_audit)
+        table = safe.table
+    results: dict[str, Result] = dict(zip(drafts, settle(list(drafts.values())), strict=True))
+    results = results if safe is None else safe.relabelled(results)
     profiles = make_profiles(config, results, table)
+    profiles = profiles if safe is None else safe.profiles(profiles)
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
     run = run_record(clock.started, clock.seconds, device, engine_name(table.source.frame))
-    extras = make_extras(config, results, table)
+    extras = make_extras(config, results, table, safe)
     record = data_record(table) if safe is None else safe.record()
     return Audit(config, results, record, run, profiles=profiles, extras=extras)
 
@@ -380,6 +383,8 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")
     require_counts(report.profile, {})
+    if report.suppress_below is not None:
+        raise ConfigError("`suppress_below` hides small counts of a table's audits, not of a study; leave it out.")
     with clock.timing("study"):
         result = settled(run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}

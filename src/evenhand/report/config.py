@@ -226,23 +226,25 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     _refuse_blanks(raw, name)
     if "data" in data:
         raise ConfigError(f"there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.")
-    source = data.pop("source", None)
-    keys = [key for key in DatasetSettings.model_fields if "dataset" in data and key in data]
-    invented = {key: data.pop(key) for key in keys}
+    source, where, folder = data.pop("source", None), f"[data] of {name}", Path(name).parent
+    invented = _taken(data, DatasetSettings) if "dataset" in data else {}
     if invented and source is not None:
         raise ConfigError(f"[data] of '{name}' names both a `source` and a `dataset`; give one of them.")
     if not invented and not isinstance(source, str):
         raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {brief(source)}.")
     config = make_config(raw, source, where=name, allow_code=allow_code)
-    config.report._folder = Path(name).parent
-    remote = {key: data.pop(key) for key in EngineSettings.model_fields if key in data}
-    if remote and source is not None:
-        engine = EngineSettings.parse(remote, f"[data] of {name}")
-        return config, {**data, "data": engine.open(source, Path(name).parent)}
-    if not invented:
-        return config, {**data, "data": str(Path(name).parent / source)}
-    dataset = DatasetSettings.parse(invented, f"[data] of {name}")
-    return config.model_copy(update={"dataset": dataset}), {**data, "data": dataset.make()}
+    config.report._folder = folder
+    remote = _taken(data, EngineSettings)
+    if invented:
+        dataset = DatasetSettings.parse(invented, where)
+        return config.model_copy(update={"dataset": dataset}), {**data, "data": dataset.make()}
+    opened = EngineSettings.parse(remote, where).open(source, folder) if remote else str(folder / source)
+    return config, {**data, "data": opened}
+
+
+def _taken(section: dict[str, Any], kind: type[Settings]) -> dict[str, Any]:
+    """Take the settings of a kind out of a section."""
+    return {key: section.pop(key) for key in kind.model_fields if key in section}
 
 
 def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,8 @@ class _Series:
     other_hits: IntArray
 
 
-def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
-    """Return every headline rate in every period, and which gaps have drifted."""
+def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collection[str] = ()) -> Extra:
+    """Return every headline rate in every period, and which gaps have drifted; the people of some are in none."""
     if period in table.roles.group_columns:
         raise ConfigError(f"`period` {period!r} is a group column already; name another column.")
     series: list[_Series] = []
@@ -64,13 +64,8 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
     undated = 0
     for model in table.models:
         cells = table.counts(model, (period,))
-        codes, named = cells.joint([period])
-        labels = tuple(label for label in named if label not in UNNAMED)
+        labels, codes = _periods(cells, period, hidden)
         undated = int(cells.n[codes >= len(labels)].sum())
-        if len(labels) > MOST_PERIODS:
-            raise ConfigError(
-                f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
-            )
         series += _series(table, cells, model, spec, codes, len(labels))
     if len(labels) < 2:
         raise ConfigError(f"`period` {period!r} has one value only ({', '.join(labels)}); there is nothing to compare.")
@@ -85,9 +80,28 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str) -> Extra:
         if (place := (one.model, one.grouping, one.metric.name)) not in references:
             references.add(place)
             rows += _rows(one, labels, spec.confidence, None)
-    notes = [f"{undated:,} people have no {period}, and are in no period."] if undated else []
     settings = {"period": period, "confidence": spec.confidence, "gaps": len(series)}
-    return Extra("over_time", settings, tuple(notes), {"drifts": tuple(drifts), "periods": tuple(rows)})
+    notes = tuple(_undated_notes(undated, period, hidden))
+    return Extra("over_time", settings, notes, {"drifts": tuple(drifts), "periods": tuple(rows)})
+
+
+def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the periods in order, and which one each cell is in; the number after the last where it is in none."""
+    codes, named = cells.joint([period])
+    labels = tuple(label for label in named if label not in UNNAMED and label not in hidden)
+    if len(labels) > MOST_PERIODS:
+        raise ConfigError(
+            f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
+        )
+    order = [labels.index(label) if label in labels else len(labels) for label in named]
+    return labels, np.array(order, dtype=np.int64)[codes]
+
+
+def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterator[str]:
+    if hidden:
+        yield f"{undated:,} people are in no period, since too few are of theirs: {', '.join(hidden)}."
+    elif undated:
+        yield f"{undated:,} people have no {period}, and are in no period."
 
 
 def _series(
@@ -105,14 +119,13 @@ def _series(
         if len(large) < 2:
             continue
         wanted = reference_of(spec.reference, grouping, labels)
-        reference = wanted if wanted in large else max(large, key=lambda label: sizes[label])
+        reference = wanted if wanted in large else max(large, key=sizes.__getitem__)
         for metric in _rates(table, spec):
             above, below = metric.coefficients()
             hits, n = (np.einsum("gpyd,yd->gp", counts, side) for side in (above[..., 0], below))
-            at = {label: labels.index(label) for label in large}
             for group in large:
                 if group != reference:
-                    one, other = at[group], at[reference]
+                    one, other = labels.index(group), labels.index(reference)
                     yield _Series(model, grouping, metric, group, reference, n[one], hits[one], n[other], hits[other])
 
 
@@ -208,12 +221,8 @@ def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
     gaps = [row for row in extra.tables["periods"] if row.reference is not None]
     places = {(drift.model, drift.grouping, drift.metric): None for drift in drifted}
     places |= {(row.model, row.grouping, row.metric): None for row in gaps}
-    panels = []
-    for model, grouping, metric in list(places)[:_MOST_PANELS]:
-        mine = [row for row in gaps if (row.model, row.grouping, row.metric) == (model, grouping, metric)]
-        points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in mine]
-        title = f"{model}: {METRICS[metric].title_in_sentence} by {grouping}, minus {mine[0].reference}"
-        panels.append(over_time(points, title=title, y="Gap, points"))
+    shown = list(places)[:_MOST_PANELS]
+    panels = [_panel([row for row in gaps if (row.model, row.grouping, row.metric) == place]) for place in shown]
     more = len(places) - _MOST_PANELS
     left_out = f" {more} more {'is' if more == 1 else 'are'} in the table." if more > 0 else ""
     return Figure(
@@ -223,6 +232,14 @@ def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
         " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
         tuple(panels),
     )
+
+
+def _panel(rows: Sequence[Any]) -> Any:
+    """Return the panel of one model, grouping and metric: a line for each group."""
+    points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in rows]
+    first = rows[0]
+    what = f"{METRICS[first.metric].title_in_sentence} by {first.grouping}, minus {first.reference}"
+    return over_time(points, title=f"{first.model}: {what}", y="Gap, points")
 
 
 def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:

@@ -22,9 +22,10 @@ from evenhand.core.display import Figure, Method, Number, Range, Section, make_t
 from evenhand.core.findings import SHORT_VERDICTS, Finding, render
 from evenhand.core.formats import Format, finite, show
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Kind
+from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
 from evenhand.core.run import step
+from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
@@ -40,6 +41,7 @@ from evenhand.table.validation import column_fault
 
 if TYPE_CHECKING:
     from evenhand.report.config import AuditConfig, ReportSettings
+    from evenhand.report.suppression import Suppressed
 
 _LEAST_SHARE = 0.01
 _MOST_PANELS = 6
@@ -70,7 +72,11 @@ class Shares:
 
 
 def elsewhere(
-    config: AuditConfig, results: Mapping[str, Result], table: Table, population: Mapping[str, Shares]
+    config: AuditConfig,
+    results: Mapping[str, Result],
+    table: Table,
+    population: Mapping[str, Shares],
+    safe: Suppressed | None = None,
 ) -> tuple[dict[str, Result], Extra]:
     """Return the results with a line beside every verdict, and what was tried for each."""
     points = config.report.shift
@@ -78,10 +84,10 @@ def elsewhere(
     rows: list[Shift] = []
     told: dict[str, Result] = {}
     for name, result in results.items():
-        judge = _judge(config, table, result)
+        judge = _judge(config.audits if safe is None else safe.audits, table, result)
         findings = []
         for finding in result.findings:
-            tried, line = _told(judge, finding, mixes) if finding.limit is not None else ([], "")
+            tried, line = _told(judge, finding, mixes, safe) if finding.limit is not None else ([], "")
             rows += tried
             findings.append(replace(finding, detail=f"{finding.detail} {line}".strip()) if line else finding)
         told[name] = replace(result, findings=tuple(findings))
@@ -92,27 +98,44 @@ def elsewhere(
         "population_people": sampled,
     }
     notes = (
-        f"The shares of the population are those of a table ({', '.join(f'{n:,} by {c}' for c, n in sampled.items())}),"
-        " taken for a sample of it: the limits allow for their sampling error.",
+        f"The shares of the population are those of people in a table ({_listed(sampled)}), taken for a sample of it: "
+        "the limits allow for their sampling error.",
     )
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
 
 
-def _judge(config: AuditConfig, table: Table, result: Result) -> ParityAgain | EffortAgain | None:
+def _listed(people: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} by {column}" for column, n in people.items())
+
+
+def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAgain | EffortAgain | None:
     if isinstance(result, ParityResult):
         return ParityAgain(table, result)
-    spec: Any = config.audits[result.audit]  # the result's own may hold no data, only their names
+    spec: Any = audits[result.audit]  # the result's own may hold no data, only their names
     return EffortAgain(table, spec) if result.audit == "effort" else None
 
 
-def _told(judge: ParityAgain | EffortAgain | None, finding: Finding, mixes: Sequence[Mix]) -> tuple[list[Shift], str]:
+def _told(
+    judge: ParityAgain | EffortAgain | None, finding: Finding, mixes: Sequence[Mix], safe: Suppressed | None
+) -> tuple[list[Shift], str]:
     """Return what was tried for a verdict, and the line beside it."""
     why = WHY_NOT.get(finding.audit) if judge is None else judge.why_not(finding)
     if judge is None or why is not None:
         return [], render("cannot_tell", {"why": why}, SENTENCES)
     mine = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
-    tried = list(_judged_again(judge, finding, mine))
-    return tried, _line(tried, mine)
+    shown = mine if safe is None else [mix for mix in mine if _is_coarse(finding, mix, safe)]
+    if mine and not shown:
+        few = f"small counts are hidden, and those by {finding.grouping} and another column at once can be small"
+        return [], render("cannot_tell", {"why": few}, SENTENCES)
+    tried = list(_judged_again(judge, finding, shown))
+    return tried, _line(tried, shown)
+
+
+def _is_coarse(finding: Finding, mix: Mix, safe: Suppressed) -> bool:
+    """Tell whether no small count could be worked out from a number among people with other shares."""
+    if finding.grouping is None:
+        return True
+    return finding.stratum is None and finding.audit == "parity" and safe.may_cross(finding.grouping, mix.column)
 
 
 def _line(tried: list[Shift], mixes: list[Mix]) -> str:
@@ -214,6 +237,21 @@ def read_population(table: Table, report: ReportSettings) -> dict[str, Shares]:
         if not people:
             raise ConfigError(f"the table of `population` has no group in column {column!r}; fill it in.")
         found[column] = Shares({label: n / people for label, n in known.items()}, people)
+    return found
+
+
+def _shown_shares(population: Mapping[str, Shares], safe: Suppressed) -> dict[str, Shares]:
+    """Return the shares of groups that are shown among one another, without those that tell of few people."""
+    found = {}
+    for column, shares in population.items():
+        hidden = safe.hidden.get(column, ())
+        kept = {group: share for group, share in shares.of.items() if group not in hidden}
+        total = sum(kept.values())
+        sizes = [round(share * (shares.people or 0)) for share in kept.values()]
+        people = None if shares.people is None else sum(sizes)
+        few = any(map(safe.rule.is_small, sizes))
+        if column in safe.table.roles.group_columns and total > 0 and not few:
+            found[column] = Shares({group: share / total for group, share in kept.items()}, people)
     return found
 
 
@@ -347,7 +385,7 @@ def _panel(rows: Sequence[Shift]) -> Forest:
     first = rows[0]
     drawn = [{**forest_row(row, f"{row.attribute}: {_short(row.shares)}"), "limits": (row.limit,)} for row in rows]
     by = f" by {first.grouping}" if first.grouping is not None else ""
-    who = " and ".join(name for name in (first.group, first.reference) if name is not None)
+    who = " and ".join(name for name in (first.group, first.reference) if name not in (None, OVERALL))
     where = "".join(f", {part}" for part in (who, first.stratum and f"within {first.stratum}") if part)
     title = f"{first.model}: {_metric(first).title_in_sentence}{by}{where}, {first.threshold}"
     equal = None if first.kind is None else 1.0 if first.kind == "ratio" else 0.0
@@ -377,16 +415,25 @@ def require_extras(config: AuditConfig, table: Table) -> None:
         raise ConfigError(f"`period` column {report.period!r} {fault}")
 
 
-def make_extras(config: AuditConfig, results: dict[str, Result], table: Table) -> tuple[Extra, ...]:
+def make_extras(
+    config: AuditConfig, results: dict[str, Result], table: Table, safe: Suppressed | None = None
+) -> tuple[Extra, ...]:
     """Return what the report asks for beside its audits; verdicts get a line on whether they would hold elsewhere."""
     report, parity = config.report, results.get("parity")
     extras: list[Extra] = []
     if isinstance(parity, ParityResult) and report.period is not None:
         step(f"Comparing by {report.period}")
-        extras.append(gaps_over_time(table, parity.spec, report.period))
+        hidden = () if safe is None else safe.periods(report.period)
+        if hidden is None:
+            note = f"Nothing is told by {report.period}: too few people share a period, a group and a decision."
+            results["parity"] = replace(parity, notes=(*parity.notes, note))
+        else:
+            extras.append(gaps_over_time(table, parity.spec, report.period, hidden))
     if {"shift", "population"} & set(report.beside):
         step("Judging verdicts with other shares")
-        told, tried = elsewhere(config, results, table, read_population(table, report))
+        population = read_population(table if safe is None else safe.whole, report)
+        population = population if safe is None else _shown_shares(population, safe)
+        told, tried = elsewhere(config, results, table, population, safe)
         results.update(told)
         extras.append(tried)
     return tuple(extras)

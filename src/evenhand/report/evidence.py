@@ -167,18 +167,27 @@ def pack(
         path = Path(given) if given is not None else place / name
         if given is not None or path.exists():
             files[name] = _read(path)
-            others = other_settings(audit, path, allow_code=allow_code) if name == "audit.toml" else []
-            if others:
-                raise ConfigError(f"'{path}' is not the audit.toml that this audit was run with; {others[0]}")
+            if name == "audit.toml":
+                _require_same_settings(audit, path, allow_code)
     files["versions.txt"] = _versions(audit).encode()
     files["VERIFY.md"] = _how_to_verify(audit, PLAN_FILE in files, "audit.toml" in files, key is not None).encode()
     files["manifest.json"] = json_text(_manifest(audit, files)).encode()
-    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
-    files[SUMS_FILE] = sums.encode()
+    files[SUMS_FILE] = _sums(files)
     if key is not None:
-        files[f"{SUMS_FILE}.sig"] = sign(sums.encode(), key)
+        files[f"{SUMS_FILE}.sig"] = sign(files[SUMS_FILE], key)
     target = Path(to)
     return write_files(target.parent, {target.name: _zipped(files, audit.run["started"])})[target.name]
+
+
+def _sums(files: Mapping[str, bytes]) -> bytes:
+    """Return the list of checksums, as `sha256sum --check` reads it."""
+    return "".join(f"{hashlib.sha256(held).hexdigest()}  {name}\n" for name, held in sorted(files.items())).encode()
+
+
+def _require_same_settings(audit: Audit, path: Path, allow_code: bool) -> None:
+    others = other_settings(audit, path, allow_code=allow_code)
+    if others:
+        raise ConfigError(f"'{path}' is not the audit.toml that this audit was run with; {others[0]}")
 
 
 def _read(path: Path) -> bytes:

@@ -211,23 +211,44 @@ def _fitting(rows: Sequence[_PaperRow]) -> list[_PaperRow]:
 
 
 def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], width: int) -> str:
-    """Return the axis and the intervals of the rows."""
+    """Return the axis and the intervals of the rows; what looks alike is one path, as a printer is slow with many."""
 
     def x(number: float) -> str:
         return paper.x(_share(number, panel))
 
-    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
-    rule = f'<line x1="0" x2="{width}" y1="-12" y2="-12" stroke="#bbb" stroke-width=".6"/>'
+    paths: dict[str, list[str]] = {}
     height = 0
     for row in rows:
         height += row.high
         if row.line is not None:
-            marks = _interval_marks(row.line.row, x, row.line.colour, panel.zero, _ROW_ON_PAPER)
-            marks += rule if paper.indent and row.line.span else ""
-            faint = ' opacity=".4"' if row.line.small else ""
-            drawn.append(f'<g transform="translate(0 {height * _ROW_ON_PAPER})"{faint}>{marks}</g>')
-    size = f'width="{width}" height="{(height + 1) * _ROW_ON_PAPER}"'
+            top = height * _ROW_ON_PAPER
+            for look, path in _marks_on_paper(row.line, x, top):
+                paths.setdefault(look, []).append(path)
+            if paper.indent and row.line.span:
+                paths.setdefault('stroke="#bbb" stroke-width=".6"', []).append(f"M0 {top - _ROW_ON_PAPER}H{width}")
+    bottom = (height + 1) * _ROW_ON_PAPER
+    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
+    if panel.zero is not None:
+        dashed = f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"'
+        drawn.append(f'<path {dashed} d="M{x(panel.zero)} {_ROW_ON_PAPER}V{bottom}"/>')
+    drawn += [f'<path fill="none" {look} d="{"".join(parts)}"/>' for look, parts in paths.items()]
+    size = f'width="{width}" height="{bottom}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
+
+
+def _marks_on_paper(line: _Line, x: Callable[[float], str], top: int) -> Iterator[tuple[str, str]]:
+    """Yield the look and the path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
+    row, middle = line.row, top + _ROW_ON_PAPER / 2
+    if row["value"] is not None:
+        low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
+        stroke, hollow = f'stroke="{line.colour}"', row["low"] is None and row["high"] is None
+        yield f'{stroke} stroke-width="5" opacity="{".15" if line.small else ".38"}"', f"M{x(low)} {middle}H{x(high)}"
+        faint = ' opacity=".4"' if line.small else ""
+        yield f'{stroke} stroke-width="5.4" stroke-linecap="round"{faint}', f"M{x(row['value'])} {middle}h.01"
+        if hollow:
+            yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
+    for limit in row["limits"]:
+        yield 'stroke="#000" stroke-width="2"', f"M{x(limit)} {top + 1}v{_ROW_ON_PAPER - 2}"
 
 
 def _share(number: float, panel: Forest) -> float:

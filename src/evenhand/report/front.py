@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
@@ -98,15 +99,14 @@ def in_short(findings: Sequence[Finding], spoken: Language | None = None) -> lis
     spoken = spoken or language()
     judged = [finding for finding in rank(findings) if finding.threshold is not None]
     if not judged:
-        told = [finding for finding in rank(findings) if finding.value is not None]
-        sentences = [spoken.say("no_thresholds", "short"), *map(spoken.headline, _first_of_each(told))]
-        return sentences[:MOST_SENTENCES]
+        told = _first_of_each(finding for finding in rank(findings) if finding.value is not None)
+        return [spoken.say("no_thresholds", "short"), *map(spoken.headline, told)][:MOST_SENTENCES]
     worst = list(_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet"))
-    if len(worst) > 2:
-        limits = [_with_limit(finding, spoken) for finding in worst[: MOST_SENTENCES - 1]]
-        return [*limits, _tally(judged, spoken)]
-    pairs = [s for finding in worst for s in (_with_limit(finding, spoken), _same_limit(finding, judged, spoken))]
-    return [*filter(None, pairs), _tally(judged, spoken)]
+    sentences = [_with_limit(finding, spoken) for finding in worst[: MOST_SENTENCES - 1]]
+    if len(worst) <= 2:  # then there is room for how other models fare
+        others = (_same_limit(finding, judged, spoken) for finding in worst)
+        sentences = [*filter(None, chain.from_iterable(zip(sentences, others, strict=True)))]
+    return [*sentences, _tally(judged, spoken)]
 
 
 def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -6,9 +6,10 @@ they keep up; the exclusions of [analysis] are applied first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -217,19 +218,19 @@ def rating_agreement(columns: Mapping[str, Sequence[Any]], points: int, raters: 
         "points": (given, {"scale": "ordinal", "categories": tuple(range(1, points + 1))}),
         "left out": (told, {"scale": "binary", "positive": True, "metrics": ("agreement", "kappa", "pabak")}),
     }
-    found: list[RatingAgreement] = []
-    for what, (held, settings) in scales.items():
-        both = sorted(set(held[raters[0]]) & set(held[raters[1]]))
-        if len({held[name][one] for name in raters for one in both}) < 2:
-            why = "both raters gave the same to all" if both else "no reason was rated by both yet"
-            found.append(RatingAgreement(what, "Agreement", "", len(both), None, None, None, f"undefined: {why}"))
-            continue
-        table = Table({name: [held[name][one] for one in both] for name in raters})
-        result = agreement(table, raters=list(raters), **settings)
-        found += [
-            RatingAgreement(
-                what, AGREEMENT[one.metric].title, one.metric, one.n, one.value, one.low, one.high, one.status
-            )
-            for one in result.values
-        ]
-    return found
+    return [one for what, (held, settings) in scales.items() for one in _agreement_on(what, held, raters, settings)]
+
+
+def _agreement_on(
+    what: str, held: Mapping[str, Mapping[str, Any]], raters: Sequence[str], settings: Mapping[str, Any]
+) -> Iterator[RatingAgreement]:
+    """Yield how far raters agree on what both hold, or why that cannot be said."""
+    both = sorted(set(held[raters[0]]) & set(held[raters[1]]))
+    given = {name: [held[name][one] for one in both] for name in raters}
+    if len(set(chain.from_iterable(given.values()))) < 2:
+        why = "both raters gave the same to all" if both else "no reason was rated by both yet"
+        yield RatingAgreement(what, "Agreement", "", len(both), None, None, None, f"undefined: {why}")
+        return
+    for one in agreement(Table(given), raters=list(raters), **settings).values:
+        title = AGREEMENT[one.metric].title
+        yield RatingAgreement(what, title, one.metric, one.n, one.value, one.low, one.high, one.status)

@@ -54,7 +54,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
         left_out=_left_out(audit),
-        roles=[*_roles(audit.config.data), *_participants(audit.data)],
+        roles=[*_roles(audit.config.data, spoken), *_participants(audit.data, spoken)],
         data=audit.data,
         run=audit.run,
         rows_word=_rows_word(audit),
@@ -117,24 +117,24 @@ def _policy(style: str) -> str:
     return f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'; base-uri 'none'; form-action 'none'"
 
 
-def _roles(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _roles(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
     """Say what counts as selected and as the outcome, which every rate on the page rests on."""
     predictions = data.get("predictions", {})
-    rules = {_selected(prediction) for prediction in predictions.values()}
+    rules = {_selected(prediction, spoken) for prediction in predictions.values()}
     if len(rules) == 1:
         yield "Selected", rules.pop()
     elif rules:
-        yield "Selected", "; ".join(f"{name}: {_selected(prediction)}" for name, prediction in predictions.items())
+        yield "Selected", "; ".join(f"{name}: {_selected(found, spoken)}" for name, found in predictions.items())
     if data.get("outcome") is not None:
-        value = "1, true or yes" if data["positive"] is None else repr(data["positive"])
-        yield "Positive outcome", f"{data['outcome']} is {value}"
+        value = spoken.say("yes") if data["positive"] is None else repr(data["positive"])
+        yield "Positive outcome", spoken.say("outcome", outcome=data["outcome"], value=value)
 
 
-def _participants(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _participants(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
     """Say how many people took part in a study, and how many of them were analysed."""
     if "people" in data:
-        everybody, used = data["people"], data["people_used"]
-        yield "People", f"{used:,}" if used == everybody else f"{used:,} of {everybody:,}"
+        everybody, used = spoken.count(data["people"]), spoken.count(data["people_used"])
+        yield "People", used if used == everybody else spoken.say("rows_used", used=used, rows=everybody)
 
 
 def _rows_word(audit: Audit) -> str:
@@ -143,14 +143,14 @@ def _rows_word(audit: Audit) -> str:
     return "People" if audit.config.data.get("predictions") else "Rows"
 
 
-def _selected(prediction: dict[str, Any]) -> str:
-    side = {"selected": ", good for the person", "not_selected": ", bad for the person"}.get(
-        prediction["favourable"], ""
-    )
+def _selected(prediction: dict[str, Any], spoken: Language) -> str:
     if prediction["kind"] == "score":
-        return f"score above {prediction['threshold']:g}{side}"
-    value = "1, true or yes" if prediction["selected"] is None else repr(prediction["selected"])
-    return f"decision is {value}{side}"
+        rule = spoken.say("score", limit=spoken.number(f"{prediction['threshold']:g}"))
+    else:
+        value = spoken.say("yes") if prediction["selected"] is None else repr(prediction["selected"])
+        rule = spoken.say("decision", value=value)
+    side = {"selected": "good", "not_selected": "bad"}.get(prediction["favourable"])
+    return spoken.say(side, rule=rule) if side else rule
 
 
 def _models(audit: Audit) -> list[str]:

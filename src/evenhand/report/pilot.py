@@ -9,8 +9,10 @@ would hold is not known: there the pilot's intervals tell, narrower with the squ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,19 +73,23 @@ def pilot_lines(plan: Plan) -> Iterator[PowerLine]:
         return
     pilot = plan.pilot
     specs = {name: plan.config.audits[name] for name in names}
-    told = [
-        (finding, result.spec.confidence)
-        for result in settle([REGISTRY[name].run(pilot, spec) for name, spec in specs.items()])
-        for finding in result.findings
-        if finding.kind is not None or finding.threshold is not None
-    ]
+    told = _told(pilot, specs)
+    asked = Counter(finding.threshold is None for finding in told)
     drawn = _drawn_findings(plan, pilot, {name: spec for name, spec in specs.items() if name not in _CROSSED})
-    for finding, confidence in told:
+    for finding in told:
+        confidence = specs[finding.audit].confidence
         if finding.audit in _CROSSED:
             yield _scaled(plan, finding, confidence, pilot.rows)
         else:
-            asked = sum((other.threshold is None) == (finding.threshold is None) for other, _ in told)
-            yield _simulated(plan, finding, bonferroni(confidence, max(asked, 1)), confidence, drawn)
+            together = bonferroni(confidence, asked[finding.threshold is None])
+            yield _simulated(plan, finding, together, confidence, drawn)
+
+
+def _told(pilot: Table, specs: Mapping[str, Spec]) -> list[Finding]:
+    """Return the findings of a pilot that more rows could make clearer."""
+    results = settle([REGISTRY[name].run(pilot, spec) for name, spec in specs.items()])
+    findings = chain.from_iterable(result.findings for result in results)
+    return [finding for finding in findings if finding.kind is not None or finding.threshold is not None]
 
 
 def _drawn_findings(plan: Plan, pilot: Table, specs: Mapping[str, Spec]) -> list[dict[Hashable, Finding]]:
@@ -137,10 +143,8 @@ def _simulated(
     """Return what a finding could show, from the tables that were drawn."""
     again = [table[_about(finding)] for table in drawn if _about(finding) in table]
     known = [(one.value, *limits) for one in again if one.value and (limits := _limits(one)) is not None]
-    told = np.array(
-        [one.verdict != "insufficient_evidence" if one.threshold else _is_clear(one, 1.0 - alone) for one in again]
-    )
-    shown, likely = float(told.sum()) / len(drawn), float(told.sum() + 2) / (len(drawn) + 4)
+    told = sum(_is_clear(one, 1.0 - alone) for one in again)
+    shown, likely = told / len(drawn), (told + 2) / (len(drawn) + 4)
     error = float(np.sqrt(likely * (1 - likely) / len(drawn)))  # Agresti and Coull's, which is not 0 at 0 and 1
     how = f"simulated: {len(drawn)} tables of {plan.rows:,} rows drawn from the pilot"
     line = PowerLine(**_shared(finding), n=finding.n, how=how, as_piloted=shown, error=error)
@@ -156,7 +160,9 @@ def _simulated(
 
 
 def _is_clear(finding: Finding, alpha: float) -> bool:
-    """Tell whether a finding without a threshold is a difference beyond chance, its family considered."""
+    """Tell whether a finding is decided: by its threshold, or as a difference beyond chance, its family considered."""
+    if finding.threshold:
+        return finding.verdict != "insufficient_evidence"
     return finding.p_adjusted is not None and finding.p_adjusted <= alpha
 
 

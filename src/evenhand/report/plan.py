@@ -216,18 +216,25 @@ def setting_changes(place: str, old: Any, new: Any, words: tuple[str, str] = ("b
         for name in dict.fromkeys([*old, *new]):
             yield from setting_changes(f"{place} {name}", old.get(name), new.get(name), words)
     elif _are_tables(old) and _are_tables(new):
-        gone, come = ([row for row in one if row not in other] for one, other in ((old, new), (new, old)))
-        for row in gone:
-            now = next((other for other in come if other.get("metric") == row.get("metric")), None)
-            come = [other for other in come if other is not now]
-            if now is None:
-                yield f"{place}: {_set_values(row)} {words[0]}, none {words[1]}."
-            else:
-                yield from setting_changes(f"{place}, {row.get('metric')},", row, now, words)
-        yield from (f"{place}: none {words[0]}, {_set_values(row)} {words[1]}." for row in come)
+        yield from _table_changes(place, old, new, words)
     elif old != new:
         told = ["none" if value is None else brief(value) for value in (old, new)]
         yield f"{place}: {told[0]} {words[0]}, {told[1]} {words[1]}."
+
+
+def _table_changes(
+    place: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], words: tuple[str, str]
+) -> Iterator[str]:
+    """Yield what differs between lists of tables, such as thresholds; those of one metric are held side by side."""
+    gone, come = [row for row in old if row not in new], [row for row in new if row not in old]
+    for row in gone:
+        now = next((other for other in come if other.get("metric") == row.get("metric")), None)
+        if now is None:
+            yield f"{place}: {_set_values(row)} {words[0]}, none {words[1]}."
+        else:
+            come = [other for other in come if other is not now]
+            yield from setting_changes(f"{place}, {row.get('metric')},", row, now, words)
+    yield from (f"{place}: none {words[0]}, {_set_values(row)} {words[1]}." for row in come)
 
 
 def _are_tables(value: Any) -> bool:

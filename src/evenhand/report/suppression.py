@@ -1,13 +1,14 @@
 """Small counts hidden in everything that is published: `suppress_below` of `[report]`.
 
 Groups are hidden before anything is counted, so that no number of any format can tell of them: the people of hidden
-groups are one rest, shown as "(small groups)" and not compared. Which groups, `stats/disclosure.py` finds.
+groups are one rest, shown as "(small groups)" and not compared. Which groups, `stats/disclosure.py` finds. What audits
+count in finer parts than groups, `report/withholding.py` withholds where it is small.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +16,26 @@ import numpy as np
 
 from evenhand.audits.parity.result import ParityResult
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.run import data_record
+from evenhand.core.result import Draft, Result
+from evenhand.core.run import data_record, step
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, count
+from evenhand.report.withholding import Withholding
 from evenhand.stats.disclosure import People, hide_small_groups, is_small
 from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.keys import column_key
 from evenhand.table.labels import hide_groups
 from evenhand.table.roles import MISSING, SMALL
 from evenhand.table.validation import state_key
 
 if TYPE_CHECKING:
-    from evenhand.report.config import ReportSettings
+    from evenhand.report.profiles.result import ProfileResult
     from evenhand.table.table import Table
 
 _BINS = (5, 4, 3, 2)
+_INERTIA = "(inertia)"
+_MOST_RUNS = 4
 
 
 @dataclass(frozen=True)
@@ -38,34 +44,61 @@ class Suppressed:
 
     Parameters
     ----------
+    whole : the data as they are.
     table : the data, small groups hidden.
-    spec : the settings of the parity audit, without what would tell small counts.
+    audits : the settings of the audits, without what would tell small counts.
+    asked : the settings as they were asked for, which stand in the results.
     hidden : the groups that are hidden, by grouping.
+    gone : the groupings that are withheld.
+    rule : what withholds small parts of results.
     calibration : whether the score bins of all groups hold enough people.
     notes : what was hidden, in sentences.
     """
 
+    whole: Table
     table: Table
-    spec: ParitySpec
+    audits: Mapping[str, Spec]
+    asked: Mapping[str, Spec]
     hidden: Mapping[str, tuple[str, ...]]
+    gone: tuple[str, ...]
+    rule: Withholding
     calibration: bool
     notes: tuple[str, ...]
 
-    def relabelled(self, result: ParityResult) -> ParityResult:
-        """Return a result in which the rest is called what it is, and what is withheld is not there."""
-        calibration = result.calibration if self.calibration else ()
-        kept = [note for note in result.notes if not _tells_small(note, self.table.source.notes)]
-        changed = replace(result, calibration=calibration, notes=(*self.notes, *kept))
-        tables: dict[str, Any] = {
-            name: tuple(map(self._called, changed.tables[name])) for name in ("values", "calibration", "left_out")
+    def withheld(self, drafts: Mapping[str, Draft[Any]]) -> dict[str, Draft[Any]]:
+        """Return the drafts of audits without what is small; parity has nothing small in tables of groups."""
+        return {
+            name: draft if name == "parity" else self.rule.applied(replace(draft, result=self._as_asked(draft.result)))
+            for name, draft in drafts.items()
         }
+
+    def _as_asked(self, result: Result) -> Result:
+        inertia = getattr(result.spec, "inertia", None)
+        if inertia != _INERTIA:
+            return result
+        original = {name: getattr(self.asked[result.audit], name) for name in ("inertia", "inertia_by")}
+        return replace(result, spec=result.spec.model_copy(update=original))
+
+    def relabelled(self, results: Mapping[str, Result]) -> dict[str, Result]:
+        """Return results in which the rest is called what it is, and what is withheld is not there."""
+        return {name: self._relabelled(result) for name, result in results.items()}
+
+    def _relabelled(self, result: Result) -> Result:
+        kept = [note for note in result.notes if not _tells_small(note, self.table.source.notes)]
+        tables: dict[str, Any] = {
+            name: tuple(map(self._called, records))
+            for name, records in result.tables.items()
+            if {"group", "grouping"} <= set(result.record_types()[name].columns())
+        }
+        if isinstance(result, ParityResult) and not self.calibration:
+            tables["calibration"] = ()
         findings = tuple(
             replace(finding, detail=finding.detail.replace(f"{MISSING} (n", f"{SMALL} (n"))
             if finding.grouping in self.hidden
             else finding
             for finding in result.findings
         )
-        return replace(changed, findings=findings, **tables)
+        return replace(result, findings=findings, notes=(*self.notes, *kept), **tables)
 
     def record(self) -> dict[str, Any]:
         """Return the record of the data, the rest called what it is."""
@@ -85,65 +118,204 @@ class Suppressed:
         }
         return replace(record, group=SMALL, **words)
 
+    def profiles(self, made: Sequence[ProfileResult]) -> tuple[ProfileResult, ...]:
+        """Return profiles without scoring rates, where those count few people or some groups are hidden."""
+        return tuple(map(self._profile, made))
+
+    def _profile(self, profile: ProfileResult) -> ProfileResult:
+        rates = profile.tables.get("rates", ())
+        scoring = [row for row in rates if row.kind == "scoring"]
+        few = any(self.rule.is_small(number) for row in scoring for number in _counts_of(row))
+        if not scoring or not (self.hidden or self.gone or few):
+            return profile
+        kept = tuple(row for row in rates if row.kind != "scoring")
+        why = "Scoring rates are withheld: they would tell how many people of small groups score above the median."
+        return replace(profile, tables={**profile.tables, "rates": kept}, notes=(*profile.notes, why))
+
+    def periods(self, period: str) -> tuple[str, ...] | None:
+        """Return the periods whose people must be in none; None where nothing can be told by period."""
+        gone = [self._periods_of(model, period) for model in self.table.models]
+        if self.rule.entangled or any(periods is None or periods != gone[0] for periods in gone):
+            return None
+        return gone[0]
+
+    def _periods_of(self, model: str, period: str) -> tuple[str, ...] | None:
+        """Return the periods to hide so that no count by period, group, outcome and decision of a model is small."""
+        cells, least = self.table.counts(model, (period,)), self.rule.least
+        codes, labels = cells.joint([period])
+        states = tuple(
+            group * (state.max(initial=0) + 1) + state
+            for group in (cells.joint(columns)[0] for columns in self.table.groupings.values())
+            for state in _states(cells, [model])
+        )
+        people = People(cells.n, (codes,), states)
+        (out,) = hide_small_groups(people, least)
+        undated = labels.index(MISSING) if MISSING in labels else None  # in no period, and so among the hidden ones
+        few = undated is not None and any(is_small(people.counts(codes, s)[undated], least).any() for s in states)
+        if out is None or few:
+            return None
+        return tuple(label for label, is_out in zip(labels, out, strict=True) if is_out and label != MISSING)
+
+    def may_cross(self, grouping: str, column: str) -> bool:
+        """Tell whether counts by a grouping and another column, by outcome and decision, are not small."""
+        if self.rule.entangled:
+            return False
+        cells = self.table.cells
+        group, parts = cells.joint(self.table.groupings[grouping])[0], cells.codes[column_key(column)]
+        crossed = np.unique(group * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1].reshape(-1)
+        people = People(cells.n, (crossed,), tuple(_states(cells, self.table.models)))
+        return not any(is_small(people.counts(crossed, s), self.rule.least).any() for s in people.states)
+
+
+def _counts_of(row: Any) -> tuple[int, int, int]:
+    counted = row.n if row.counted is None else row.counted
+    return row.n, counted, row.n - counted
+
 
 def _tells_small(note: str, of_data: Iterable[str]) -> bool:
     """Tell whether a remark on the data holds a number, which may be a small count."""
     return note in of_data and re.search(r"\d", note) is not None
 
 
-def suppress(table: Table, audits: Mapping[str, Spec], report: ReportSettings, least: int) -> Suppressed:
-    """Hide the groups of a table that would tell a count from 1 to `least - 1`, by itself or by difference."""
-    spec = _require_can_hide(table, audits, report, least)
-    hidden, withheld = _hidden(table, least)
-    if len(withheld) == len(table.groupings):
-        raise ConfigError(
-            f"`suppress_below` {least} leaves no grouping with two groups to publish; make groups coarser with "
-            "`labels` or `cuts`, or ask for a smaller number."
-        )
-    safe = hide_groups(table, hidden, withheld) if hidden or withheld else table
-    entangled = bool(hidden or withheld) and len(table.roles.group_columns) < sum(map(len, table.groupings.values()))
+def run_hidden(
+    table: Table, audits: Mapping[str, Spec], least: int, run: Callable[[str, Table, Spec], Draft[Any]]
+) -> tuple[Suppressed, dict[str, Draft[Any]]]:
+    """Run audits on a table whose small groups are hidden, and withhold what is small of what they count.
+
+    Where an audit counts few people of a group in its own way, such as a pair of ratings, the group is hidden too and
+    all audits are run again: everything that is published comes from one table.
+    """
+    more: dict[str, set[str]] = {}
+    for left in reversed(range(_MOST_RUNS)):
+        safe = suppress(table, audits, least, more)
+        drafts = {name: run(name, safe.table, spec) for name, spec in safe.audits.items()}
+        found = [safe.rule.groups_to_hide(draft.result) for name, draft in drafts.items() if name != "parity"]
+        if not left or not any(found):
+            break
+        step("Hiding more small counts")
+        for wanted in found:
+            for grouping, groups in wanted.items():
+                more.setdefault(grouping, set()).update(groups, safe.hidden.get(grouping, ()))
+    return safe, safe.withheld(drafts)
+
+
+def suppress(
+    table: Table, audits: Mapping[str, Spec], least: int, more: Mapping[str, Collection[str]] | None = None
+) -> Suppressed:
+    """Hide the groups of a table that would tell a count from 1 to `least - 1`, by itself or by difference.
+
+    `more` are groups to hide beside them.
+    """
+    _require_can_hide(table, least)
+    hidden, withheld = _hidden(table, least, by_decision="parity" in audits)
+    hidden |= {name: groups for name, wanted in (more or {}).items() if (groups := _rest(table, name, wanted))}
+    _require_groups(table, audits, hidden, withheld, least)
+    changed = {name: _without_people(spec) for name, spec in audits.items()}
+    touched = {*hidden, *withheld}
+    columns, changed = _with_inertia(table, changed, touched)
+    safe = hide_groups(table, hidden, withheld, columns) if touched else table
+    families = _families(table.groupings)
+    entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
+    rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
+    notes = [_rule(least), *_told(hidden, withheld), *_other_choices(audits)]
+    calibration = True
+    if isinstance(spec := changed.get("parity"), ParitySpec):
+        changed["parity"], calibration, told = _parity_spec(safe, spec, least, is_entangled=bool(entangled))
+        notes += told
+    return Suppressed(table, safe, changed, audits, hidden, withheld, rule, calibration, tuple(notes))
+
+
+def _rest(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ...]:
+    """Return groups to hide, with the smallest other one where they would be one alone; none where two are not left."""
+    codes, labels = table.cells.joint(table.groupings[grouping])
+    sizes = np.bincount(codes, weights=table.cells.n, minlength=len(labels))
+    known = [
+        label for label in sorted(labels, key=lambda label: (sizes[labels.index(label)], label)) if label != MISSING
+    ]
+    gone = set(wanted)
+    if len(gone - {MISSING}) == 1:
+        gone |= set([label for label in known if label not in gone][:1])
+    left = len(known) - len(gone - {MISSING})
+    return tuple(label for label in labels if label in gone or label == MISSING) if left > 1 else ()
+
+
+def _parity_spec(
+    table: Table, spec: ParitySpec, least: int, *, is_entangled: bool
+) -> tuple[ParitySpec, bool, list[str]]:
+    """Return the settings of the parity audit without small strata and score bins, whether bins are left, and notes."""
     changed: dict[str, Any] = {}
-    notes = [_rule(least), *_told(hidden, withheld)]
-    if spec.within and (entangled or _small_strata(safe, spec.within, least)):
+    notes = []
+    if spec.within and (is_entangled or _small_strata(table, spec.within, least)):
         changed["within"] = ()
         notes.append(f"Gaps within strata of {', '.join(spec.within)} are withheld: some strata are too small.")
-    bins = None if entangled else _enough_bins(safe, spec, least)
+    bins = None if is_entangled else _enough_bins(table, spec, least)
     if bins is not None and bins != spec.bins:
         changed["bins"] = bins
         notes.append(f"Calibration is shown in {bins} score bins in place of {spec.bins}.")
     scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
     if bins is None and scored:
         notes.append("Calibration is withheld: some score bins hold too few people.")
-    return Suppressed(safe, spec.model_copy(update=changed), hidden, bins is not None, tuple(notes))
+    return spec.model_copy(update=changed), bins is not None, notes
 
 
-def _require_can_hide(table: Table, audits: Mapping[str, Spec], report: ReportSettings, least: int) -> ParitySpec:
-    others = [name for name in audits if name != "parity"]
-    if others:
-        raise ConfigError(
-            f"`suppress_below` hides small counts of the parity audit; {' and '.join(others)} would publish counts "
-            "that it cannot hide: audit them in a run of their own, which you do not publish."
-        )
+def _without_people(spec: Spec) -> Spec:
+    """Return settings that publish nothing about single people, nor what effort bins say under other choices."""
+    withheld = {"individuals": False, "robustness": None}
+    return spec.model_copy(update={name: value for name, value in withheld.items() if getattr(spec, name, None)})
+
+
+def _with_inertia(
+    table: Table, audits: Mapping[str, Spec], touched: Collection[str]
+) -> tuple[dict[str, Any], dict[str, Spec]]:
+    """Return everybody's inertia as a column, where rates are those of groups that are hidden, and the settings."""
+    spec: Any = audits.get("effort")
+    rates = getattr(spec, "inertia", None)
+    by = getattr(spec, "inertia_by", None) or "race"
+    from_groups = isinstance(rates, dict) or (isinstance(rates, str) and rates not in table.kinds)
+    if not from_groups or by not in touched:
+        return {}, dict(audits)
+    from evenhand.audits.effort.gather import group_rates
+
+    column, known = group_rates(table, spec)
+    own = spec.model_copy(update={"inertia": _INERTIA, "inertia_by": None})
+    return {_INERTIA: table.by_group(column, known)}, {**audits, "effort": own}
+
+
+def _require_can_hide(table: Table, least: int) -> None:
     if 0 < table.dropped < least:
         raise ConfigError(
             f"{count(table.dropped, 'row')} dropped for a missing outcome or prediction would be published, a count "
             f"below `suppress_below` {least}; remove them from the data beforehand."
         )
-    scored = [model for model in table.models if table.has_scores(model)]
-    shown = [f"`{name}`" for name in report.beside]
-    if "nyc-ll144-2023" in report.profile and scored:
-        shown.append(f"the profile 'nyc-ll144-2023', which counts who scores above the median ({scored[0]!r})")
-    if shown:
+
+
+def _require_groups(
+    table: Table, audits: Mapping[str, Spec], hidden: Mapping[str, Any], withheld: Sequence[str], least: int
+) -> None:
+    """Refuse where nothing is left to compare, and a group or grouping that an audit names and that is hidden."""
+    if table.groupings and len(withheld) == len(table.groupings):
         raise ConfigError(
-            f"`suppress_below` cannot hide the small counts of {' and of '.join(shown)}; leave that out, or leave out "
-            "`suppress_below`."
+            f"`suppress_below` {least} leaves no grouping with two groups to publish; make groups coarser with "
+            "`labels` or `cuts`, or ask for a smaller number."
         )
-    spec = audits["parity"]
-    assert isinstance(spec, ParitySpec)  # noqa: S101
-    return spec
+    for name, spec in audits.items():
+        grouping = getattr(spec, "grouping", None)
+        if grouping in withheld:
+            raise ConfigError(
+                f"`suppress_below` {least} leaves fewer than two groups of {grouping!r}, which the {name} audit "
+                "compares; make groups coarser with `labels` or `cuts`, or name another `grouping`."
+            )
+        wanted = getattr(spec, "reference", None)
+        named = wanted.items() if isinstance(wanted, Mapping) else [(key, wanted) for key in hidden]
+        for key, group in named:
+            if group in hidden.get(key, ()):
+                raise ConfigError(
+                    f"`reference` {group!r} of the {name} audit is among the groups that `suppress_below` {least} "
+                    "hides; name a larger one, or leave it out."
+                )
 
 
-def _hidden(table: Table, least: int) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+def _hidden(table: Table, least: int, *, by_decision: bool) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the groups to hide by grouping, and the groupings to withhold.
 
     Groupings that share no column are looked at apart: people who change places between hidden races change nothing
@@ -151,16 +323,22 @@ def _hidden(table: Table, least: int) -> tuple[dict[str, tuple[str, ...]], tuple
     """
     hidden: dict[str, tuple[str, ...]] = {}
     withheld: list[str] = []
+    cells = table.cells
+    states = tuple(_states(cells, table.models)) if by_decision else (np.zeros(len(cells.n), dtype=np.int64),)
     for names in _families(table.groupings):
-        coded = [table.cells.joint(table.groupings[name]) for name in names]
-        people = People(table.cells.n, tuple(codes for codes, _ in coded), tuple(_states(table.cells, table.models)))
+        coded = [cells.joint(table.groupings[name]) for name in names]
+        people = People(cells.n, tuple(codes for codes, _ in coded), states)
         for name, (_, labels), gone in zip(names, coded, hide_small_groups(people, least), strict=True):
-            shown = [] if gone is None else [x for x, out in zip(labels, gone, strict=True) if not out and x != MISSING]
+            shown = () if gone is None else _shown(labels, gone)
             if len(shown) < 2:
                 withheld.append(name)
-            elif len(shown) < len(labels) - (MISSING in labels) or gone is None or gone.any():
+            elif gone is not None and gone.any():
                 hidden[name] = tuple(label for label in labels if label not in shown)
     return hidden, tuple(withheld)
+
+
+def _shown(labels: Sequence[str], gone: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(label for label, out in zip(labels, gone, strict=True) if not out and label != MISSING)
 
 
 def _families(groupings: Mapping[str, Sequence[str]]) -> list[list[str]]:
@@ -216,8 +394,9 @@ def _enough_bins(table: Table, spec: ParitySpec, least: int) -> int | None:
 
 def _rule(least: int) -> str:
     return (
-        f"Small counts are hidden (`suppress_below` {least}): where fewer than {least} people share a group, an "
-        "outcome and a decision, no number here tells how many, not even by adding and subtracting others."
+        f"Small counts are hidden (`suppress_below` {least}): where fewer than {least} people share a group, or a "
+        "group, an outcome and a decision, no number here tells how many, not even by adding and subtracting others; "
+        "nothing is told of single people."
     )
 
 
@@ -226,3 +405,8 @@ def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Itera
         yield f"By {grouping}, these are shown together as “{SMALL}” and not compared: {', '.join(groups)}."
     for grouping in withheld:
         yield f"Nothing is published by {grouping}: too many of its groups are small."
+
+
+def _other_choices(audits: Mapping[str, Spec]) -> Iterator[str]:
+    if getattr(audits.get("effort"), "robustness", None) is not None:
+        yield "Effort under other choices is withheld: the effort bins of those could be small."

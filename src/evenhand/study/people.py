@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from evenhand.errors import DataError, did_you_mean
 from evenhand.study.schema import as_text, read_columns, require_known
@@ -82,33 +82,48 @@ def check_recruits(
     asked = recruitment if isinstance(recruitment, Recruitment) else Recruitment.parse(recruitment, "[recruitment]")
     columns, _ = read_columns(export)
     require_known([asked.export_id], columns, "the recruiter's export has no column {name} with the ids", DataError)
-    ids = as_text(columns[asked.export_id])
+    checked = [rule for rule in asked.filters if rule.column in columns]
+    told = _told_of_each(columns[asked.export_id], {rule.column: columns[rule.column] for rule in checked})
     everybody = list(people)
     known = {one: code for one, code in everybody if one is not None}
-    rows: dict[str, list[int]] = {}
-    for row, one in enumerate(ids):
-        if one is not None:
-            rows.setdefault(one, []).append(row)
-    checked = [one for one in asked.filters if one.column in columns]
-    cells = {one.column: as_text(columns[one.column]) for one in checked}
-    records = tuple(
-        _record(one, known[one], rule, [cells[rule.column][row] for row in rows[one]])
-        for one in sorted(known.keys() & rows.keys())
-        for rule in checked
-    )
-    differ = (one for one, at in rows.items() if any(len({column[row] for row in at}) > 1 for column in cells.values()))
+    both = sorted(known.keys() & told.keys())
     return RecruitCheck(
-        records=records,
-        unmatched=tuple(sorted(known.keys() - rows.keys())),
-        absent=tuple(sorted(rows.keys() - known.keys())),
-        repeated=tuple(sorted(differ)),
-        unchecked=tuple(
-            f"the export has no column {one.column!r}; {did_you_mean(one.column, columns)}"
-            for one in asked.filters
-            if one.column not in columns
-        ),
+        records=tuple(_record(one, known[one], rule, told[one][rule.column]) for one in both for rule in checked),
+        unmatched=tuple(sorted(known.keys() - told.keys())),
+        absent=tuple(sorted(told.keys() - known.keys())),
+        repeated=tuple(sorted(_repeated(told))),
+        unchecked=tuple(_unchecked(asked.filters, columns)),
         without_id=tuple(sorted(code for one, code in everybody if one is None)),
     )
+
+
+_Told: TypeAlias = dict[str, dict[str, list[str | None]]]
+"""What an export holds, by id and then by column; as many values as the person has rows."""
+
+
+def _told_of_each(ids: Sequence[Any], columns: Mapping[str, Any]) -> _Told:
+    cells = {name: as_text(column) for name, column in columns.items()}
+    told: _Told = {}
+    for row, one in enumerate(as_text(ids)):
+        if one is not None:
+            values = told.setdefault(one, {name: [] for name in cells})
+            for name, column in cells.items():
+                values[name].append(column[row])
+    return told
+
+
+def _repeated(told: _Told) -> Iterator[str]:
+    """Yield the ids of people whose rows differ."""
+    for one, columns in told.items():
+        if any(len(set(values)) > 1 for values in columns.values()):
+            yield one
+
+
+def _unchecked(filters: Iterable[Filter], columns: Collection[str]) -> Iterator[str]:
+    """Yield the columns that filters ask for and the export lacks, each with the nearest name."""
+    for rule in filters:
+        if rule.column not in columns:
+            yield f"the export has no column {rule.column!r}; {did_you_mean(rule.column, columns)}"
 
 
 def _record(one: str, participant: str, rule: Filter, values: Sequence[str | None]) -> RecruitRecord:

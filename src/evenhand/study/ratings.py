@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -151,29 +152,31 @@ def reason_scores(
     >>> [(one.participant, one.value, one.bonus) for one in reason_scores(reasons, given, ["ann", "ben"], ["p1", "p2"])]
     [('p1', 3.5, True), ('p2', None, False)]
     """
-    points: dict[tuple[str, str], dict[str, int | None]] = {(one.participant, one.step): {} for one in reasons}
-    for given in ratings:
-        if (given.participant, given.step) in points and given.rater in raters:
-            points[given.participant, given.step][given.rater] = given.score
     counted: dict[str, list[float]] = {who: [] for who in finished}
-    for (who, _), scores in points.items():
-        known = [score for score in scores.values() if score is not None]
-        if who in counted and len(known) == len(raters) > 0:
-            counted[who].append(float(np.mean(known)))
+    for who, value in _values_of_reasons(reasons, ratings, raters):
+        if who in counted:
+            counted[who].append(value)
     values = [_combined(found, of) if found else -1.0 for found in counted.values()]
     paid = bonus(values, share=share)
-    scored = [
-        ReasonScore(
-            who,
-            len(found),
-            values[place] if found else None,
-            int(paid.rank[place]) if found else None,
-            bool(paid.chosen[place]) and bool(found),
-            "ok" if found else "no reason that both raters rated",
-        )
-        for place, (who, found) in enumerate(counted.items())
-    ]
-    return sorted(scored, key=lambda one: (one.rank is None, one.rank or 0, one.participant))
+    scored, unscored = [], []
+    for place, (who, found) in enumerate(counted.items()):
+        if found:
+            rank, chosen = int(paid.rank[place]), bool(paid.chosen[place])
+            scored.append(ReasonScore(who, len(found), values[place], rank, chosen, "ok"))
+        else:
+            unscored.append(ReasonScore(who, 0, None, None, False, "no reason that both raters rated"))
+    return sorted(scored, key=attrgetter("rank", "participant")) + sorted(unscored, key=attrgetter("participant"))
+
+
+def _values_of_reasons(
+    reasons: Sequence[Reason], ratings: Sequence[Rating], raters: Sequence[str]
+) -> Iterator[tuple[str, float]]:
+    """Yield the value of each reason that counts, with who wrote it."""
+    points = {(given.participant, given.step, given.rater): given.score for given in ratings}
+    for who, step in dict.fromkeys((one.participant, one.step) for one in reasons):
+        known = [score for rater in raters if (score := points.get((who, step, rater))) is not None]
+        if len(known) == len(raters) > 0:
+            yield who, float(np.mean(known))
 
 
 def _combined(values: list[float], of: Literal["mean", "best", "total"]) -> float:

@@ -61,19 +61,9 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     if name is not None and name not in table.kinds:
         raise ConfigError(f"the key {name!r} is not in the data; {did_you_mean(name, table.kinds)}")
     columns = table.roles.group_columns
-    asked: dict[str, Any] = {f"group{at}": table.group_codes(column) for at, column in enumerate(columns)}
-    asked["positive"] = table.outcome_state() == YES
-    for at, model in enumerate(table.models):
-        prediction = table.prediction(model)
-        asked[f"selected{at}"] = prediction_state(prediction, table.kinds[prediction.column]) == YES
-        if table.has_scores(model):
-            asked[f"score{at}"] = nw.col(prediction.column).cast(nw.Float64)
-    weight = table.weight_and_exponent()[0]
-    asked |= {} if weight is None else {"weight": weight}
-    asked |= {} if name is None else {"key": nw.col(name).cast(nw.String)}
     require_few_rows(table.source.frame, table.rows)
     with engine_errors():
-        arrays = fetch_arrays(table.complete_rows().select(**asked))
+        arrays = fetch_arrays(table.complete_rows().select(**_asked(table, name)))
     return DecidedRows(
         None if name is None else _told_apart(name, arrays["key"]),
         np.asarray(arrays["positive"], dtype=np.bool_),
@@ -88,8 +78,25 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
             table.cells.labels,
             np.ones(table.rows, dtype=np.int64),
         ),
-        np.ones(table.rows) if weight is None else np.asarray(arrays["weight"], dtype=np.float64),
+        np.asarray(arrays["weight"], dtype=np.float64) if "weight" in arrays else np.ones(table.rows),
     )
+
+
+def _asked(table: Table, key: str | None) -> dict[str, Any]:
+    """Return what is read of everybody, by its name."""
+    asked: dict[str, Any] = {f"group{at}": table.group_codes(name) for at, name in enumerate(table.roles.group_columns)}
+    asked["positive"] = table.outcome_state() == YES
+    for at, model in enumerate(table.models):
+        prediction = table.prediction(model)
+        asked[f"selected{at}"] = prediction_state(prediction, table.kinds[prediction.column]) == YES
+        if table.has_scores(model):
+            asked[f"score{at}"] = nw.col(prediction.column).cast(nw.Float64)
+    weight = table.weight_and_exponent()[0]
+    if weight is not None:
+        asked["weight"] = weight
+    if key is not None:
+        asked["key"] = nw.col(key).cast(nw.String)
+    return asked
 
 
 def _told_apart(name: str, values: Any) -> Any:

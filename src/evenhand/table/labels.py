@@ -164,7 +164,12 @@ def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator
 # Groups that are not told apart -----------------------------------------------------------------------------
 
 
-def hide_groups(table: Table, hidden: Mapping[str, Collection[str]], withheld: Collection[str] = ()) -> Table:
+def hide_groups(
+    table: Table,
+    hidden: Mapping[str, Collection[str]],
+    withheld: Collection[str] = (),
+    more: Mapping[str, nw.Expr] | None = None,
+) -> Table:
     """Return a table in which some groups are not told from "(missing)", and some groupings are not there.
 
     Parameters
@@ -175,6 +180,8 @@ def hide_groups(table: Table, hidden: Mapping[str, Collection[str]], withheld: C
         The groups, by grouping.
     withheld
         Groupings to leave out.
+    more
+        Columns to add, worked out from the groups as they are.
 
     Examples
     --------
@@ -183,7 +190,7 @@ def hide_groups(table: Table, hidden: Mapping[str, Collection[str]], withheld: C
     >>> hide_groups(table, {"race": ["C"]}).cells.labels["race"]
     ('A', 'B', '(missing)')
     """
-    columns: dict[str, nw.Expr] = {}
+    columns: dict[str, nw.Expr] = dict(more or {})
     groups: list[tuple[str, ...]] = []
     for name, parts in table.groupings.items():
         if hidden.get(name) or (len(parts) > 1 and any(hidden.get(part) for part in parts)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,21 +194,15 @@ def _column(name: str, kind: Kind, rows: int, values: Any, absent: Any) -> Colum
 
 def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) -> ColumnProfile:
     top = sorted(counts, key=lambda value: (-counts[value], value)) if len(counts) <= _MOST_VALUES else []
-    odd = [text for text in counts if not _NUMBER.fullmatch(text)]
+    return ColumnProfile(name, kind, rows, missing, len(counts), None, None, tuple(top), *_odd_numbers(counts))
+
+
+def _odd_numbers(texts: Collection[str]) -> tuple[bool, tuple[str, ...], bool]:
+    """Return whether text is numbers but for decimal commas, which words for missing values it holds, or percents."""
+    odd = [text for text in texts if not _NUMBER.fullmatch(text)]
     words = tuple(sorted(text for text in odd if text.strip(BLANKS).casefold() in MISSING_WORDS))
-    commas = [text for text in odd if COMMA_NUMBER.fullmatch(text)]
-    numbers = len(counts) > len(words) and len(commas) + len(words) == len(odd)
-    percent = [text for text in odd if PERCENT.fullmatch(text)]
-    return ColumnProfile(
-        name,
-        kind,
-        rows,
-        missing,
-        len(counts),
-        None,
-        None,
-        tuple(top),
-        numbers and bool(commas),
-        words if numbers else (),
-        bool(percent) and len(percent) + len(words) == len(odd),
-    )
+    commas, percents = (sum(bool(form.fullmatch(text)) for text in odd) for form in (COMMA_NUMBER, PERCENT))
+    rest = len(odd) - len(words)
+    if len(texts) > len(words) and commas == rest:
+        return commas > 0, words, percents > 0 and percents == rest
+    return False, (), percents > 0 and percents == rest

@@ -193,7 +193,9 @@ class Table:
             self.kinds[family] = "text"
         if self._in_place:
             self.source = replace(self.source, frame=self.source.frame.with_columns(**self._in_place))
-            self.kinds |= dict.fromkeys(self._in_place, "text")
+            with engine_errors():
+                found = keys.kinds_of(self.source.frame.collect_schema())
+            self.kinds |= {name: found[name] for name in self._in_place}
         if self._weighty is not None:
             self.source = self.source.only(*self._weighty)
 

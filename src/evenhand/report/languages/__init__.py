@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from evenhand.core.display import Section
+from evenhand.core.display import Section, listed
 from evenhand.core.findings import Finding
 from evenhand.core.formats import DASH, show, show_interval
 from evenhand.core.records import STANDARDISED, limits_to_judge
@@ -160,6 +160,8 @@ class Language:
 
     def _place(self, finding: Finding, *, model: bool) -> str:
         named = self.words["place"]
+        if finding.audit == "study":
+            return str(finding.coordinates.get("condition") or self.words["words"]["All people"])
         parts = [named["model"].format(model=finding.model)] if model and finding.model else []
         if finding.grouping:
             parts.append(named["grouping"].format(grouping=finding.grouping))
@@ -175,24 +177,48 @@ class Language:
         """Return why there is no verdict; None where it is not translated."""
         if self.code == "en":
             return finding.reason
-        for name, pattern in _reasons().items():
-            if found := pattern.fullmatch(finding.reason):
-                return self.say(name, "reasons", **{key: self._word(text) for key, text in found.groupdict().items()})
+        told = [self._turned(text, "reasons") for text in _SENTENCE_END.split(finding.reason)]
+        known = [sentence for sentence in told if sentence is not None]
+        return " ".join(known) if len(known) == len(told) else self._turned(finding.reason, "reasons")
+
+    def family(self, sentence: str) -> str | None:
+        """Return what p-values and verdicts hold for together; None where it is not translated."""
+        return sentence if self.code == "en" else self._turned(sentence, "families")
+
+    def _turned(self, text: str, part: str) -> str | None:
+        """Return an English text of the catalogue in this language; None where it is not in there."""
+        for name, pattern in _patterns(part).items():
+            if found := pattern.fullmatch(text):
+                values = {key: self._word(key, value) for key, value in found.groupdict().items()}
+                return self.say(name, part, **values)
         return None
 
-    def _word(self, text: str) -> str:
-        """Return a word or number that stands within a reason."""
+    def _word(self, key: str, text: str) -> str:
+        """Return a word or number that stands within a sentence; names stay as they are."""
         words = self.words["words"]
-        if verdicts := re.match(r"(\d+) verdicts?\b", text):
-            return str(words["verdicts"].format(number=verdicts[1]))
+        if key in ("name", "names"):
+            return text
+        if splits := re.fullmatch(r"(\d+) splits?", text):
+            return str(words["splits"].format(number=splits[1]))
+        if key == "family" and (family := _FAMILY.fullmatch(text)):
+            audits = [self.words["sections"].get(name, {}).get("title", name) for name in _AND.split(family["audits"])]
+            key = f"{'one' if family['number'] == '1' else 'several'}_{family['what'].removesuffix('s')}"
+            key += "" if family["number"] == "1" else "s"
+            told = listed(audits, self.say("and", "short"))
+            return str(words[key].format(number=self.number(family["number"]), audits=told))
         amount, points, _ = text.partition(" points")
         return str(words.get(text) or (f"{self.number(amount)} {words['points']}" if points else self.number(text)))
 
 
+_SENTENCE_END = re.compile(r"(?<=[.?]) (?=[A-Z])")
+_FAMILY = re.compile(r"(?P<number>[\d,]+) (?:tested )?(?P<what>verdicts?|findings?) of (?P<audits>.+?)(?: alone)?")
+_AND = re.compile(r", | and ")
+
+
 @cache
-def _reasons() -> dict[str, re.Pattern[str]]:
-    """Return the English reasons as patterns, the longest first."""
-    templates = sorted(language().words["reasons"].items(), key=lambda item: -len(item[1]))
+def _patterns(part: str) -> dict[str, re.Pattern[str]]:
+    """Return English texts as patterns, the longest first."""
+    templates = sorted(language().words[part].items(), key=lambda item: -len(item[1]))
     parts = {name: re.split(r"\{(\w+)\}", template) for name, template in templates}
     return {
         name: re.compile("".join(f"(?P<{part}>.+?)" if at % 2 else re.escape(part) for at, part in enumerate(found)))

@@ -180,6 +180,10 @@ def _quartiles(score: FloatArray, code: IntArray, labels: Sequence[str]) -> dict
     }
 
 
+def _ratio(rate: float, highest: float) -> float | None:
+    return rate / highest if highest else None
+
+
 def _rates(
     item: Counted, kind: str, median: float | None = None, quartiles: Mapping[str, list[float]] | None = None
 ) -> Iterator[Rate]:
@@ -198,8 +202,8 @@ def _rates(
             counted=x,
             rate=rate,
             share=n / everybody,
-            impact_ratio=rate / highest if highest else None,
-            large_ratio=rate / highest_large if kept and highest_large else None,
+            impact_ratio=_ratio(rate, highest),
+            large_ratio=_ratio(rate, highest_large) if kept else None,
             score_low=low,
             score_median=middle,
             score_high=high,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,12 +124,11 @@ class ReasonPages:
             return redirect_to("/researcher/reasons")
         rated = self._rated()
         mine, order = rated.by(session.name), _order(rated.reasons, session.name, self._spec.seed)
-        reason = next((one for one in order if one.id == change), None) if change else _next(order, mine, after)
+        reason = _by_id(order, change) if change else _next(order, mine, after)
         if reason is None:
             return redirect_to("/researcher/reasons?done=all" if order and not change else "/researcher/reasons")
         given = mine.get((reason.participant, reason.step))
-        places = [one.id for one in order]
-        before = order[places.index(reason.id) - 1] if places.index(reason.id) else None
+        place = order.index(reason)
         return self._desk.page(
             "rate.html",
             cookie,
@@ -137,12 +136,12 @@ class ReasonPages:
             name=session.name,
             notice=NOTICES["saved"] if done == "saved" else "",
             reason=reason,
-            number=places.index(reason.id) + 1,
+            number=place + 1,
             total=len(order),
             rated=len(mine.keys() & _keys(order)),
             settings=self._settings,
             given="" if given is None else _value(given, self._settings.leave_out),
-            before=before.id if before is not None else "",
+            before=order[place - 1].id if place else "",
             missing=done == "missing",
         )
 
@@ -152,7 +151,7 @@ class ReasonPages:
         if session.name not in self._settings.raters:
             return redirect_to("/researcher/reasons")
         wanted = field_of(fields, "reason")
-        reason = next((one for one in self._rated().reasons if one.id == wanted), None)
+        reason = _by_id(self._rated().reasons, wanted)
         if reason is None:
             return redirect_to("/researcher/reasons")
         given = self._read(field_of(fields, "rating"))
@@ -189,6 +188,10 @@ class ReasonPages:
         self._study.researchers.log(session.name, "exported the ratings", count(len(rated.ratings), "rating"))
         content = write_csv(rating_columns(rated.reasons, rated.ratings)).encode()
         return as_download(content, f"{self._spec.name}-ratings.csv", MEDIA["csv"])
+
+
+def _by_id(reasons: Iterable[Reason], wanted: str) -> Reason | None:
+    return next((one for one in reasons if one.id == wanted), None)
 
 
 def _keys(reasons: Sequence[Reason]) -> set[tuple[str, str]]:

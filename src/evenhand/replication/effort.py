@@ -1,4 +1,4 @@
-"""The two papers about what people say: effort (its human study and SHED) and disagreement (400 critics of COMPAS)."""
+"""The effort paper: its human study from the tables that it prints, and the households of SHED."""
 
 from __future__ import annotations
 
@@ -7,19 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from evenhand.charts import curve
 from evenhand.core.display import Figure
-from evenhand.core.formats import show
-from evenhand.datasets import load_dressel_farid, load_shed
-from evenhand.datasets.registry import at_hand
+from evenhand.datasets import load_shed
 from evenhand.replication.records import Chapter, Claim, Line, Missing, data_folder, published
 from evenhand.stats.correlation import hotelling_t, meng_z, steiger_z, two_sided_p, williams_t
-from evenhand.stats.feedback import Feedback, FeedbackMetric, gap
-from evenhand.stats.types import FloatArray
-
-# Effort ---------------------------------------------------------------------------------------------------------------
 
 CELLS = (("CLUE", "input"), ("CLUE", "output"), ("SHED", "input"), ("SHED", "output"))
 """The conditions of the human study and its two targets."""
@@ -277,188 +269,4 @@ def _parity_figure(result: Any) -> Figure:
     ]
     return Figure(
         "Figure 3", "Effort-aware group parity by bins of effort.", "Parity by effort and model.", tuple(panels)
-    )
-
-
-# Disagreement ---------------------------------------------------------------------------------------------------------
-
-NOTIONS: dict[FeedbackMetric, str] = {
-    "equal_opportunity": "EO",
-    "predictive_equality": "PE",
-    "overall_misclassification": "OMR",
-}
-"""The notions of figure 1, and what the paper calls them."""
-
-GLOSSES = {"differs from COMPAS": "disagrees", "predicts wrongly": "wrong"}
-"""When a critic disagrees: by the paper's formula, and by its gloss."""
-
-
-class CriticErrors(NamedTuple):
-    """Every critic's gap between White and Black defendants by one notion: the truth, the estimate, the bounds."""
-
-    truth: FloatArray
-    estimate: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-
-    @property
-    def error(self) -> FloatArray:
-        """(critics,) the absolute errors."""
-        return np.abs(self.estimate - self.truth)
-
-    @property
-    def outside(self) -> int:
-        """How many true gaps lie outside the bounds."""
-        return int(((self.truth < self.lower - 1e-9) | (self.truth > self.upper + 1e-9)).sum())
-
-
-def critic_errors(
-    answers: Mapping[str, Any], condition: str, notion: FeedbackMetric, *, feedback: str = "disagrees", bounds: str
-) -> CriticErrors:
-    """Return what each of the 400 critics of a condition gives, as the paper's figure 1 has it.
-
-    Parameters
-    ----------
-    answers
-        The columns of `load_dressel_farid`.
-    condition
-        "race" or "no_race".
-    notion
-        One of `NOTIONS`.
-    feedback
-        "disagrees" with the COMPAS decision (s = y XOR z), or "wrong" about what happened, the paper's gloss.
-    bounds
-        "published" or "sharp".
-    """
-    column = {name: np.asarray(values) for name, values in answers.items()}
-    keep = (column["condition"] == condition) & np.isin(column["race"], ["White", "Black"])
-    column = {name: values[keep] for name, values in column.items()}
-    critics, critic = np.unique(column["critic"], return_inverse=True)
-    group = (column["race"] == "Black").astype(np.int64)
-    label, own = column["compas_decision"].astype(np.int64), column["prediction"].astype(np.int64)
-    said = own != (label if feedback == "disagrees" else column["two_year_recid"])
-    code = ((critic * 2 + group) * 2 + label) * 2
-    shape = (critics.size, 2, 2, 2)
-    masses, true = (
-        np.bincount(code + mark, minlength=int(np.prod(shape))).reshape(shape) for mark in (said, own != label)
-    )
-    two = Feedback(2)
-    found = gap(masses, two, notion, bounds="sharp" if bounds == "sharp" else "published")
-    return CriticErrors(gap(true, two, notion).estimate, found.estimate, found.lower, found.upper)
-
-
-def replicate_disagreement() -> Chapter:
-    """Replicate the disagreement paper: figure 1 on the critics of Dressel and Farid."""
-    chapter = Chapter(
-        "disagreement",
-        "Fairness from disagreement",
-        "M. Telukunta and V. S. S. Nadendla, Towards inclusive fairness evaluation via eliciting disagreement "
-        "feedback from non-expert stakeholders (2023)",
-        missing=(
-            Missing(
-                "Section 8, kidney placement",
-                "A wish: no feedback of patients and donors is published.",
-                "`eh.disagreement`; `make_kidney_offers` makes invented answers, `evenhand study serve` collects real.",
-            ),
-        ),
-    )
-    if not all(at_hand(f"dressel_farid_{part}") for part in ("cases", "no_race", "race")):
-        wait = Missing(
-            "Figure 1",
-            "The critics' answers are not at hand.",
-            "`evenhand data fetch dressel_farid_cases`, `..._race` and `..._no_race`: `load_dressel_farid` reads them.",
-        )
-        return _with(chapter, missing=(wait, *chapter.missing))
-    table = load_dressel_farid()
-    answers = {name: np.asarray(table[name]) for name in _ANSWER_COLUMNS}
-    return _with(
-        chapter,
-        lines=tuple(_error_lines(answers)),
-        claims=tuple(_critic_claims(answers)),
-        figures=tuple(_critic_figures(answers)),
-    )
-
-
-_ANSWER_COLUMNS = ("condition", "race", "critic", "case", "compas_decision", "prediction", "two_year_recid")
-
-
-def _with(chapter: Chapter, **parts: Any) -> Chapter:
-    return Chapter(**{**{name: getattr(chapter, name) for name in Chapter.__dataclass_fields__}, **parts})
-
-
-def _error_lines(answers: Mapping[str, Any]) -> Iterator[Line]:
-    printed = published()["disagreement_paper"]
-    told = answers["condition"] == "race"
-    yield Line("Section 7", "critics", printed["critics"], np.unique(answers["critic"][told]).size, 0.5)
-    yield Line("Section 7", "defendants", printed["cases"], np.unique(answers["case"][told]).size, 0.5)
-    for condition, words in (("race", "told the race, as described"), ("no_race", "not told the race")):
-        for notion, short in NOTIONS.items():
-            error = critic_errors(answers, condition, notion, bounds="published").error
-            why = "White and Black defendants, the paper's bounds; see the errata on figure 1d"
-            value = printed["figure1d_mean_abs_error"][short]
-            yield Line("Figure 1d", f"{short}, {words}: mean error", value, float(error.mean()), 0.005, why)
-    error = critic_errors(answers, "race", "equal_opportunity", bounds="published").error
-    low, high = printed["figure1d_range"]["EO"]
-    for name, value, ours in (("smallest", low, error.min()), ("largest", high, error.max())):
-        yield Line("Figure 1d", f"EO, told the race: {name} error", value, float(ours), 0.02, "read off in the text")
-
-
-def _critic_claims(answers: Mapping[str, Any]) -> Iterator[Claim]:
-    outside = {
-        (words, notion, condition): critic_errors(
-            answers, condition, notion, feedback=column, bounds="published"
-        ).outside
-        for words, column in GLOSSES.items()
-        for notion in NOTIONS
-        for condition in ("race", "no_race")
-    }
-    counts = {key: f"{outside[(*key, 'race')]} and {outside[(*key, 'no_race')]}" for key in {k[:2] for k in outside}}
-    yield Claim(
-        "Section 7",
-        "A few true gaps in equal opportunity violate the bounds, because people deviate from Bayes' rule.",
-        "does not hold",
-        f"critics of 400 outside (told, not told the race): {counts['differs from COMPAS', 'equal_opportunity']} with "
-        f"s = y XOR z; {counts['predicts wrongly', 'equal_opportunity']} where to disagree is to predict wrongly",
-    )
-    yield Claim(
-        "Section 7",
-        "There are more violations in overall misclassification.",
-        "holds",
-        f"{counts['differs from COMPAS', 'overall_misclassification']} of 400 (told, not told the race): the bound of "
-        "proposition 5 points the wrong way",
-    )
-    sharp = max(
-        float(critic_errors(answers, condition, notion, bounds="sharp").error.max())
-        for condition in ("race", "no_race")
-        for notion in NOTIONS
-    )
-    yield Claim(
-        "Section 6",
-        "The notions cannot be computed precisely from disagreement.",
-        "does not hold",
-        f"with two labels they can: the largest error of 800 critics and three notions is {show(sharp)}",
-    )
-
-
-def _critic_figures(answers: Mapping[str, Any]) -> Iterator[Figure]:
-    panels, described = [], []
-    for notion, short in NOTIONS.items():
-        found = critic_errors(answers, "race", notion, bounds="published")
-        order = np.argsort(found.truth, kind="stable")
-        series = {"true": found.truth, "estimate": found.estimate, "upper": found.upper, "lower": found.lower}
-        rows = [
-            {"x": rank / order.size, "y": float(values[critic]), "series": name, "low": None, "high": None}
-            for name, values in series.items()
-            for rank, critic in list(enumerate(order))[::4]
-        ]
-        panels.append(
-            curve(rows, title=short, x="Critics by their true gap", y="Gap", intervals="none", percent_x=True)
-        )
-        described.append(f"{short}: mean error {show(float(found.error.mean()))}, {found.outside} outside")
-    yield Figure(
-        "Figure 1",
-        "The true gap of each critic, the published estimate and the published bounds, critics in the order of their "
-        "true gap; race was told.",
-        "; ".join(described) + ".",
-        tuple(panels),
     )

@@ -1,0 +1,377 @@
+"""What an audit counted that is too small to be told: records of its result are withheld before anything is judged.
+
+Small groups are hidden in the table before an audit runs (`report/suppression.py`), so that no number can tell of them.
+What is left are counts of groups that are shown, in finer parts than a group: effort bins, pairs of ratings, labels,
+kinds of critics. Records are cut into *blocks* such that what is counted in one block follows from no other one, and
+a block in which any count is small is withheld whole: then nothing published depends on what it counts, and nobody can
+tell more of it than that it is between 0 and the people of the group, of whom there are enough.
+
+- A block is a finer part (`_part`) of one family of groupings, those that share columns: by race, by sex and by race
+  and sex stand or fall together, since one of them withheld could be narrowed by the others.
+- Where the coarser part of a family is withheld, so are the finer ones, which add up to it.
+- Effort bins are parts that do not overlap: only those with a small count are withheld, and with them the smallest
+  others until the people of all of them together, whom everybody gets by subtraction, are not few in any group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.findings import Claim
+from evenhand.core.metrics import Metric
+from evenhand.core.records import Gap, Record
+from evenhand.core.result import Draft
+from evenhand.errors import ConfigError, count
+from evenhand.table.roles import UNNAMED
+
+_COUNTS = (
+    *("n", "n_reference", "critics", "critics_reference", "cases", "pairs"),
+    *("selected", "selected_reference", "changed", "tied", "tied_selected", "tied_reference"),
+)
+_SHARES = ("value", "lower", "upper", "violated", "concordant", "tied", "accuracy", "selected", "model_value")
+_ABOUT_DECISIONS = ("prevalence_index", "bias_index")
+_COUNT_NOBODY = ("plan", "power", "sample_sizes", "curve", "curves", "specifications", "fairest", "flips", "reasons")
+_PAIRS_OF_EFFORT = ("reversed_pairs", "concordant_pairs", "reversal_shortfall")
+_FEW = (
+    r"(?<![\w.,%]){}(?![\w.,]*[\d%])(?:\s+\w+){{0,2}}?\s+(?:people|person|rows?|answers?|critics?|cases?|pairs?|items?)"
+)
+
+_PLACE = ("model", "stratum", "metric", "first", "second", "label", "stakeholder", "bin_low", "setting", "noise_level")
+
+Block = tuple[str, int | None]
+"""A finer part, '' for groups as a whole, and the family of groupings; None for everybody."""
+
+
+def hidden_reason(least: int) -> str:
+    """Return what stands in the place of a number that is hidden."""
+    return f"hidden: fewer than {least} people"
+
+
+def told_counts(record: Record) -> Iterator[float]:
+    """Yield the counts that a record tells: as they stand, and the whole numbers that its shares are of its n.
+
+    Examples
+    --------
+    >>> from evenhand.core.records import Value
+    >>> list(told_counts(Value(metric="agreement", n=40, value=0.9)))
+    [40, 36, 4]
+    """
+    for name in _COUNTS:
+        number = getattr(record, name, None)
+        if isinstance(number, int) and not isinstance(number, bool):
+            yield number
+    base = getattr(record, "pairs", None) if hasattr(record, "concordant") else getattr(record, "n", None)
+    if isinstance(record, Gap):
+        pairs = [("model_value", base), ("reference_value", getattr(record, "n_reference", None))]
+    else:
+        pairs = [(name, base) for name in _SHARES]
+    for name, of in pairs:
+        share = getattr(record, name, None)
+        if isinstance(of, int) and of and isinstance(share, float):
+            yield from _whole(of, share, getattr(record, "metric", "") in _ABOUT_DECISIONS)
+
+
+def _whole(of: int, share: float, is_balance: bool) -> Iterator[int]:
+    """Yield both parts of so many people that a share makes, where they are whole numbers of people."""
+    part = of * (1 + share) / 2 if is_balance else of * share
+    if -1e-6 <= part <= of + 1e-6 and abs(part - round(part)) < 1e-6:
+        yield round(part)
+        yield of - round(part)
+
+
+def _first_part(record: Any) -> list[int]:
+    """Return how many of its people a record's value counts, where it is a share of them."""
+    value = getattr(record, "value", None)
+    if value is None or not record.n:
+        return []
+    return list(_whole(record.n, value, getattr(record, "metric", "") in _ABOUT_DECISIONS))[:1]
+
+
+@dataclass(frozen=True)
+class Withholding:
+    """Withholds what is small in the results of audits.
+
+    Parameters
+    ----------
+    least : counts from 1 to one less than this are small.
+    families : the family of each grouping.
+    entangled : the families that share columns and of which groups are hidden; of these nothing finer is told.
+    """
+
+    least: int
+    families: Mapping[str, int]
+    entangled: frozenset[int] = frozenset()
+
+    def applied(self, draft: Draft[Any]) -> Draft[Any]:
+        """Return a draft without what is small; claims about it are undefined, with the reason."""
+        result = draft.result
+        self._require_many_left_out(result)
+        blocks = self._small_blocks(result)
+        bins = self._bins(result) if result.audit == "effort" else frozenset()
+        gone = _Gone(self, result.audit, frozenset(blocks), bins, result.metrics)
+        tables = {name: tuple(filter(gone.keeps(name), records)) for name, records in result.tables.items()}
+        tables |= {name: () for name, kind in result.record_types().items() if kind.individual}
+        if result.audit == "disagreement":
+            tables |= _without_truth(tables)
+        types = result.record_types()
+        lost = sum(len(result.tables[name]) - len(kept) for name, kept in tables.items() if not types[name].individual)
+        notes = (*self._kept_notes(result.notes), *gone.notes(lost, self.least))
+        more, at = draft.notes, draft.at
+        return replace(
+            draft,
+            result=replace(result, **tables, notes=notes),
+            claims=[gone.claim(claim) for claim in draft.claims],
+            at=None if at is None else lambda confidence: [gone.claim(claim) for claim in at(confidence)],
+            notes=lambda found: self._kept_notes(more(found)),
+        )
+
+    def is_small(self, number: float) -> bool:
+        """Tell whether a count is small."""
+        return 0 < number < self.least
+
+    def block(self, audit: str, table: str, record: Any) -> Block:
+        """Return the block that a record belongs to."""
+        grouping = getattr(record, "grouping", None)
+        return _part(audit, table, record), None if grouping is None else self.families.get(grouping, -1)
+
+    def _require_many_left_out(self, result: Any) -> None:
+        """Refuse a few people whom an audit leaves out: whatever total it tells, they are missing from it."""
+        few = {record.reason: record.n for record in result.left_out if record.grouping is None}
+        few["missing outcome"] = getattr(result, "unlabelled", 0)
+        for reason, n in few.items():
+            if self.is_small(n):
+                raise ConfigError(
+                    f"the {result.audit} audit leaves out {count(n, 'row')} ({reason}), a count below `suppress_below` "
+                    f"{self.least} that its totals would tell; remove them from the data beforehand."
+                )
+
+    def _small_blocks(self, result: Any) -> set[Block]:
+        """Return the blocks in which a count is small, by itself or as what is missing from everybody."""
+        counted = list(self._counted(result))
+        every = {block for block, _ in counted}
+        small = {block for block, record in counted if any(map(self.is_small, told_counts(record)))}
+        small |= self._small_rests(result)
+        small |= {
+            block for block, record in counted if block[1] in self.entangled and (block[0] or _first_part(record))
+        }
+        for coarse in ("", "answers"):
+            small |= {(part, family) for part, family in every if family is not None and (coarse, family) in small}
+        return small
+
+    def _counted(self, result: Any) -> Iterator[tuple[Block, Any]]:
+        """Yield the records that count people and are published, with their blocks."""
+        for name, kind in result.record_types().items():
+            if name not in _COUNT_NOBODY and not kind.individual:
+                yield from ((self.block(result.audit, name, record), record) for record in result.tables[name])
+
+    def _small_rests(self, result: Any) -> set[Block]:
+        """Return the blocks of groupings whose people in hidden groups, everybody less all groups, are few somewhere.
+
+        Everybody is told, or follows from a grouping without hidden groups.
+        """
+        sums: dict[tuple[Any, ...], dict[Any, float]] = {}
+        for name in ("values", "counts"):
+            for record in result.tables.get(name, ()):
+                place = (name, *(getattr(record, key, None) for key in _PLACE))
+                block = self.block(result.audit, name, record)
+                for at, number in enumerate((record.n, *_first_part(record))):
+                    of_grouping = sums.setdefault((*place, at), {})
+                    key = (block, record.grouping)
+                    of_grouping[key] = of_grouping.get(key, 0) + number
+        return {
+            block
+            for of_grouping in sums.values()
+            for (block, _), number in of_grouping.items()
+            if self.is_small(max(of_grouping.values()) - number)
+        }
+
+    def groups_to_hide(self, result: Any) -> dict[str, set[str]]:
+        """Return more groups to hide, by grouping, so that less need be withheld: those with a small count.
+
+        Where the rest is what is small, the smallest group. Only of groupings that share no columns.
+        """
+        small = {family for _, family in self._small_blocks(result)}
+        no_bins = result.audit == "effort" and self._bins(result) is None
+        wanted: dict[str, set[str]] = {}
+        for grouping in filter(self._is_alone, result.groupings):
+            sizes = self._sizes(result, grouping)
+            if len(sizes) < 3 or not (no_bins or self.families[grouping] in small):
+                continue
+            few = {record.group for record in self._telling_few(result, grouping)} & sizes.keys()
+            more = few or {min(sizes, key=lambda group: (sizes[group], group))}
+            if len(sizes) - len(more) > 1:
+                wanted[grouping] = more
+        return wanted
+
+    def _is_alone(self, grouping: str) -> bool:
+        family = self.families.get(grouping)
+        return family is not None and list(self.families.values()).count(family) == 1
+
+    def _sizes(self, result: Any, grouping: str) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for value in result.values:
+            if value.grouping == grouping and value.group not in UNNAMED:
+                sizes[value.group] = max(sizes.get(value.group, 0), value.n)
+        return sizes
+
+    def _telling_few(self, result: Any, grouping: str) -> Iterator[Any]:
+        for name in ("values", "counts"):
+            for record in result.tables.get(name, ()):
+                is_whole = _part(result.audit, name, record) not in ("effort bins", "kinds of critics")
+                if record.grouping == grouping and is_whole and any(map(self.is_small, told_counts(record))):
+                    yield record
+
+    def _bins(self, result: Any) -> frozenset[float] | None:
+        """Return the effort bins to withhold; None where fewer than two would be left, or groups are entangled."""
+        records = [value for value in result.values if value.bin_low is not None]
+        bins = sorted({value.bin_low for value in records})
+        if self.entangled or not bins:
+            return None
+        gone = _without_small_rows(_bin_table(records, bins), self.least)
+        return None if gone is None else frozenset(low for low, out in zip(bins, gone.tolist(), strict=True) if out)
+
+    def _kept_notes(self, notes: Iterable[str]) -> tuple[str, ...]:
+        """Return the remarks that speak of no small number of people."""
+        few = re.compile(_FEW.format(f"(?:{'|'.join(map(str, range(1, self.least)))})"))
+        return tuple(note for note in notes if few.search(note) is None)
+
+
+def _bin_table(records: Sequence[Any], bins: Sequence[float]) -> Any:
+    """Return people by bin and by group of any grouping: how many, and where scores are decisions how many of each."""
+    places: dict[tuple[Any, ...], int] = {}
+    entries = []
+    for value in records:
+        for at, number in enumerate((value.n, *_whole(value.n, float(value.value or 0.0), False))):
+            place = places.setdefault((value.model, value.grouping, value.group, at), len(places))
+            entries.append((bins.index(value.bin_low), place, number))
+    table = np.zeros((len(bins), len(places)))
+    for row, place, number in entries:
+        table[row, place] = number
+    return table
+
+
+def _without_small_rows(table: Any, least: int) -> Any:
+    """Return the rows to withhold so that neither those shown nor the sum of those withheld holds a small count."""
+    small = (table > 0) & (table < least)
+    gone = small.any(axis=1)
+    order = np.argsort(table.sum(axis=1), kind="stable")
+    while gone.any() and (~gone).sum() > 1:
+        rest = table[gone].sum(axis=0)
+        if gone.sum() > 1 and not ((rest > 0) & (rest < least)).any():
+            break
+        gone[next(row for row in order if not gone[row])] = True
+    return gone if (~gone).sum() > 1 else None
+
+
+def _part(audit: str, table: str, record: Any) -> str:
+    """Return the finer part of an audit that a record tells of, in words; '' where it is about groups as a whole."""
+    if table == "left_out":
+        return ""
+    parts: dict[str, Callable[[], str]] = {
+        "agreement": lambda: "ratings",
+        "effort": lambda: _effort_part(table, record),
+        "disagreement": lambda: _critics_part(table, record),
+        "reliability": lambda: table if table in ("models", "mitigation") else _reliability_part(table, record),
+        "improvability": lambda: _improvability_part(table, record),
+    }
+    return parts.get(audit, str)()
+
+
+def _effort_part(table: str, record: Any) -> str:
+    if table == "direction" or getattr(record, "metric", "") in _PAIRS_OF_EFFORT:
+        return "reversed pairs"
+    if table == "spread":
+        return "the spread of effort"
+    return "effort bins" if getattr(record, "bin_low", None) is not None else ""
+
+
+def _critics_part(table: str, record: Any) -> str:
+    if table == "pairs":
+        return "pairs of like cases"
+    return "kinds of critics" if getattr(record, "stakeholder", None) is not None else "answers"
+
+
+def _reliability_part(table: str, record: Any) -> str:
+    level = " by risk level" if getattr(record, "risk_level", None) is not None else ""
+    return f"{record.metric}{level}{' (people moved)' if table == 'moved' else ''}"
+
+
+def _improvability_part(table: str, record: Any) -> str:
+    """Return the part of a record; decisions and margins count nobody but all rows."""
+    if table in ("candidates", "frontier"):
+        return table
+    return "values of groups" if hasattr(record, "component") or type(record).__name__.endswith("Value") else ""
+
+
+def _without_truth(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables of a disagreement audit without what critics really think, which counts them one by one."""
+    bare = {name: tuple(replace(record, truth=None) for record in tables[name]) for name in ("values", "gaps", "pairs")}
+    return {**bare, "truth": ()}
+
+
+@dataclass(frozen=True)
+class _Gone:
+    """What is withheld of one result."""
+
+    rule: Withholding
+    audit: str
+    blocks: frozenset[Block]
+    bins: frozenset[float] | None
+    metrics: Mapping[str, Metric]
+
+    def keeps(self, table: str) -> Callable[[Any], bool]:
+        """Return what tells whether a record of a table is published."""
+        return lambda record: not self._is_gone(table, record)
+
+    def _is_gone(self, table: str, record: Any) -> bool:
+        part, family = self.rule.block(self.audit, table, record)
+        if table == "left_out":
+            return self.rule.is_small(record.n)
+        if part in ("effort bins", "the spread of effort") and ("", family) not in self.blocks:
+            if part == "effort bins":
+                return self.bins is None or record.bin_low in self.bins
+            return bool(self.bins is None or self.bins) or (part, family) in self.blocks
+        return (part, family) in self.blocks
+
+    def claim(self, claim: Claim) -> Claim:
+        """Return a claim about what is left; undefined with the reason, and not told unasked, where nothing is."""
+        kept = tuple(record for record in claim.records if not self._is_gone("gaps", record))
+        if kept == claim.records:
+            return claim
+        if kept:
+            return replace(claim, records=kept)
+        first = claim.records[0]
+        told = claim.arguments(first) if callable(claim.arguments) else claim.arguments
+        where = ", by ".join(str(place) for place in (first.model, first.grouping) if place is not None)
+        words = {name: word for name, word in told.items() if name in ("where", "title")}
+        numbers: dict[str, Any] = dict.fromkeys(("value", "low", "high", "joint_low", "joint_high"))
+        numbers |= dict.fromkeys(set(type(first).columns()) & {"p_value", "p_adjusted", "lower", "upper", "stderr"})
+        status = f"undefined: {hidden_reason(self.rule.least)}"
+        nothing: Any = replace(first, **numbers, n=0, status=status)
+        return replace(
+            claim,
+            records=(nothing,),
+            arguments={"where": where, "title": self.metrics[first.metric].title_in_sentence, **words},
+            headline=False,
+            aside="",
+            undefined_id=None,
+            p_value=None,
+            when={},
+        )
+
+    def notes(self, lost: int, least: int) -> Iterator[str]:
+        """Say what is withheld, and how much."""
+        parts = {part or ("groups" if family is not None else "everybody") for part, family in self.blocks}
+        parts |= {"effort bins"} if self.bins is None or self.bins else set()
+        if lost:
+            listed = ", ".join(sorted(parts)) or "what critics really think"
+            verb = "is" if lost == 1 else "are"
+            yield (
+                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}): with them one could "
+                f"tell of fewer than {least} people."
+            )
