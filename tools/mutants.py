@@ -32,8 +32,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "build" / "mutants"
 RECORD = ROOT / "build" / "mutants.jsonl"
-LEFT_OUT = ("stats/pairs/cuda.py",)
-"""Code that runs on a graphics card only."""
+LEFT_OUT = ("stats/pairs/cuda.py", "stats/compiled.py", "stats/workers.py")
+"""Code that runs on a graphics card only, and what compiles code and starts processes."""
 SLOW = 1.0
 """Seconds of the processor after which a test is too slow without numba to be used."""
 
