@@ -16,6 +16,10 @@ Where one simulation tells several lines, `book.several(name, simulate, ...)` ta
 
     python benchmarks/NAME.py [--anew] [--only WORDS] [--minutes 20]   measure the lines of one benchmark
     python benchmarks/promises.py                                      the small version of all: fixed seeds, unwritten
+    python benchmarks/promises.py --same-as OLD/src NAME ...           after a change that should move no number
+
+The last repeats a twentieth of the samples of every line with the code in OLD/src, which was measured, and with that of
+today. Lines with the same share of the same number of samples are kept for today's code, and say so; others stay stale.
 """
 
 from __future__ import annotations
@@ -25,8 +29,11 @@ import ast
 import csv
 import hashlib
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -66,6 +73,7 @@ class Line:
     oracle, beside : a method that knows more, or a peer, and its share of the same samples.
     rooms, code : the files and folders of the package that were measured, and the hash of their code.
     batch : the simulation that told this line together with others; empty where it has its own.
+    repeated : in how many samples today's code and the code measured had the same share; 0: today's was measured.
     """
 
     what: str
@@ -82,6 +90,7 @@ class Line:
     rooms: str = ""
     code: str = ""
     batch: str = ""
+    repeated: int = 0
 
     def seen(self, found: ArrayLike | tuple[ArrayLike, ArrayLike]) -> Line:
         """Return the line with what a simulation found: one truth a sample, or a pair of ours and the oracle's."""
@@ -137,6 +146,7 @@ class Book:
     only : measure only lines that contain these words, whether they are known or not.
     anew : measure every line, known or not.
     minutes : begin no further line after so long; what is left is measured by the next run.
+    share : without a path, the share of the samples that is drawn instead of the small version; None for that.
     """
 
     path: Path | None = None
@@ -144,6 +154,7 @@ class Book:
     only: str = ""
     anew: bool = False
     minutes: float = 20.0
+    share: float | None = None
     lines: list[Line] = field(default_factory=list)
     left: int = 0
     began: float = field(default_factory=perf_counter)
@@ -152,7 +163,7 @@ class Book:
         self, what: str, population: str, simulate: Simulate, *, kind: Kind, samples: int, guard: int = 0, **about: Any
     ) -> None:
         """Measure one line, or take it as known; `guard` is the number of samples in the small version, 0 for none."""
-        asked = guard if self.path is None else samples
+        asked = self._asked(samples, guard)
         about |= {"rooms": self.rooms, "code": hash_of(self.rooms)}
         line = Line(what=what, population=population, kind=kind, asked=asked, **about)
         known = next((old for old in read(self.path) if replace(old, **_UNKNOWN) == line), None)
@@ -165,13 +176,19 @@ class Book:
         self, batch: str, simulate: Callable[[int, Generator], Sequence[Line]], *, samples: int, guard: int = 0
     ) -> None:
         """Measure the lines that one simulation tells together, or take them as known."""
-        asked = guard if self.path is None else samples
+        asked = self._asked(samples, guard)
         about: dict[str, Any] = {"rooms": self.rooms, "code": hash_of(self.rooms), "batch": batch, "asked": asked}
         known = [old for old in read(self.path) if replace(old, **about) == old]
         if self._is_due(asked, " ".join([batch, *(f"{old.what} {old.population}" for old in known)]), bool(known)):
             self._keep([replace(line, **about) for line in simulate(asked, named_rng(0, batch))])
         else:
             self.lines += known
+
+    def _asked(self, samples: int, guard: int) -> int:
+        """Return how many samples to draw."""
+        if self.share is not None:
+            return max(guard, 10, round(self.share * samples))
+        return guard if self.path is None else samples
 
     def _is_due(self, asked: int, words: str, known: bool) -> bool:
         """Tell whether something is to be measured now; what there is no time for is counted as left."""
@@ -189,7 +206,7 @@ class Book:
             write([*(old for old in read(self.path) if _key(old) not in new), *lines], self.path)
 
 
-_UNKNOWN: dict[str, Any] = {"observed": None, "samples": 0, "beside": None}
+_UNKNOWN: dict[str, Any] = {"observed": None, "samples": 0, "beside": None, "repeated": 0}
 
 
 def _key(line: Line) -> tuple[str, str, str]:
@@ -209,11 +226,11 @@ def write(lines: Sequence[Line], path: Path) -> None:
 
 
 @cache
-def hash_of(rooms: str) -> str:
+def hash_of(rooms: str, source: Path = ROOT / "src") -> str:
     """Return the hash of the code of files and folders of the package; comments and docstrings do not count."""
     digest = hashlib.sha256()
     for room in rooms.split():
-        place = ROOT / "src/evenhand" / room
+        place = source / "evenhand" / room
         files = [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]
         if not files:
             raise FileNotFoundError(f"{room} is no file or folder of the package; name what is measured in `run`.")
@@ -275,10 +292,13 @@ def _summary(lines: Sequence[tuple[str, Line]]) -> str:
     broken = [f"- {line.what}: {line.population} (`{name}`)" for name, line in promised if not line.holds]
     less = sum(line.allowed is not None and line.allowed != line.nominal for _, line in promised)
     stale = sum(line.code != hash_of(line.rooms) for _, line in lines)
+    kept = sum(bool(line.repeated) and line.code == hash_of(line.rooms) for _, line in lines)
     said = (
         f"{len(lines):,} lines, {len(promised):,} of them a promise; in {less:,} less is promised than the nominal "
         f"share, with the reason. {len(promised) - len(broken):,} hold, within three Monte-Carlo errors. {stale:,} "
-        "lines were measured before the files that they are about last changed, be it only in layout: those marked †."
+        "lines were measured before the files that they are about last changed, be it only in layout: those marked †. "
+        f"{kept:,} were measured before a change that should move no number, and a twentieth of their samples, drawn "
+        "again with both codes, had the same shares: those marked ‡."
     )
     return "\n".join([said, *(["", "These do not hold:", "", *broken] if broken else []), ""])
 
@@ -314,7 +334,8 @@ def _cells(name: str, line: Line) -> Iterator[str]:
     yield _observed(line) if line.holds else f"**{_observed(line)}: does not hold**"
     yield f"{line.samples:,}" if line.samples else ""
     yield "" if line.beside is None else f"{line.oracle}: {line.beside:.3f}"
-    yield f"`benchmarks/{name}.py`" + ("" if line.code == hash_of(line.rooms) else " †")
+    mark = " ‡" if line.repeated else ""
+    yield f"`benchmarks/{name}.py`" + (mark if line.code == hash_of(line.rooms) else " †")
 
 
 def guard() -> list[Line]:
@@ -326,5 +347,73 @@ def guard() -> list[Line]:
     return [line for line in book.lines if not line.holds]
 
 
+# A change that should move no number ---------------------------------------------------------------------------------
+
+_SHARE = 0.05
+
+
+def repeat(name: str) -> None:
+    """Print, as JSON, the lines of a benchmark of a twentieth of the samples; for a process of its own."""
+    book = Book(share=_SHARE)
+    with redirect_stdout(sys.stderr):
+        import_module(name).promises(book)
+    print(json.dumps([asdict(line) for line in book.lines]))
+
+
+def outcomes(name: str, source: Path) -> dict[str, list[Line]]:
+    """Return the lines of a twentieth of the samples, with the code in this folder, by simulation."""
+    command = [sys.executable, str(HERE / "promises.py"), "--repeat", name]
+    environment = os.environ | {"PYTHONPATH": str(source.resolve())}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} with {source} failed:\n{done.stderr}")
+    found: dict[str, list[Line]] = {}
+    for values in json.loads(done.stdout):
+        found.setdefault(_simulation(Line(**values)), []).append(Line(**values))
+    return found
+
+
+def _simulation(line: Line) -> str:
+    """Return what names the simulation of a line: a line of several may name its population by what it found."""
+    return line.batch or " | ".join(_key(line))
+
+
+def keep_unmoved(name: str, old_source: Path) -> None:
+    """Keep the lines of a benchmark for today's code where it and the code measured have the same outcomes."""
+    path = HERE / "results" / f"{name}.json"
+    lines = read(path)
+    if all(line.code == hash_of(line.rooms) for line in lines):
+        print(f"{name}: nothing has changed")
+        return
+    then, now = outcomes(name, old_source), outcomes(name, ROOT / "src")
+    kept, moved = [], []
+    for line in lines:
+        measured = line.code in (hash_of(line.rooms, old_source), hash_of(line.rooms))
+        seen = now.get(_simulation(line), [])
+        same = measured and bool(seen) and then.get(_simulation(line)) == seen
+        code, repeated = (hash_of(line.rooms), seen[0].asked) if same else (line.code, line.repeated)
+        kept.append(replace(line, code=code, repeated=repeated))
+        moved += [] if same else [line]
+    write(kept, path)
+    print(f"{name}: {len(lines) - len(moved)} of {len(lines)} lines have the same outcomes", *moved, sep="\n  ")
+
+
+def main() -> int:
+    """Run the small version of all benchmarks, or compare two codes."""
+    parser = argparse.ArgumentParser(description="The small version of all benchmarks of level and coverage.")
+    parser.add_argument("--same-as", type=Path, metavar="SOURCE", help="the code that was measured: a folder `src`")
+    parser.add_argument("--repeat", help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*", help="benchmarks to compare the two codes on")
+    given = parser.parse_args()
+    if given.repeat:
+        repeat(given.repeat)
+        return 0
+    if given.same_as is None:
+        return 1 if guard() else 0
+    for name in given.names:
+        keep_unmoved(name, given.same_as)
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(1 if guard() else 0)
+    sys.exit(main())

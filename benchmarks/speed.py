@@ -31,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 FIGURES, PAGE = HERE / "speed.json", HERE.parent / "docs" / "benchmarks.md"
 WARM_UP, RUNS, SLOWER = 500, 3, 4 / 3
 SIZES, QUICK = (10_000, 100_000, 1_000_000), (2_000, 10_000)
+PLANNED = (10_000, 1_000_000, 100_000_000, 10_000_000_000)
 
 ROLES: dict[str, Any] = {"id": "id", "outcome": "outcome", "groups": ["race", "sex"], "predictions": {"risk": "risk"}}
 
@@ -386,6 +387,7 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
         power = exponent(lines)
         grows = "" if power is None else f" CPU time grows with the rows to the power {power:.2f} at the end."
         text.append(f"- **{name}**: {row.what}.{grows} `python benchmarks/speed.py --only '{name}'`")
+    text += ["", *sizing(figures["figures"])]
     text += [
         "",
         "One claim each, with more sizes and peers: `make bench-claims`. Pairs on a graphics card: `python "
@@ -393,6 +395,32 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(text)
+
+
+def sizing(figures: list[dict[str, Any]]) -> list[str]:
+    """Return what audits cost at sizes beyond those measured, by how they grow."""
+    heads = " | ".join(["Audit", *(f"{rows:,} rows" for rows in PLANNED)])
+    text = [
+        "## How to size a machine",
+        "",
+        "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above, and "
+        "computed beyond it (in italics), with the growth between the two largest sizes, but at least in proportion to "
+        "the rows. Divide by the cores. Audits that first reduce a table to cells (parity, agreement) do that part in "
+        "the engine that holds it, DuckDB, a database or Spark; the others take as many rows as their pages say.",
+        "",
+        f"| {heads} |",
+        "| --- |" + " ---: |" * len(PLANNED),
+    ]
+    for name in dict.fromkeys(line["row"] for line in figures):
+        lines = [line for line in figures if line["row"] == name]
+        known, last, power = {line["rows"]: line["cpu"] for line in lines}, lines[-1], max(exponent(lines) or 1.0, 1.0)
+        cells = []
+        for rows in PLANNED:
+            seconds = known.get(rows) or last["cpu"] * (rows / last["rows"]) ** power
+            said = f"{seconds:,.1f}" if seconds < 3600 else f"{seconds / 3600:,.1f} h"
+            cells.append(said if rows in known else f"*{said}*")
+        text.append(f"| {name} | " + " | ".join(cells) + " |")
+    return text
 
 
 def main() -> int:

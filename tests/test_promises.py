@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
+import promises  # noqa: E402
 from promises import Book, Line, hash_of, read  # noqa: E402
 
 
@@ -62,3 +64,29 @@ def test_comments_and_docstrings_do_not_count_as_code(monkeypatch: pytest.Monkey
 def test_no_promise_breaks_in_the_small_version() -> None:
     ran = subprocess.run([sys.executable, str(BENCHMARKS / "promises.py")], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_a_line_is_kept_for_new_code_only_where_both_codes_have_the_same_outcomes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, rooms = tmp_path / "src", "errors.py"
+    (old / "evenhand").mkdir(parents=True)
+    (old / "evenhand/errors.py").write_text("code = 'as it was'\n")
+    (tmp_path / "results").mkdir()
+    about: dict[str, Any] = {"kind": "interval", "nominal": 0.95, "observed": 0.95, "samples": 400, "rooms": rooms}
+    measured = hash_of(rooms, old)
+    lines = [
+        Line(what="the same", population="n = 5", code=measured, **about),
+        Line(what="moved", population="n = 5", code=measured, **about),
+        Line(what="of other code", population="n = 5", code="another hash", **about),
+    ]
+    promises.write(lines, tmp_path / "results/lines.json")
+    now = {" | ".join((line.what, line.population, line.kind)): [replace(line, asked=20, code="")] for line in lines}
+    then = {name: [replace(one, observed=0.9) if "moved" in name else one] for name, (one,) in now.items()}
+    monkeypatch.setattr(promises, "HERE", tmp_path)
+    monkeypatch.setattr(promises, "outcomes", lambda name, source: then if source == old else now)
+    promises.keep_unmoved("lines", old)
+    kept = {line.what: line for line in read(tmp_path / "results/lines.json")}
+    assert (kept["the same"].code, kept["the same"].repeated) == (hash_of(rooms), 20)
+    assert kept["moved"] == lines[1]
+    assert kept["of other code"] == lines[2]

@@ -29,8 +29,6 @@ MOST_COMPLEX = 12
 STILL_COMPLEX = (
     "src/evenhand/audits/agreement/estimate.py value_records",
     "src/evenhand/audits/disagreement/section.py _stakeholder_parts",
-    "src/evenhand/report/suppression.py _hidden",
-    "src/evenhand/report/suppression.py suppress",
     "src/evenhand/stats/pairs/fairness.py fairness_by_weight",
     "src/evenhand/stats/pairs/result.py compare",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.errors import ConfigError
 from evenhand.models import cross_predict
 from evenhand.stats.workers import run_tasks
 
@@ -103,14 +105,19 @@ def test_processes_give_the_same_bytes() -> None:
         assert audited() == alone()
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_dask_cluster_gives_the_same_bytes(workers: int) -> None:
-    """A scheduler here, and workers that are processes of their own, as on other machines."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "threads"), [(1, 2), (2, 1)])
+def test_a_dask_cluster_gives_the_same_bytes(workers: int, threads: int) -> None:
+    """A scheduler here, and workers that are processes of their own; joblib sends nothing to one core alone."""
     distributed = pytest.importorskip("distributed", reason="Dask is a development dependency")
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=50
+            n_workers=workers,
+            threads_per_worker=threads,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster),
     ):
@@ -118,3 +125,13 @@ def test_a_dask_cluster_gives_the_same_bytes(workers: int) -> None:
         with joblib.parallel_config("dask"):
             assert os.getpid() not in set(run_tasks([(1, os.getpid)] * 4))
             assert audited() == alone()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_sent_to_other_processes_is_told() -> None:
+    lock = threading.Lock()
+    with (
+        joblib.parallel_config("loky", n_jobs=2),
+        pytest.raises(ConfigError, match=r"cannot be sent to other processes .* give an estimator instead\.$"),
+    ):
+        list(run_tasks([(1, lambda: lock.locked())] * 2))

@@ -6,7 +6,12 @@ import json
 import pickle
 import re
 import shutil
+import socket
+import subprocess
+import time
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -383,45 +388,91 @@ def test_groups_get_numbers_and_names_in_every_engine(in_a_database: Callable[[A
         assert hidden.rows == PEOPLE
 
 
-@pytest.mark.slow
-def test_spark_workers_give_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One test, so that one process starts Spark: a driver and two workers, each a process of its own."""
-    pytest.importorskip("pyspark", reason="needs the extra spark, which `make test-all` installs")
+SECRET = "hunter2-and-more"
+SPARK: dict[str, Any] = {  # tiny tables: compiling would take longer than running
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": 2,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.task.maxFailures": 1,
+}
+
+
+@pytest.fixture
+def in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with the people in two Parquet files, where there are Spark and Java."""
+    pytest.importorskip("pyspark", reason="needs the extra spark, which EVENHAND_INSTALL=1 make test installs")
     if shutil.which("java") is None:
-        pytest.skip("Spark needs Java; EVENHAND_INSTALL=1 make test-all installs it on Debian")
+        pytest.skip("Spark needs Java; EVENHAND_INSTALL=1 make test installs it on Debian")
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     frame = pd.DataFrame({name: list(column) for name, column in people().items()})
     for part in range(2):
         frame[part::2].to_parquet(tmp_path / f"part{part}.parquet", index=False)
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # tiny tables: compiling would take longer than running
-    session: dict[str, Any] = {
-        "spark.ui.enabled": False,
-        "spark.log.level": "OFF",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": quick,
-        "spark.executor.extraJavaOptions": quick,
-        "spark.sql.shuffle.partitions": 2,
-        "spark.sql.adaptive.enabled": False,
-        "spark.sql.codegen.wholeStage": False,
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.ui.showConsoleProgress": False,
-    }
+    return tmp_path
+
+
+def test_spark_workers_give_the_same_records(in_parts: Path) -> None:
+    """One test, so that one process starts Spark: a driver and two workers, each a process of its own."""
+    session = {**SPARK, "spark.hadoop.fs.s3a.secret.key": SECRET}
     asked = {"engine": "spark", "master": "local-cluster[2,1,1024]", "session": session}
-    table = EngineSettings.parse(asked, "a test").open("part*.parquet", tmp_path)
+    spark = EngineSettings.parse(asked, "a test")
+    table = spark.open("part*.parquet", in_parts)
     try:
         table.createOrReplaceTempView("people")
         table.cache()
         for audit in AUDITS:
             same_records_and_few_rows(audit, table)
-        spark_from_toml(tmp_path)
-        spark_speaks_in_sentences(tmp_path, table)
+        spark_from_toml(in_parts)
+        spark_speaks_in_sentences(spark, in_parts, table)
     finally:
         table.sparkSession.stop()
+    broken = spark.model_copy(update={"master": "sparky"})
+    with pytest.raises(ConfigError, match=r"^Spark could not open the data: Spark says: Could not parse .*'sparky'\.$"):
+        broken.open("part*.parquet", in_parts)
 
 
-@pytest.mark.parametrize("audits", [["parity"], pytest.param(AUDITS, marks=pytest.mark.slow)], ids=["parity", "all"])
+@pytest.mark.slow
+def test_spark_connect_gives_the_same_records(in_parts: Path) -> None:
+    """A server in a process of its own, and a client that has no Java."""
+    home = Path(pytest.importorskip("pyspark").__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = {**SPARK, "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
+    command = [str(home / "bin/spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command.append(str(next((home / "jars").glob("spark-connect_*.jar"))))
+    spark = EngineSettings.parse({"engine": "spark", "master": f"sc://127.0.0.1:{port}"}, "a test")
+    with pytest.raises(
+        ConfigError, match=r"^no Spark Connect server answers at the address that `master` gives; start"
+    ):
+        spark.open("part*.parquet", in_parts)
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.2)
+        table = spark.open("part*.parquet", in_parts)
+        assert "connect" in type(table).__module__
+        for audit in AUDITS:
+            same_records_and_few_rows(audit, table)
+        with pytest.raises(ConfigError, match=r"^Spark could not open the data: Spark says: .*nowhere.*\.$"):
+            spark.open("nowhere", in_parts)
+        table.sparkSession.stop()
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def test_a_database_gives_the_same_records(
-    audits: list[str], postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     kinds = {int: "bigint", float: "double precision", str: "text"}
     columns = ", ".join(f"{name} {kinds[type(column[0])]}" for name, column in people().items())
@@ -432,7 +483,7 @@ def test_a_database_gives_the_same_records(
                 copy.write_row(row)
     monkeypatch.setenv("AUDITED", postgres_url)
     database = EngineSettings.parse({"engine": "database", "connection": "AUDITED"}, "a test")
-    for audit in audits:
+    for audit in AUDITS:
         same_records_and_few_rows(audit, database.open("people", tmp_path))
     path = tmp_path / "audit.toml"
     path.write_text(
@@ -444,13 +495,36 @@ def test_a_database_gives_the_same_records(
     secret = postgres_url.split("@")[0].split(":")[-1]
     for name, saved in done.save(tmp_path / "out").items():
         assert not any(part in saved.read_text() for part in (secret, postgres_url, "127.0.0.1")), name
-    for wrong in (postgres_url + "x", postgres_url.replace("evenhand:", "nobody:"), "nonsense"):
+    caplog.set_level("DEBUG")
+    nobody = "postgresql://evenhand:hunter2@127.0.0.1:1/nowhere"  # where nothing listens
+    for wrong in (postgres_url + "x", postgres_url.replace("evenhand:", "nobody:"), nobody, "nonsense hunter2"):
         monkeypatch.setenv("AUDITED", wrong)
-        with pytest.raises(ConfigError, match=r"^the database that 'AUDITED' names could not be opened \(\w+\); check"):
+        with pytest.raises(
+            ConfigError, match=r"^the database that 'AUDITED' names could not be opened \(\w+\); c"
+        ) as told:
             database.open("people", tmp_path)
+        shown = "".join(traceback.format_exception(told.value)) + caplog.text
+        assert not any(part in shown for part in (secret, "hunter2", "127.0.0.1", "nobody"))
     monkeypatch.setenv("AUDITED", postgres_url)
     with pytest.raises(ConfigError, match="the database has no table 'persons'; mend `source`"):
         database.open("persons", tmp_path)
+    gone = database.open("people", tmp_path)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("drop table people")
+    with pytest.raises(DataError, match=r"^the data could not be read: the database says: [^\n]*people[^\n]*\.$"):
+        eh.Table(gone, groups="sex", predictions="hired")
+    assert not any(part in caplog.text for part in (secret, "127.0.0.1"))
+
+
+def test_what_a_database_complains_of_is_told_without_its_address() -> None:
+    text = (
+        'connection failed: connection to server at "db.example.org" (10.0.0.7), port 5432 failed: FATAL:  '
+        'password authentication failed for user "ann", see postgresql://ann:hunter2@db.example.org/loans'
+    )
+    told = str(engines.said(psycopg.OperationalError(text)))
+    assert told.startswith("the database says: connection failed: ")
+    assert told.endswith(".")
+    assert not any(part in told for part in ("hunter2", "ann", "db.example", "10.0.0.7", "5432"))
 
 
 def test_a_database_that_is_no_file_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -477,19 +551,36 @@ def spark_from_toml(folder: Path) -> None:
     toml = '[data]\n{engine}source = "{source}"\ngroups = ["sex"]\npredictions = "hired"\n[parity]\n'
     (folder / "here.toml").write_text(toml.format(engine="", source="part*.parquet"))
     here = eh.audit(folder / "here.toml")
+    secret = f'engine = "spark"\nsession = {{ "spark.hadoop.fs.s3a.secret.key" = "{SECRET}" }}\n'
     for number, source in enumerate(("part*.parquet", "people")):
         path = folder / f"spark{number}.toml"
-        path.write_text(toml.format(engine='engine = "spark"\n', source=source))
+        path.write_text(toml.format(engine=secret, source=source))
         there = eh.audit(path)
         assert (here.run["engine"], there.run["engine"]) == ("duckdb", "spark")
         assert there.to_dict()["audits"] == here.to_dict()["audits"]
         assert "spark" not in there.to_json()
+    for name, saved in there.save(folder / "out").items():
+        assert SECRET not in saved.read_text(), name
 
 
-def spark_speaks_in_sentences(folder: Path, table: Any) -> None:
-    spark = EngineSettings.parse({"engine": "spark"}, "a test")
-    with pytest.raises(ConfigError, match=r"^Spark could not open the data: Spark says: .*nowhere.*\.$"):
-        spark.open("nowhere", folder)
+def spark_speaks_in_sentences(spark: EngineSettings, folder: Path, table: Any) -> None:
+    (folder / "damaged.parquet").write_bytes(b"PAR1 and no more")
+    for source, words in (
+        ("nowhere", "nowhere"),
+        ("no/such.parquet", "does not exist"),
+        ("damaged.parquet", "not a Parquet file"),
+    ):
+        with pytest.raises(ConfigError, match=rf"^Spark could not open the data: Spark says: [^\n]*{words}[^\n]*\.$"):
+            spark.open(source, folder)
+    with pytest.raises(DataError, match=r"^prediction column 'odd' holds times, nested, [^\n]*\.$"):
+        eh.Table(table.selectExpr("*", "array(risk) as odd"), groups="sex", predictions="odd")
+    failing = {
+        "double(raise_error('the disk is gone'))": r"Spark says: the disk is gone\.$",
+        "double(reflect('java.lang.System', 'exit', 3))": r"Spark says: a worker failed: ExecutorLost[^\n]*\.$",
+    }
+    for expression, words in failing.items():
+        with pytest.raises(DataError, match=f"^the data could not be read: {words}"):
+            eh.Table(table.selectExpr("*", f"{expression} as odd"), groups="sex", predictions="odd")
 
 
 @pytest.mark.parametrize("audit", AUDITS)

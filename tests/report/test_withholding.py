@@ -348,6 +348,15 @@ def test_a_threshold_on_what_is_withheld_says_so() -> None:
     assert found.reason == "Hidden: fewer than 10 people."
 
 
+def test_few_critics_are_told_in_no_table_and_no_remark() -> None:
+    data = {**people(), "critic": [f"critic {number % 5}" for number in range(1000)]}
+    table = eh.Table(data, groups=["race", "sex"])
+    result = eh.audit(table, disagreement=SETTINGS["disagreement"], report={"suppress_below": LEAST})["disagreement"]
+    assert not result.rows("values")
+    assert not result.rows("gaps")
+    assert not any("5 critics" in note for note in result.notes)
+
+
 # Beside the audits ---------------------------------------------------------------------------------------------------
 
 
@@ -370,7 +379,7 @@ def test_elsewhere_is_told_only_where_counts_by_both_columns_are_large() -> None
     assert not any(name in audit.to_json().replace(hidden_note(audit), "") for name in RARE)
     few = {"suppress_below": 32, "shift": 0.1}
     coarse = eh.audit(table, parity=SETTINGS["parity"], thresholds=limits, report=few)
-    assert any("too few people share a group" in finding.detail for finding in coarse.findings)
+    assert any("another column at once can be small" in finding.detail for finding in coarse.findings)
 
 
 def hidden_note(audit: eh.Audit) -> str:

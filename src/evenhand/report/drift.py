@@ -64,15 +64,8 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collecti
     undated = 0
     for model in table.models:
         cells = table.counts(model, (period,))
-        codes, named = cells.joint([period])
-        labels = tuple(label for label in named if label not in UNNAMED and label not in hidden)
-        order = [labels.index(label) if label in labels else len(labels) for label in named]
-        codes = np.array(order, dtype=np.int64)[codes]
+        labels, codes = _periods(cells, period, hidden)
         undated = int(cells.n[codes >= len(labels)].sum())
-        if len(labels) > MOST_PERIODS:
-            raise ConfigError(
-                f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
-            )
         series += _series(table, cells, model, spec, codes, len(labels))
     if len(labels) < 2:
         raise ConfigError(f"`period` {period!r} has one value only ({', '.join(labels)}); there is nothing to compare.")
@@ -87,11 +80,28 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collecti
         if (place := (one.model, one.grouping, one.metric.name)) not in references:
             references.add(place)
             rows += _rows(one, labels, spec.confidence, None)
-    notes = [f"{undated:,} people have no {period}, and are in no period."] if undated and not hidden else []
-    if hidden:
-        notes.append(f"{undated:,} people are in no period, since too few are of theirs: {', '.join(hidden)}.")
     settings = {"period": period, "confidence": spec.confidence, "gaps": len(series)}
-    return Extra("over_time", settings, tuple(notes), {"drifts": tuple(drifts), "periods": tuple(rows)})
+    notes = tuple(_undated_notes(undated, period, hidden))
+    return Extra("over_time", settings, notes, {"drifts": tuple(drifts), "periods": tuple(rows)})
+
+
+def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the periods in order, and which one each cell is in; the number after the last where it is in none."""
+    codes, named = cells.joint([period])
+    labels = tuple(label for label in named if label not in UNNAMED and label not in hidden)
+    if len(labels) > MOST_PERIODS:
+        raise ConfigError(
+            f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
+        )
+    order = [labels.index(label) if label in labels else len(labels) for label in named]
+    return labels, np.array(order, dtype=np.int64)[codes]
+
+
+def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterator[str]:
+    if hidden:
+        yield f"{undated:,} people are in no period, since too few are of theirs: {', '.join(hidden)}."
+    elif undated:
+        yield f"{undated:,} people have no {period}, and are in no period."
 
 
 def _series(

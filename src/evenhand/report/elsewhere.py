@@ -22,7 +22,7 @@ from evenhand.core.display import Figure, Method, Number, Range, Section, make_t
 from evenhand.core.findings import SHORT_VERDICTS, Finding, render
 from evenhand.core.formats import Format, finite, show
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Kind
+from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
 from evenhand.core.run import step
 from evenhand.core.spec import Spec
@@ -98,10 +98,14 @@ def elsewhere(
         "population_people": sampled,
     }
     notes = (
-        f"The shares of the population are those of a table ({', '.join(f'{n:,} by {c}' for c, n in sampled.items())}),"
-        " taken for a sample of it: the limits allow for their sampling error.",
+        f"The shares of the population are those of people in a table ({_listed(sampled)}), taken for a sample of it: "
+        "the limits allow for their sampling error.",
     )
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
+
+
+def _listed(people: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} by {column}" for column, n in people.items())
 
 
 def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAgain | EffortAgain | None:
@@ -121,7 +125,7 @@ def _told(
     mine = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
     shown = mine if safe is None else [mix for mix in mine if _is_coarse(finding, mix, safe)]
     if mine and not shown:
-        few = f"too few people share a group of {finding.grouping}, another group and a decision"
+        few = f"small counts are hidden, and those by {finding.grouping} and another column at once can be small"
         return [], render("cannot_tell", {"why": few}, SENTENCES)
     tried = list(_judged_again(judge, finding, shown))
     return tried, _line(tried, shown)
@@ -381,7 +385,7 @@ def _panel(rows: Sequence[Shift]) -> Forest:
     first = rows[0]
     drawn = [{**forest_row(row, f"{row.attribute}: {_short(row.shares)}"), "limits": (row.limit,)} for row in rows]
     by = f" by {first.grouping}" if first.grouping is not None else ""
-    who = " and ".join(name for name in (first.group, first.reference) if name is not None)
+    who = " and ".join(name for name in (first.group, first.reference) if name not in (None, OVERALL))
     where = "".join(f", {part}" for part in (who, first.stratum and f"within {first.stratum}") if part)
     title = f"{first.model}: {_metric(first).title_in_sentence}{by}{where}, {first.threshold}"
     equal = None if first.kind is None else 1.0 if first.kind == "ratio" else 0.0

@@ -217,7 +217,7 @@ def suppress(
     families = _families(table.groupings)
     entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
     rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
-    notes = [_rule(least), *_told(hidden, withheld)]
+    notes = [_rule(least), *_told(hidden, withheld), *_other_choices(audits)]
     calibration = True
     if isinstance(spec := changed.get("parity"), ParitySpec):
         changed["parity"], calibration, told = _parity_spec(safe, spec, least, is_entangled=bool(entangled))
@@ -259,8 +259,9 @@ def _parity_spec(
 
 
 def _without_people(spec: Spec) -> Spec:
-    """Return settings that publish nothing about single people."""
-    return spec.model_copy(update={"individuals": False}) if getattr(spec, "individuals", False) else spec
+    """Return settings that publish nothing about single people, nor what effort bins say under other choices."""
+    withheld = {"individuals": False, "robustness": None}
+    return spec.model_copy(update={name: value for name, value in withheld.items() if getattr(spec, name, None)})
 
 
 def _with_inertia(
@@ -404,3 +405,8 @@ def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Itera
         yield f"By {grouping}, these are shown together as “{SMALL}” and not compared: {', '.join(groups)}."
     for grouping in withheld:
         yield f"Nothing is published by {grouping}: too many of its groups are small."
+
+
+def _other_choices(audits: Mapping[str, Spec]) -> Iterator[str]:
+    if getattr(audits.get("effort"), "robustness", None) is not None:
+        yield "Effort under other choices is withheld: the effort bins of those could be small."

@@ -336,7 +336,7 @@ class _Gone:
             if part == "effort bins":
                 return self.bins is None or record.bin_low in self.bins
             return bool(self.bins is None or self.bins) or (part, family) in self.blocks
-        return table not in _COUNT_NOBODY and (part, family) in self.blocks
+        return (part, family) in self.blocks
 
     def claim(self, claim: Claim) -> Claim:
         """Return a claim about what is left; undefined with the reason, and not told unasked, where nothing is."""
@@ -372,6 +372,6 @@ class _Gone:
             listed = ", ".join(sorted(parts)) or "what critics really think"
             verb = "is" if lost == 1 else "are"
             yield (
-                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}), since some of them "
+                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}): with them one could "
                 f"tell of fewer than {least} people."
             )

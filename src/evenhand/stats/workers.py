@@ -159,10 +159,12 @@ def in_parallel(task: Callable[..., T], work: Iterable[tuple[Any, ...]], jobs: i
     try:
         # A generator would be asked for in a thread of joblib's, which knows neither who listens nor where to stop.
         yield from joblib.Parallel(n_jobs=jobs)(joblib.delayed(task)(*arguments) for arguments in list(work))
-    except PicklingError as error:
+    except Exception as error:
+        if not isinstance(error, PicklingError) and "serialize" not in str(error):  # Dask's word for it
+            raise
         raise ConfigError(
             "a model, a candidate, the status quo or a utility cannot be sent to other processes (it cannot be "
-            "pickled); set `jobs` to 1 and leave joblib's setting out, or make it of plain functions and estimators."
+            "pickled); set `jobs` to 1 and leave joblib's setting out, or give an estimator instead."
         ) from error
 
 

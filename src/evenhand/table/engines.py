@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from evenhand.errors import ConfigError, DataError, require_extra
+from evenhand.errors import ConfigError, DataError, EvenhandError, require_extra
 from evenhand.settings import Settings
 
 MOST_ROWS = 5_000_000
@@ -63,7 +65,12 @@ SENT = {
 
 _ELSEWHERE = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
 _MODULES = {"pyspark": "Spark", "py4j": "Spark", "grpc": "Spark", "ibis": "the database", "psycopg": "the database"}
-_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+# The reason that stands behind Java's traces and gRPC's, and the one for which Spark gave up a task.
+_CAUSE = re.compile(r"^(?:(?:Caused by)?: (?:[\w$]+\.)+[\w$]+: |\s*details = \"?)(.+?)\"?$", re.MULTILINE)
+_LOST = re.compile(r"most recent failure: .* executor \w+\): (?:(?:[\w$]+\.)+[\w$]+: )?(.+)")
+_ADDRESS = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
+)
 _received: ContextVar[list[int] | None] = ContextVar("evenhand_rows_received", default=None)
 
 
@@ -109,16 +116,21 @@ class EngineSettings(Settings):
             from pyspark.sql import SparkSession
 
             builder: Any = SparkSession.builder
-            if self.master is not None:
-                connects = self.master.startswith("sc://")
-                builder = builder.remote(self.master) if connects else builder.master(self.master)
+            if self.master is not None and self.master.startswith("sc://"):
+                _require_listener(self.master)
+                builder = builder.remote(self.master)
+            elif self.master is not None:
+                builder = builder.master(self.master)
             for name, value in self.session.items():
                 builder = builder.config(name, value)
             session = builder.getOrCreate()
-            if not re.search(r"[/*?\[]|\.parquet$", source):
-                return session.table(source)
-            path = source if "://" in source else str((folder / source).absolute())
-            return session.read.parquet(path)
+            if re.search(r"[/*?\[]|\.parquet$", source):
+                path = source if "://" in source else str((folder / source).absolute())
+                table = session.read.parquet(path)
+            else:
+                table = session.table(source)
+            table.schema  # noqa: B018 asks Spark Connect now, which would else tell of a missing table much later
+            return table
 
     def _database(self, source: str) -> Any:
         """Return a table or view of a database, `schema.name` or `name`."""
@@ -151,6 +163,17 @@ class EngineSettings(Settings):
             raise ConfigError(
                 f"the database that {variable!r} names could not be opened ({kind}); check its address and password."
             ) from None
+
+
+def _require_listener(address: str) -> None:
+    """Refuse a Spark Connect server that does not answer; Spark itself would try again for ten minutes."""
+    parts = urlsplit(address)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 15002), timeout=10).close()
+    except (OSError, ValueError):  # a port that is no number
+        raise ConfigError(
+            "no Spark Connect server answers at the address that `master` gives; start it, or mend `master`."
+        ) from None
 
 
 def name_of(frame: Any) -> str:
@@ -254,8 +277,10 @@ def told(engine: str) -> Iterator[None]:
     """Turn what an engine raises while data is opened into one sentence."""
     try:
         yield
+    except EvenhandError:
+        raise
     except Exception as error:
-        raise ConfigError(f"{engine} could not open the data: {said(error)}") from None
+        raise ConfigError(f"{engine} could not open the data: {said(error) or type(error).__name__}") from None
 
 
 def said(error: BaseException) -> str | None:
@@ -272,6 +297,9 @@ def said(error: BaseException) -> str | None:
     text = str(error)
     if "JAVA_GATEWAY_EXITED" in text:
         return "Spark needs Java 17 or newer; install it, or name its folder in JAVA_HOME."
-    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    first = re.sub(r"^\[[A-Z_.]+\]\s*|\s*SQLSTATE: \w+$", "", first)
+    causes = [cause for cause in _CAUSE.findall(text) if cause.strip()]
+    lines = [*causes[-1:], *(line.strip() for line in text.splitlines() if line.strip()), type(error).__name__]
+    worker = _LOST.search(lines[0])
+    first = f"a worker failed: {worker[1]}" if worker is not None else lines[0]
+    first = re.sub(r"\[[A-Z_.0-9]+\]\s*|\s*SQLSTATE: \w+.*$", "", first)
     return f"{engine} says: {_ADDRESS.sub('(address)', first)[:200].rstrip('. ')}."

@@ -140,7 +140,7 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
             f"file path; got {type(data).__name__}."
         ) from error
     backend = frame.implementation.name.lower()
-    if backend == "ibis":
+    if backend in ("ibis", "pyspark_connect"):  # which lack some of what narwhals has
         speak_plain_sql()
     own: Any = None
     if backend == "pyarrow" and any(_is_long(data.column(name)) for name in data.column_names):
