@@ -8,7 +8,7 @@ export PIP_NO_INPUT := 1
 export PIP_NO_COMPILE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions lint format docs bench bench-stats measure constraints system clean
+.PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats measure constraints system clean
 
 help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,12 @@ test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and o
 	  build/$$end/bin/python -m pip --disable-pip-version-check -q install -c build/versions.txt -e '.[dev]' || exit 1; \
 	  NUMBA_CACHE_DIR=build/$$end/numba build/$$end/bin/python -m pytest -n auto -m "not slow and not browser" $(ARGS) || exit 1; \
 	done
+
+fuzz: $(VENV)/.dev  ## Throw 100,000 tables, settings, files and commands at the library; can be resumed.
+	@NUMBA_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
+
+mutants: $(VENV)/.dev  ## Change the code of stats/ and core/ in 600 places each, and see which no test notices; can be resumed.
+	@$(BIN)/python tools/mutants.py $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff, mypy (strict), import-linter, and no function that is too complex.
 	@$(BIN)/ruff check .

@@ -67,7 +67,7 @@ def cases(draw: DrawFn, audits: tuple[str, ...], *, limited: bool = False) -> Ca
     columns = draw(people(tuple(dict.fromkeys(name for plan in plans for name in plan.columns))))
     roles = {name: draw(value) for plan in plans for name, value in plan.roles.items()}
     sections = {audit: draw(settings(audit, roles, limited=limited)) for audit in audits}
-    case = Case(draw(kinds()), columns, roles, sections, draw(one("", "", "frames", "engines", "view")))
+    case = Case(draw(kinds()), columns, roles, sections, draw(one("", "", "", "", "frames", "engines", "view")))
     flaw = draw(one(None, None, None, "table", "settings", "roles"))
     if flaw == "table":
         return replace(case, columns=draw(spoilt(columns)))
@@ -151,12 +151,14 @@ def run_comparison(pair: tuple[Case, Case], folder: Path) -> None:
     assert compared.to_json()
 
 
+TURNS = {"parity": 8, "effort": 5, "agreement": 2, "improvability": 2}
 AUDITS: dict[str, Target] = {
-    **{f"eh.{audit}": Target(cases((audit,)), partial(run_one, audit)) for audit in PLANS},
+    **{f"eh.{audit}": Target(cases((audit,)), partial(run_one, audit), TURNS.get(audit, 1)) for audit in PLANS},
     "eh.audit": Target(
         one(("parity",), ("parity", "agreement"), ("parity", "effort"), ("parity", "disagreement")).flatmap(cases),
         run_all,
+        2,
     ),
-    "eh.testing.assert_meets": Target(cases(("parity",), limited=True), run_assertion),
+    "eh.testing.assert_meets": Target(cases(("parity",), limited=True), run_assertion, 2),
     "eh.compare": Target(st.tuples(cases(("parity",)), cases(("parity",))), run_comparison),
 }

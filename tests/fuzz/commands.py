@@ -6,12 +6,12 @@ import io
 import os
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
 import pandas as pd
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from evenhand.cli.main import main
 from evenhand.errors import EvenhandError
@@ -19,7 +19,7 @@ from evenhand.study import study_template
 
 from . import laws
 from .audits import Target
-from .others import sound_columns, tamper, tampering
+from .others import tamper, tampering
 from .settings import Settings, one
 from .tables import Columns, as_kind, people, spoilt
 
@@ -182,32 +182,39 @@ def alone(draw: DrawFn, *choices: tuple[str, ...]) -> Command:
     return Command(draw(said(*draw(st.sampled_from(choices)))), {"g": ["a", "b"]}, draw(damaged(AUDIT_TOML)))
 
 
-COMMANDS: dict[str, Any] = {
-    "audit audit.toml": audit_of_settings("audit", "audit.toml", "--out", "out", "--format", "md"),
-    "audit DATA": audit_of_data("audit", "--decisions", "d", "--out", "out", "--format", "csv"),
-    "init": audit_of_data("init", "--decisions", "d", "--outcome", "y", "--yes", "--force"),
-    "plan": audit_of_settings("plan", "audit.toml", "--out", "plan.json"),
-    "power": audit_of_settings("power", "audit.toml", "--rows", "200"),
-    "verify": on_saved("verify", "saved"),
-    "report": on_saved("report", "saved", "--format", "md,junit", "--out", "again"),
-    "compare": on_saved("compare", "saved", "other"),
-    "pack": on_saved("pack", "saved", "--out", "pack.zip", "--format", "md"),
-    "study": alone(*((("study", word, "study.toml")) for word in STUDY_WORDS)),
-    "others": alone(
-        ("doctor",),
-        ("data", "list"),
-        ("data", "fetch", "nothing"),
-        ("replicate", "nothing"),
-        ("demo", "--rows", "5"),
-        ("study", "new", "made", "--kind", "effort"),
-        ("study", "new", "made", "--kind", "disagreement"),
-        ("study", "serve", "missing.toml"),
-        ("study", "simulate", "missing.toml"),
-        ("study", "password", "missing.toml", "me"),
-        ("study", "recruits", "missing.toml", "people.csv"),
-        ("nothing",),
-        ("--version",),
+COMMANDS: dict[str, tuple[SearchStrategy[Command], ...]] = {
+    "evenhand audit": (
+        audit_of_settings("audit", "audit.toml", "--out", "out", "--format", "md"),
+        audit_of_data("audit", "--decisions", "d", "--out", "out", "--format", "csv"),
+    ),
+    "evenhand init, plan, power": (
+        audit_of_data("init", "--decisions", "d", "--outcome", "y", "--yes", "--force"),
+        audit_of_settings("plan", "audit.toml", "--out", "plan.json"),
+        audit_of_settings("power", "audit.toml", "--rows", "200"),
+    ),
+    "evenhand verify, report, compare, pack": (
+        on_saved("verify", "saved"),
+        on_saved("report", "saved", "--format", "md,junit", "--out", "again"),
+        on_saved("compare", "saved", "other"),
+        on_saved("pack", "saved", "--out", "pack.zip", "--format", "md"),
+    ),
+    "evenhand study, data, demo, doctor, replicate": (
+        alone(*(("study", word, "study.toml") for word in STUDY_WORDS)),
+        alone(
+            ("doctor",),
+            ("data", "list"),
+            ("data", "fetch", "nothing"),
+            ("replicate", "nothing"),
+            ("demo", "--rows", "5"),
+            ("study", "new", "made", "--kind", "effort"),
+            ("study", "new", "made", "--kind", "disagreement"),
+            ("study", "serve", "missing.toml"),
+            ("study", "simulate", "missing.toml"),
+            ("study", "password", "missing.toml", "me"),
+            ("study", "recruits", "missing.toml", "people.csv"),
+            ("nothing",),
+            ("--version",),
+        ),
     ),
 }
-CLI: dict[str, Target] = {f"evenhand {name}": Target(draw, run_command) for name, draw in COMMANDS.items()}
-__all__ = ["CLI", "sound_columns"]
+CLI: dict[str, Target] = {name: Target(st.one_of(*words), run_command) for name, words in COMMANDS.items()}

@@ -21,7 +21,7 @@ import evenhand as eh
 from evenhand.stats import agreement, correlation, effort, intervals, multiplicity, pairs, truth_serum
 
 from . import laws
-from .audits import Case, Target, cases, run_one
+from .audits import Case, Target, cases
 from .settings import ODD_VALUES, Settings, inside, one
 from .tables import RECIPES, Columns, people, spoilt
 
@@ -293,9 +293,9 @@ def run_kernel(given: tuple[str, list[Any]], _: Path) -> None:
 
 ODD = st.sampled_from(ODD_VALUES)
 OTHERS: dict[str, Target] = {
-    "eh.Audit.load": Target(tampering(), run_load),
-    "eh.Table": Target(cases(("parity",)), run_table),
-    "eh.Table.from_arrays": Target(array_settings(), run_arrays),
+    "eh.Audit.load": Target(tampering(), run_load, 2),
+    "eh.Table": Target(cases(("parity",)), run_table, 7),
+    "eh.Table.from_arrays": Target(array_settings(), run_arrays, 2),
     "eh.models.cross_predict": Target(fit_settings(), run_fit),
     "eh.fitted": Target(
         st.tuples(
@@ -335,6 +335,5 @@ OTHERS: dict[str, Target] = {
         ),
         run_power,
     ),
-    "kernels": Target(kernel_arguments(), run_kernel),
+    "kernels": Target(kernel_arguments(), run_kernel, 5),
 }
-__all__ = ["OTHERS", "copy_of_saved", "run_one", "saved", "sound_columns", "tamper", "tampering"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import traceback
 import warnings
 from collections import Counter
 from itertools import count
@@ -18,12 +19,12 @@ from .audits import AUDITS, Target
 from .commands import CLI
 from .others import OTHERS
 
-CASES = 20
+CASES = 10
 """Cases of a block."""
 
 TARGETS: dict[str, Target] = {**AUDITS, **OTHERS, **CLI}
-ROUND = tuple(name for name, target in TARGETS.items() for _ in range(target.turns))
-"""The targets of one round, in turn."""
+ROUND = tuple(name for name, target in TARGETS.items() for _ in range(2 * target.turns))
+"""The targets of one round: 100 blocks, which are 1,000 cases."""
 
 
 def target_of(block: int) -> str:
@@ -75,8 +76,6 @@ def run_block(block: int, cases: int = CASES, *, shrink: bool = True) -> dict[st
 
 def told(error: BaseException) -> str:
     """Return an error with the case that led to it, and the line of ours that raised it."""
-    import traceback
-
     ours = [line for line in traceback.extract_tb(error.__traceback__) if f"{os.sep}evenhand{os.sep}" in line.filename]
     at = f" at {ours[-1].filename.partition('src/')[2]}:{ours[-1].lineno}" if ours else ""
     notes = "\n".join(getattr(error, "__notes__", ()))

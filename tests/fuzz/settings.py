@@ -86,6 +86,7 @@ COMMON: Settings = {
     "seed": one(0, 1, 2**40),
     "min_count": one(1, 1, 2, 10),
 }
+COEFFICIENTS = {"r": ("kappa", "pabak", "ac1"), "q": ("kappa", "ac1", "alpha"), "x": ("icc_a1", "concordance")}
 RATES = ("selection_rate", "tpr", "fpr", "ppv", "accuracy", "mean_score", "auc", "brier", "npv", "fnr")
 
 PLANS: dict[str, Plan] = {
@@ -191,6 +192,8 @@ def settings(draw: DrawFn, audit: str, roles: Settings, *, limited: bool = False
     }
     if audit == "parity":
         found["metrics"] = draw(some(_possible(roles)))
+    if audit == "agreement":
+        found["metrics"] = draw(some(COEFFICIENTS[found["raters"][0][0]]))
     if limited or draw(one(False, False, True)):
         metric, side = draw(st.sampled_from(found.get("metrics") or plan.metrics)), draw(one(*plan.sides))
         found["thresholds"] = [{"metric": metric, side: draw(one(0.1, 0.5, 0.8))}]

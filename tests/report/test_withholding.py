@@ -348,6 +348,15 @@ def test_a_threshold_on_what_is_withheld_says_so() -> None:
     assert found.reason == "Hidden: fewer than 10 people."
 
 
+def test_few_critics_are_told_in_no_table_and_no_remark() -> None:
+    data = {**people(), "critic": [f"critic {number % 5}" for number in range(1000)]}
+    table = eh.Table(data, groups=["race", "sex"])
+    result = eh.audit(table, disagreement=SETTINGS["disagreement"], report={"suppress_below": LEAST})["disagreement"]
+    assert not result.rows("values")
+    assert not result.rows("gaps")
+    assert not any("5 critics" in note for note in result.notes)
+
+
 # Beside the audits ---------------------------------------------------------------------------------------------------
 
 
