@@ -74,8 +74,9 @@ class Forest:
         rows = [row for row in self.rows if row["value"] is not None]
         labels = {row["label"]: f"{row['label']} (n = {row['n']:,})" for row in rows if row.get("n") is not None}
         records = [self._record(row, labels) for row in rows]
-        number = "%" if self.style in ("percent", "points") else "~g"
-        axis = alt.Axis(format=number, values=ticks, title=None, labelOverlap=True)
+        in_points = "format(100 * datum.value, '~g')" if self.style in ("points", "signed_points") else alt.Undefined
+        number = "%" if self.style == "percent" else "~g"
+        axis = alt.Axis(format=number, labelExpr=in_points, values=ticks, title=None, labelOverlap=True)
         scale = alt.Scale(domain=[ticks[0], ticks[-1]], nice=False)
         opacity = alt.Opacity("strength:Q", scale=None, legend=None)
         base = alt.Chart(data(records)).encode(

@@ -105,14 +105,19 @@ def test_processes_give_the_same_bytes() -> None:
         assert audited() == alone()
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_dask_cluster_gives_the_same_bytes(workers: int) -> None:
-    """A scheduler here, and workers that are processes of their own, as on other machines."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "threads"), [(1, 2), (2, 1)])
+def test_a_dask_cluster_gives_the_same_bytes(workers: int, threads: int) -> None:
+    """A scheduler here, and workers that are processes of their own; joblib sends nothing to one core alone."""
     distributed = pytest.importorskip("distributed", reason="Dask is a development dependency")
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=50
+            n_workers=workers,
+            threads_per_worker=threads,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster),
     ):

@@ -46,6 +46,12 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def six_sections(six_audits: eh.Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of an audit with all six sections."""
+    return six_audits.save(tmp_path_factory.mktemp("six"))["report.html"]
+
+
+@pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = eh.Table(
         eh.datasets.make_households(4_000, seed=4),

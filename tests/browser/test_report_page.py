@@ -76,27 +76,56 @@ LOOKS = ["color-contrast", "scrollable-region-focusable", "target-size"]
 """What width and colours can change; all other rules are tried once."""
 
 
+def test_axe_finds_nothing_serious(browser: Any, report: Path) -> None:
+    parts = ["header", "#in-short", "#findings", "#parity > figure:nth-of-type(1)", "#left-out", "#provenance"]
+    assert serious(open_page(browser, report, 1280)[0], parts) == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "scheme", "media"),
     [
         (1280, "light", "screen"),
-        pytest.param(390, "dark", "screen", marks=pytest.mark.slow),
-        pytest.param(1280, "light", "print", marks=pytest.mark.slow),
+        (1280, "dark", "screen"),
+        (390, "light", "screen"),
+        (390, "dark", "screen"),
+        (1280, "light", "print"),
     ],
 )
-def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, scheme: str, media: str) -> None:
+def test_axe_finds_nothing_serious_in_six_sections(
+    browser: Any, six_sections: Path, width: int, scheme: str, media: str
+) -> None:
+    page, _ = open_page(browser, six_sections, width, scheme)
+    page.emulate_media(media=media)
+    parts = ["header", "#in-short", "#findings", *(f"#{name} > figure:nth-of-type(1)" for name in SECTIONS)]
+    assert serious(page, parts, None if (width, scheme) == (1280, "light") else LOOKS) == []
+
+
+def serious(page: Any, parts: list[str], rules: list[str] | None = None) -> list[tuple[str, list[str]]]:
+    """Return what axe calls serious in some parts of a page, by all rules or some; it closes the page."""
     from axe_playwright_python.sync_playwright import Axe
 
-    parts = ("header", "#in-short", "#findings", "#parity > figure:nth-of-type(1)", "#left-out", "#provenance")
-    page, _ = open_page(browser, report, width, scheme)
-    page.emulate_media(media=media)
     options: dict[str, Any] = {"resultTypes": ["violations"]}
-    if (width, media) != (1280, "screen"):
-        options["runOnly"] = {"type": "rule", "values": LOOKS}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": rules}
     found = Axe().run(page, context={"include": [[part] for part in parts]}, options=options).response["violations"]
     page.context.close()
-    serious = [one for one in found if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in serious] == []
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in grave]
+
+
+SECTIONS = ("parity", "effort", "disagreement", "reliability", "agreement", "improvability")
+
+
+@pytest.mark.slow
+def test_six_sections_are_there_and_light(browser: Any, six_sections: Path) -> None:
+    assert six_sections.stat().st_size < 1_000_000
+    page, trouble = open_page(browser, six_sections, 390)
+    assert trouble == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("[...document.querySelectorAll('figure')].every(f => f.querySelector('.shows'))")
+    for name in SECTIONS:
+        assert page.locator(f"#{name} figure").count()
 
 
 def test_it_is_light_and_its_long_tables_lie_beside_it(browser: Any, report: Path) -> None:

@@ -228,7 +228,8 @@ def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
     return Figure(
         "Gaps over time",
         "Points: each group minus the group it is compared with, period by period. Lines: limits that hold for all "
-        f"periods and all gaps together, also for periods still to come.{left_out}",
+        "periods and all gaps together, also for periods still to come. Where names of periods would collide, some "
+        f"are left out; the table has all.{left_out}",
         " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
         tuple(panels),
     )

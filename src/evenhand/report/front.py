@@ -5,7 +5,7 @@ Every sentence is put together from findings by fixed rules; nothing stands here
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -183,6 +183,47 @@ def who_was_compared(audit: Audit) -> list[Compared]:
     ]
 
 
+LEAST_AT_A_GLANCE = 4
+"""Verdicts below which a list says as much as an overview of it."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """One threshold with the verdict on each model; where a model has several, the least good one."""
+
+    what: str
+    limit: str
+    verdicts: tuple[tuple[str, Verdict], ...]
+
+
+def at_a_glance(audit: Audit, spoken: Language | None = None) -> list[Glance]:
+    """Return every threshold once, with its verdicts: what aequitas shows as a table of groups."""
+    spoken = spoken or language()
+    rows: dict[tuple[object, ...], dict[str, Finding]] = {}
+    judged = [finding for finding in audit.findings if finding.threshold is not None]
+    for finding in sorted(judged, key=lambda finding: VERDICTS.index(finding.verdict)):
+        rows.setdefault(_alike(finding), {}).setdefault(finding.model or "", finding)
+    if len(judged) < LEAST_AT_A_GLANCE:
+        return []
+    lines = []
+    for found in rows.values():
+        first = next(iter(found.values()))
+        lines.append(
+            Glance(
+                _what_is_limited(audit, first, spoken),
+                spoken.limit(first),
+                tuple((model or spoken.words["verdicts"][one.verdict], one.verdict) for model, one in found.items()),
+            )
+        )
+    return lines
+
+
+def _what_is_limited(audit: Audit, finding: Finding, spoken: Language) -> str:
+    known = audit.results[finding.audit].spec.known_metrics()
+    title = spoken.words.get("titles", {}).get(finding.metric) or known[finding.metric].title
+    return spoken.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else str(title)
+
+
 def judged_lines(findings: Sequence[Finding], spoken: Language | None = None) -> list[Line]:
     """Return a line for every finding with a threshold, the clearest first."""
     judged = rank(finding for finding in findings if finding.threshold is not None)
@@ -215,7 +256,10 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: Language
         return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
 
     middle = _HEIGHT / 2
-    parts = [f'<line class="axis" stroke="#d5d9df" x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}"/>']
+    parts = [
+        *_beyond(finding, x),
+        f'<line class="axis" stroke="#d5d9df" x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}"/>',
+    ]
     if low is not None or high is not None:
         left, right = x(start if low is None else low), x(end if high is None else high)
         parts.append(
@@ -233,6 +277,21 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: Language
         f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
         f"<title>{escape(_in_words(finding, spoken))}</title>{''.join(parts)}</svg>"
     )
+
+
+def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
+    """Yield the side of the axis where a threshold is not met, shaded."""
+    if finding.limit is None or finding.threshold is None or finding.value is None:
+        return
+    least = finding.threshold.startswith("at least")
+    left, right = (_LEFT, x(finding.limit)) if least else (x(finding.limit), _RIGHT)
+    if not least and finding.kind and finding.value < 0:  # the gap points the other way
+        left, right = _LEFT, x(-finding.limit)
+    if right > left:
+        yield (
+            f'<rect class="beyond" fill="#a3190f" opacity=".1" x="{left}" y="3" width="{right - left:.1f}" '
+            f'height="{_HEIGHT - 6}"/>'
+        )
 
 
 def _in_words(finding: Finding, spoken: Language) -> str:

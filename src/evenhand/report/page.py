@@ -47,6 +47,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         short=front.in_short(findings, spoken),
         spoken=spoken,
         compared=front.who_was_compared(audit),
+        glance=front.at_a_glance(audit, spoken),
         judged=judged,
         others=front.other_lines(findings, spoken),
         families=audit.families,

@@ -1,0 +1,47 @@
+"""Make the pictures of the documentation anew, from the demonstration: `python tools/pictures.py`.
+
+It needs Chromium, and the extras `pdf` and `dev`. Look at the pictures before you commit them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pypdfium2
+from playwright.sync_api import sync_playwright
+
+import evenhand as eh
+from evenhand.cli.main import main
+
+PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+SCREENS = {"report.png": (1280, 1450), "report-phone.png": (390, 1450)}
+PAGES = {"report-pdf-front.png": "In short", "report-pdf-figures.png": "Values by race"}
+
+
+def make(folder: Path) -> None:
+    """Photograph the front page, and two pages of the PDF, of a saved audit."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, (width, height) in SCREENS.items():
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+            page.goto((folder / "report.html").as_uri())
+            page.screenshot(path=PICTURES / name)
+        browser.close()
+    files = eh.Audit.load(folder).save(folder, ["pdf"])
+    document = pypdfium2.PdfDocument(files["report.pdf"])
+    for name, title in PAGES.items():
+        page = next(page for page in document if title in page.get_textpage().get_text_bounded())
+        page.render(scale=1.4).to_pil().quantize(160).save(PICTURES / name, optimize=True)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as out:
+        try:
+            main(["demo", "--quiet", "--out", out])
+        except SystemExit as left:
+            if left.code:
+                sys.exit(left.code)
+        make(Path(out))
