@@ -74,9 +74,7 @@ class Forest:
         rows = [row for row in self.rows if row["value"] is not None]
         labels = {row["label"]: f"{row['label']} (n = {row['n']:,})" for row in rows if row.get("n") is not None}
         records = [self._record(row, labels) for row in rows]
-        in_points = "format(100 * datum.value, '~g')" if self.style in ("points", "signed_points") else alt.Undefined
-        number = "%" if self.style == "percent" else "~g"
-        axis = alt.Axis(format=number, labelExpr=in_points, values=ticks, title=None, labelOverlap=True)
+        axis = alt.Axis(**self._numbers(), values=ticks, title=None, labelOverlap=True)
         scale = alt.Scale(domain=[ticks[0], ticks[-1]], nice=False)
         opacity = alt.Opacity("strength:Q", scale=None, legend=None)
         base = alt.Chart(data(records)).encode(
@@ -103,6 +101,12 @@ class Forest:
         step = alt.Step(max(26, 13 * len(self.series) + 8), **{"for": "position"})
         drawn = alt.layer(*layers, rule, point, text.encode(color=alt.value("currentColor")))
         return drawn.properties(title=self.title, width=self.width, height=step)
+
+    def _numbers(self) -> dict[str, str]:
+        """Return how the axis writes its numbers: as per cent, as points of 100, or as they are."""
+        if self.style in ("points", "signed_points"):
+            return {"labelExpr": "format(100 * datum.value, '~g')"}
+        return {"format": "%" if self.style == "percent" else "~g"}
 
     def _record(self, row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
         """Return a row as the chart reads it; its limits are drawn apart."""
