@@ -102,7 +102,7 @@ class Forest:
         drawn = alt.layer(*layers, rule, point, text.encode(color=alt.value("currentColor")))
         return drawn.properties(title=self.title, width=self.width, height=step)
 
-    def _numbers(self) -> dict[str, str]:
+    def _numbers(self) -> dict[str, Any]:
         """Return how the axis writes its numbers: as per cent, as points of 100, or as they are."""
         if self.style in ("points", "signed_points"):
             return {"labelExpr": "format(100 * datum.value, '~g')"}
