@@ -144,6 +144,21 @@ def test_where_being_selected_is_bad_the_others_are_counted() -> None:
     assert {row.group: (row.selected, row.highest) for row in rows} == {"White": (32, "Black"), "Black": (28, "Black")}
 
 
+@pytest.mark.parametrize("profile", ["ugesp-1978", "nyc-ll144-2023"])
+def test_the_table_says_that_people_not_selected_are_counted(profile: str) -> None:
+    audit = of_hiring(profile=profile, favourable="not_selected")
+    section = audit.sections()[profile]
+    assert "Not selected" in section.parts[0].columns
+    assert "Selected" not in section.parts[0].columns
+    assert any("Not being selected is the favourable decision of hired" in note for note in section.notes)
+    assert "Selected" in of_hiring(profile=profile).sections()[profile].parts[0].columns
+
+
+def test_everybody_selected_is_undefined_where_that_is_bad() -> None:
+    audit = of_hiring({"race": ["A", "B"] * 20, "hired": [1] * 40}, favourable="not_selected")
+    assert {row.status for row in audit.profiles[0].tables["impact"]} == {"undefined: everybody was selected"}
+
+
 def test_a_side_that_was_not_said_is_told() -> None:
     assert any("`favourable` is not set" in note for note in of_hiring(favourable=None).profiles[0].notes)
 
