@@ -167,6 +167,7 @@ def test_a_weighted_table_has_no_counts_and_says_so() -> None:
     audit = of_hiring(hiring(w=[1.0, 2.0] * 60), ["ugesp-1978", "nyc-ll144-2023"], weight="w")
     assert [profile.tables.get("impact", profile.tables.get("rates")) for profile in audit.profiles] == [(), ()]
     assert all("survey weights" in profile.notes[0] for profile in audit.profiles)
+    assert not any(row.place == "nyc-ll144-2023" for row in audit.profiles[1].tables["checklist"])
 
 
 def test_small_groups_are_shown_and_never_the_highest() -> None:

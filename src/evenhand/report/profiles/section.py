@@ -9,7 +9,7 @@ from evenhand.core.display import Cell, DisplayTable, Link, Method, Number, Rang
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.result import Result
 from evenhand.report.profiles import NO_ADVICE, PROFILES
-from evenhand.report.profiles.checklists import checklist
+from evenhand.report.profiles.checklists import checklist, without_rates
 from evenhand.report.profiles.result import Clause, Impact, ProfileResult, Rate
 from evenhand.report.profiles.tables import (
     SMALL_SHARE,
@@ -52,6 +52,8 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
                 tables["rates"] = () if weighted else tuple(rate_rows(parity, table))
                 notes += [] if weighted else rate_notes(parity, table)
         clauses = tuple(checklist(name, config, titles))
+        if tables.get("rates") == ():
+            clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
         if clauses:
             tables["checklist"] = clauses
         made.append(ProfileResult(name, PROFILES[name].date, tuple(notes), tables))
@@ -59,7 +61,7 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
 
 
 def profile_section(result: ProfileResult, parity: Any) -> Section:
-    """Return the part of the report that a profile is; `parity` is the result that its counts are of, None where it has none."""
+    """Return the part of the report that a profile is; `parity` is the result whose people it counts, if any."""
     profile = PROFILES[result.name]
     impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
     parts = [
