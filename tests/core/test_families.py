@@ -14,6 +14,7 @@ from evenhand.core.families import Question, adjust_tables, answer, in_words
 from evenhand.core.findings import Claim, _more_needed
 from evenhand.core.records import Gap
 from evenhand.core.thresholds import Threshold
+from evenhand.report.languages import language
 from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
 
 LIMIT = Threshold(metric="tpr", max=0.1, kind="difference", against="worst_pair", of="gap")
@@ -138,11 +139,30 @@ def test_a_family_is_said_in_one_sentence() -> None:
     ]
 
 
-def test_one_verdict_alone_is_not_called_a_family() -> None:
-    one = SimpleNamespace(family="1 verdict of parity")
-    assert list(in_words([one], [], [0.05])) == [  # type: ignore[list-item]
-        "The 1 verdict of parity stands alone: the chance that it is a false “does not meet” is at most 5%."
-    ]
+@pytest.mark.parametrize(
+    ("family", "said"),
+    [
+        (
+            "1 verdict of parity",
+            "There is 1 verdict of parity, and nothing to adjust it for: the chance that it is a false “does not meet” "
+            "is at most 5%.",
+        ),
+        (
+            "1 tested finding of parity alone",
+            "There is 1 tested finding of parity, and nothing to adjust it for: the chance that it claims a difference "
+            "that is not there is at most 5%.",
+        ),
+    ],
+)
+def test_one_alone_is_not_called_a_family(family: str, said: str) -> None:
+    one = SimpleNamespace(family=family)
+    assert list(in_words([one], [], [0.05])) == [said]  # type: ignore[list-item]
+    assert "5\u00a0%" in (language("de").family(said) or "")
+
+
+def test_a_family_of_none_is_not_told() -> None:
+    none = SimpleNamespace(family="0 verdicts of parity")
+    assert list(in_words([none], [], [0.05])) == []  # type: ignore[list-item]
 
 
 def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:

@@ -135,6 +135,22 @@ def test_verify_computes_again_and_finds_every_change(place: Path) -> None:
     assert first.text.startswith("report.html is not the file that the run wrote")
 
 
+def test_verify_computes_again_with_the_plan_in_the_folder(place: Path) -> None:
+    out = place / "out"
+    run(place, lambda text: text.replace("max = 0.3", "max = 0.4")).save(out)
+    shutil.copy(place / "plan.json", out)
+    last = verify(out, settings=place / "audit.toml")[-1]
+    assert (last.holds, last.text) == (True, "Computed again from the data, every number is the same.")
+    for name in ("audit.toml", "d.csv"):
+        shutil.copy(place / name, out)
+    pack(out, place / "pack.zip")
+    with zipfile.ZipFile(place / "pack.zip") as held:
+        held.extractall(place / "unpacked")
+    shutil.copy(place / "d.csv", place / "unpacked")
+    last = verify(place / "unpacked", settings=place / "unpacked" / "audit.toml")[-1]
+    assert last.holds is True
+
+
 def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> None:
     out = place / "out"
     run(place).save(out)

@@ -142,6 +142,9 @@ def _family(size: int, what: str, questions: Sequence[Question]) -> str:
     return f"{count(size, what)} of {', '.join(first) + ' and ' if first else ''}{last}{alone}"
 
 
+_CLAIMS = "claims a difference that is not there is at most"
+
+
 def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alphas: Sequence[float]) -> Iterator[str]:
     """Yield a sentence for each family among findings, and for "worse off" in tables of gaps.
 
@@ -149,17 +152,19 @@ def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alphas: Sequence[
     """
     strictest, share = show_confidence(min(alphas)), show_confidence(max(alphas))
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
-        of_one = family.startswith("1 ")
-        any_of_them = "it" if of_one else "any of them"
-        if " verdict" in family and of_one:
-            yield f"The {family} stands alone: the chance that it is a false “does not meet” is at most {share}."
+        number, verdicts = family.partition(" ")[0], " verdict" in family
+        if number == "0":
+            continue
+        if number == "1":
+            wrong = f"is a false “does not meet” is at most {share}" if verdicts else f"{_CLAIMS} {strictest}"
+            yield f"There is {family.removesuffix(' alone')}, and nothing to adjust it for: the chance that it {wrong}."
             continue
         promise = (
             f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
-            if " verdict" in family
-            else f"the chance that {any_of_them} claims a difference that is not there is at most {strictest} (Holm)"
+            if verdicts
+            else f"the chance that any of them {_CLAIMS} {strictest} (Holm)"
         )
-        yield f"The {family} {'is' if of_one else 'are'} one family: {promise}."
+        yield f"The {family} are one family: {promise}."
     if any(gap.worse_off is not None for gap in gaps):
         yield (
             f"“Worse off” in tables keeps the false discovery rate over all tables of the run to {share} "

@@ -63,8 +63,9 @@ def verify(
     audit = Audit.load(place)
     checks += _check_report(place, audit)
     beside = place / PLAN_FILE
-    checks += _check_plan(audit, plan if plan is not None else beside if beside.exists() else None)
-    checks.append(_computed_again(audit, settings, plan, allow_code))
+    sealed = plan if plan is not None else beside if beside.exists() else None
+    checks += _check_plan(audit, sealed)
+    checks.append(_computed_again(audit, settings, sealed, allow_code))
     return checks
 
 

@@ -172,6 +172,16 @@ def test_decisions_have_no_score_metrics_and_say_so(households: pd.DataFrame) ->
         eh.parity(eh.Table(data, outcome="missed_payment", groups="sex", predictions={"m": "flag"}), metrics="auc")
 
 
+def test_a_metric_that_is_not_computed_is_said_to_lack_what_it_lacks_only() -> None:
+    deciles = {"column": "s", "range": (1, 10), "threshold": 5.5}
+    table = eh.Table({"g": ["a", "b"] * 20, "s": list(range(1, 11)) * 4}, groups="g", predictions={"m": deciles})
+    (note,) = (note for note in eh.parity(table, resamples=100).notes if "not computed" in note)
+    plain, _, rest = note.partition("; ")
+    assert plain.startswith("m: not computed without outcome: tpr, fpr")
+    assert plain.endswith("auc")
+    assert rest == "without outcome and scores between 0 and 1: brier."
+
+
 def test_unknown_metrics_are_named(table: eh.Table) -> None:
     with pytest.raises(ConfigError, match="there is no metric 'trp'; did you mean 'tpr'"):
         eh.parity(table, metrics="trp")

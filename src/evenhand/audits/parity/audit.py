@@ -224,18 +224,20 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
             f"{_what_to_give(needs)}, or leave the metric out."
         )
     if unmet:
-        notes.append(f"{model}: not computed without {' and '.join(_all_needs(unmet))}: {', '.join(unmet)}.")
+        notes.append(f"{model}: not computed {'; '.join(_not_computed(unmet))}.")
     custom = ((custom_metric(name), function) for name, function in spec.custom.items())
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
     return [*((known[name], functions.get(name)) for name in chosen if not lacking[name]), *custom]
 
 
-def _all_needs(unmet: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return what some metric needs, each once."""
-    needs = set(chain.from_iterable(unmet.values()))
-    if "scores" in needs:  # which says enough
-        needs.remove("scores between 0 and 1")
-    return sorted(needs)
+def _not_computed(unmet: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the metrics that are not computed, by what they lack; "scores" says enough where there are none."""
+    without_scores = "scores" in chain.from_iterable(unmet.values())
+    by_needs: dict[str, list[str]] = {}
+    for name, needs in unmet.items():
+        told = ("scores" if without_scores and need.startswith("scores") else need for need in needs)
+        by_needs.setdefault(" and ".join(dict.fromkeys(told)), []).append(name)
+    return [f"without {needs}: {', '.join(names)}" for needs, names in by_needs.items()]
 
 
 def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
