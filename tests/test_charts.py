@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from evenhand.charts import PALETTE, columns_for, joined, legend_of, to_svg
+from evenhand.charts import PALETTE, columns_for, curve, joined, legend_of, to_svg
 from evenhand.forest import forest, share_axis
 
 
@@ -99,3 +99,10 @@ def test_a_figure_of_several_panels_has_one_legend() -> None:
     svg = to_svg(joined(panels, "Both", "What it shows."), "t", "d", name="a")
     assert (svg.count(">one<"), svg.count(">left<"), svg.count(">What it shows.<")) == (1, 1, 1)
     assert svg.count("a (n = 7)") == 2
+
+
+def test_an_axis_of_scores_up_to_ten_is_in_plain_numbers() -> None:
+    rows = [{"x": x, "y": x / 10, "low": None, "high": None, "series": "F"} for x in range(1, 11)]
+    drawn = to_svg(curve(rows, title="Calibration", x="Score", y="Share"), "Calibration", "", name="scores")
+    assert ">10</text>" in drawn
+    assert "1e+1" not in drawn

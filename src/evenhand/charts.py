@@ -178,7 +178,7 @@ def curve(
     series = list(order or dict.fromkeys(row["series"] for row in rows))
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
     across = alt.Scale(type="log", nice=False) if log_x else scale
-    axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~g"))
+    axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~f"))
     base = alt.Chart().encode(
         x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
         color=alt.Color(**by_series(series, PALETTE)),
@@ -249,7 +249,7 @@ def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
     return {"shorthand": "series:N", "sort": list(series), "scale": series_scale(series, values), "legend": legend}
 
 
-def _number_format(percent: bool, plain: str = "~g") -> str:
+def _number_format(percent: bool, plain: str = "~f") -> str:
     return "%" if percent else plain
 
 

@@ -58,6 +58,7 @@ def threshold(text: str) -> str:
             GOOD.replace("selection_rate", "selectoin_rate"),
             "there is no metric 'selectoin_rate'; did you mean 'selection_rate'",
         ),
+        (GOOD + "[report]\npeople = 'x'\n", "`people` in [report] of audit.toml belongs in [data]; move it there."),
         (
             GOOD + "[report]\ntitel = 'x'\n",
             "`titel` in [report] of audit.toml: there is no such setting; did you mean 'title'?",

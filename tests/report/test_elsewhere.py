@@ -237,7 +237,9 @@ def test_the_effective_size_is_the_smaller_one_and_that_of_equal_weights_is_n() 
 def test_every_verdict_has_its_line(tmp_path: Path) -> None:
     audit = judged(people(), shift=0.1, population={"sex": {"F": 0.95, "M": 0.05}})
     by_sex = [finding for finding in audit.findings if finding.grouping == "sex"]
-    assert all("It would hold with other shares of race" in finding.detail for finding in by_sex)
+    words = {True: "The evidence would stay insufficient with", False: "It would hold with"}
+    for finding in by_sex:
+        assert f"{words[finding.verdict == 'insufficient_evidence']} other shares of race" in finding.detail
     by_race = [finding for finding in audit.findings if finding.grouping == "race"]
     assert all("With the shares of sex in the population among the people" in f.detail for f in by_race)
     audit.save(tmp_path)
@@ -284,3 +286,12 @@ def test_where_shares_cannot_matter_it_says_so() -> None:
 def test_a_population_that_cannot_be_is_refused(population: Any, match: str) -> None:
     with pytest.raises(ConfigError, match=match):
         judged(people(400), population=population)
+
+
+def test_evidence_that_stays_insufficient_is_not_called_a_limit_that_holds() -> None:
+    data = {"race": ["A", "A", "B", "B"] * 25, "sex": ["F", "M"] * 50, "hired": [1, 0, 0, 1, 1] * 20}
+    audit = judged(data, shift=0.1)
+    undecided = [finding for finding in audit.findings if finding.verdict == "insufficient_evidence"]
+    assert undecided
+    assert not any("It would hold" in finding.detail for finding in undecided)
+    assert any("The evidence would stay insufficient with other shares" in finding.detail for finding in undecided)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.display import Section, in_markdown
-from evenhand.core.findings import VERDICT_WORDS
+from evenhand.core.findings import VERDICT_WORDS, Finding
 from evenhand.core.formats import json_text, rounded
 from evenhand.core.records import OVERALL, Value
 from evenhand.errors import showable
@@ -50,7 +50,7 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
         },
         "metrics": {
             "audits": [f"{name}: {section.question}" for name, section in sections.items()],
-            "thresholds": [f"{f.metric}, {f.threshold}: {VERDICT_WORDS[f.verdict]}" for f in findings if f.threshold],
+            "thresholds": [_judged(finding) for finding in findings if finding.threshold],
             "thresholds_set_by": about.thresholds_by or OPEN,
         },
         "evaluation_data": {
@@ -63,6 +63,13 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
         "ethical_considerations": {"description": OPEN},
         "caveats_and_recommendations": {"what_the_numbers_do_not_show": _caveats(sections.values())},
     }
+
+
+def _judged(finding: Finding) -> str:
+    """Return a limit and its verdict, with the place that was judged."""
+    parts = {"by": finding.grouping, "within": finding.stratum}
+    where = "".join(f" {word} {part}" for word, part in parts.items() if part)
+    return f"{finding.model}, {finding.metric}{where}, {finding.threshold}: {VERDICT_WORDS[finding.verdict]}"
 
 
 def _caveats(sections: Iterable[Section]) -> list[str]:
@@ -102,11 +109,11 @@ def _hub_head(audit: Audit, model: str) -> str:
         if record["group"] == OVERALL
     ]
     dataset = {"name": audit.config.report.title, "type": "tabular"}
-    results = [{"task": {"type": "tabular-classification"}, "dataset": dataset, "metrics": overall}] if overall else []
+    results = [{"task": {"type": "tabular-classification"}, "dataset": dataset, "metrics": overall}]
     head = {
         "library_name": "evenhand",
         "tags": ["fairness", "evenhand", *audit.results],
-        "model-index": [{"name": model, "results": results}],
+        **({"model-index": [{"name": model, "results": results}]} if overall else {}),
     }
     # JSON is YAML, and quotes whatever a name may hold.
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items()]

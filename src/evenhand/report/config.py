@@ -281,6 +281,7 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     for name in raw:
         if name not in known:
             raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
+    _refuse_data_settings(_section(raw, "report", where), where)
     audits = _specs(raw, where, allow_code)
     if not audits:
         raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
@@ -291,6 +292,14 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
         if name in ("report", *raw)
     }
     return AuditConfig(source=source, data={}, audits=audits, **others)
+
+
+def _refuse_data_settings(report: Mapping[str, Any], where: str) -> None:
+    """Refuse what stands in [report] and says something of the data."""
+    for name in report:
+        if name in signature(Table).parameters and name not in ReportSettings.model_fields:
+            place = "[data]" if where.endswith(".toml") else "the arguments of the table"
+            raise ConfigError(f"`{name}` in [report] of {where} belongs in {place}; move it there.")
 
 
 def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Spec]:

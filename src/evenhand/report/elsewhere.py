@@ -49,6 +49,7 @@ _PLACE = ("audit", "model", "grouping", "stratum", "metric", "kind", "group", "r
 
 SENTENCES = {
     "holds_elsewhere": "It would hold with other shares of {columns} among the people ({tried}).",
+    "open_elsewhere": "The evidence would stay insufficient with other shares of {columns} among the people ({tried}).",
     "changes_elsewhere": "With {what} among the people it would be: {verdict} ({value}).",
     "cannot_matter": "Other shares of the groups cannot change it: both rates are those of one group each.",
     "cannot_tell": "Whether it would hold with other shares among the people is not told: {why}.",
@@ -128,7 +129,7 @@ def _told(
         few = f"small counts are hidden, and those by {finding.grouping} and another column at once can be small"
         return [], render("cannot_tell", {"why": few}, SENTENCES)
     tried = list(_judged_again(judge, finding, shown))
-    return tried, _line(tried, shown)
+    return tried, _line(finding, tried, shown)
 
 
 def _is_coarse(finding: Finding, mix: Mix, safe: Suppressed) -> bool:
@@ -138,13 +139,14 @@ def _is_coarse(finding: Finding, mix: Mix, safe: Suppressed) -> bool:
     return finding.stratum is None and finding.audit == "parity" and safe.may_cross(finding.grouping, mix.column)
 
 
-def _line(tried: list[Shift], mixes: list[Mix]) -> str:
+def _line(finding: Finding, tried: list[Shift], mixes: list[Mix]) -> str:
     if not mixes:
         return render("cannot_matter", {}, SENTENCES)
     changed = [row for row in tried if not row.holds]
     if not changed:
         columns = ", ".join(dict.fromkeys(mix.column for mix in mixes))
-        return render("holds_elsewhere", {"columns": columns, "tried": f"{len(tried)} tried"}, SENTENCES)
+        name = "open_elsewhere" if finding.verdict == "insufficient_evidence" else "holds_elsewhere"
+        return render(name, {"columns": columns, "tried": f"{len(tried)} tried"}, SENTENCES)
     worst = changed[0]
     told = {"what": worst.shares, "verdict": SHORT_VERDICTS[_verdict(worst)].lower()}
     return render("changes_elsewhere", {**told, "value": _amount(worst)}, SENTENCES)
