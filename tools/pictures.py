@@ -5,19 +5,21 @@ It needs Chromium, and the extras `pdf` and `dev`. Look at the pictures before y
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 import pypdfium2
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import evenhand as eh
 from evenhand.cli.main import main
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
-SCREENS = {"report.png": (1280, 1450), "report-phone.png": (390, 1450)}
+SCREENS = {"report.png": (1280, 1400), "report-phone.png": (390, 1450)}
 PAGES = {"report-pdf-front.png": "In short", "report-pdf-figures.png": "Values by race"}
 
 
@@ -28,7 +30,9 @@ def make(folder: Path) -> None:
         for name, (width, height) in SCREENS.items():
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
             page.goto((folder / "report.html").as_uri())
-            page.screenshot(path=PICTURES / name)
+            photograph = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+            small = photograph.resize((width * 25 // 32, height * 25 // 32), Image.Resampling.LANCZOS)
+            small.quantize(40).save(PICTURES / name, optimize=True)
         browser.close()
     files = eh.Audit.load(folder).save(folder, ["pdf"])
     document = pypdfium2.PdfDocument(files["report.pdf"])
