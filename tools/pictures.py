@@ -32,13 +32,19 @@ def make(folder: Path) -> None:
             page.goto((folder / "report.html").as_uri())
             photograph = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
             small = photograph.resize((width * 25 // 32, height * 25 // 32), Image.Resampling.LANCZOS)
-            small.quantize(40).save(PICTURES / name, optimize=True)
+            _save(small, name)
         browser.close()
     files = eh.Audit.load(folder).save(folder, ["pdf"])
     document = pypdfium2.PdfDocument(files["report.pdf"])
     for name, title in PAGES.items():
         page = next(page for page in document if title in page.get_textpage().get_text_bounded())
-        page.render(scale=1.4).to_pil().quantize(160).save(PICTURES / name, optimize=True)
+        _save(page.render(scale=1.4).to_pil(), name)
+
+
+def _save(picture: Image.Image, name: str) -> None:
+    """Write a picture with few colours: the documentation stays small."""
+    few = picture.quantize(64, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(PICTURES / name, optimize=True)
 
 
 if __name__ == "__main__":
