@@ -59,7 +59,11 @@ def test_an_audit_that_follows_its_plan_says_so(place: Path) -> None:
     [
         ("resamples = 100", "resamples = 200", "`resamples` in [parity] was planned as 100 and is 200."),
         ('["sex"]', '["sex"]\nmissing = "drop"', "`missing` in [data] was planned as 'error' and is 'drop'."),
-        ('"hired"', '"hired"\nfavourable = "selected"', "`hired` in [data.predictions] was planned as"),
+        (
+            '"hired"',
+            '"hired"\nfavourable = "selected"',
+            "`favourable` in [data.predictions.hired] was planned as None and",
+        ),
     ],
 )
 def test_a_setting_that_was_changed_makes_the_findings_exploratory(place: Path, old: str, new: str, told: str) -> None:
@@ -94,6 +98,14 @@ def test_the_name_of_the_file_is_no_part_of_the_plan(place: Path) -> None:
     audit = run(place, lambda text: text.replace("d.csv", "e.csv"))
     assert audit.plan is not None
     assert audit.plan["followed"] is True
+
+
+def test_words_of_the_report_are_no_part_of_the_plan(place: Path) -> None:
+    words = '"hired"\npeople = "applicants"\nselected_word = "hires"'
+    audit = run(place, lambda text: text.replace('"hired"', words))
+    assert audit.plan is not None
+    assert (audit.plan["followed"], audit.plan["changes"]) == (True, [])
+    assert not any(finding.exploratory for finding in audit.findings)
 
 
 def test_a_plan_that_was_changed_after_sealing_is_refused(place: Path) -> None:
@@ -135,6 +147,32 @@ def test_verify_computes_again_and_finds_every_change(place: Path) -> None:
     assert first.text.startswith("report.html is not the file that the run wrote")
 
 
+def test_verify_computes_again_with_the_plan_in_the_folder(place: Path) -> None:
+    out = place / "out"
+    run(place, lambda text: text.replace("max = 0.3", "max = 0.4")).save(out)
+    shutil.copy(place / "plan.json", out)
+    last = verify(out, settings=place / "audit.toml")[-1]
+    assert (last.holds, last.text) == (True, "Computed again from the data, every number is the same.")
+    for name in ("audit.toml", "d.csv"):
+        shutil.copy(place / name, out)
+    pack(out, place / "pack.zip")
+    with zipfile.ZipFile(place / "pack.zip") as held:
+        held.extractall(place / "unpacked")
+    shutil.copy(place / "d.csv", place / "unpacked")
+    last = verify(place / "unpacked", settings=place / "unpacked" / "audit.toml")[-1]
+    assert last.holds is True
+
+
+def test_verify_tells_other_settings_from_other_data(place: Path) -> None:
+    run(place).save(place / "out")
+    other = place / "other.toml"
+    other.write_text(SETTINGS.replace('"hired"', '{ hired = { column = "hired", selected = 0 } }'), encoding="utf-8")
+    last = verify(place / "out", settings=other)[-1]
+    assert last.holds is False
+    assert last.text.startswith("These are not the settings of the audit: [data] predictions hired selected: none in")
+    assert last.text.endswith("The data file is the same.")
+
+
 def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> None:
     out = place / "out"
     run(place).save(out)
@@ -165,6 +203,20 @@ def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None
         (place / "unpacked").mkdir(exist_ok=True)
         (place / "unpacked" / name).write_bytes(content)
     assert not any(check.holds is False for check in verify(place / "unpacked"))
+
+
+def test_a_pack_that_is_there_is_not_overwritten(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, path = place / "out", place / "pack.zip"
+    run(place).save(out)
+    path.write_bytes(b"handed over")
+    command = ["pack", str(out), "--out", str(path), "--format", "md"]
+    with pytest.raises(SystemExit) as left:
+        main(command)
+    assert (left.value.code, path.read_bytes()) == (2, b"handed over")
+    assert "exists already; give --force" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(SystemExit) as left:
+        main([*command, "--force"])
+    assert (left.value.code, zipfile.is_zipfile(path)) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,7 @@ def pack(
     ] = None,
     formats: Annotated[str, typer.Option("--format", "-f", help=FORMATS_HELP)] = "html,md,csv,datasheet,junit",
     key: Key = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     allow_code: AllowCode = False,
 ) -> int:
     """Make one zip for a regulator: report, results, plan, settings, versions, checksums, and how to verify them.
@@ -130,6 +131,8 @@ def pack(
     """
     from evenhand.report.evidence import pack as make_pack
 
+    if out_file.exists() and not force:
+        raise ConfigError(f"'{out_file}' exists already; give --force to overwrite it, or another name with --out.")
     with progress(False):
         path = make_pack(
             folder,

@@ -63,8 +63,9 @@ def verify(
     audit = Audit.load(place)
     checks += _check_report(place, audit)
     beside = place / PLAN_FILE
-    checks += _check_plan(audit, plan if plan is not None else beside if beside.exists() else None)
-    checks.append(_computed_again(audit, settings, plan, allow_code))
+    sealed = plan if plan is not None else beside if beside.exists() else None
+    checks += _check_plan(audit, sealed)
+    checks.append(_computed_again(audit, settings, sealed, allow_code))
     return checks
 
 
@@ -122,13 +123,23 @@ def _computed_again(
     ]
     if not names:
         return Check(True, "Computed again from the data, every number is the same.")
+    return Check(False, _why_different(first, second, names, other_settings(audit, settings, allow_code=allow_code)))
+
+
+def _why_different(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str], others: list[str]) -> str:
+    """Say why numbers came out otherwise: other settings, where there are any; then another file; then other data."""
+    sums = [[file["sha256"] for file in one["data"]["files"]] for one in (first, second)]
+    if others:
+        same = " The data file is the same." if sums[0] and sums[0] == sums[1] else ""
+        return f"These are not the settings of the audit: {' '.join(others)}{same}"
     if "data" in names:
-        return Check(
-            False,
-            f"These are not the data of the audit: their SHA-256 is {second['data']['hash'][:12]}..., not "
-            f"{first['data']['hash'][:12]}....",
-        )
-    return Check(False, f"Computed again, results.json differs in: {', '.join(names)}.")
+        now, then = second["data"]["hash"][:12], first["data"]["hash"][:12]
+        if sums[0] and sums[0] == sums[1]:
+            return (
+                f"The data file is that of the audit, but what was read of it has the SHA-256 {now}..., not {then}...."
+            )
+        return f"These are not the data of the audit: their SHA-256 is {now}..., not {then}...."
+    return f"Computed again, results.json differs in: {', '.join(names)}."
 
 
 # The pack ------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _OF_THE_FILE = ("source", "encoding", "delimiter", "decimal", "missing_values", "data")
 """How the file is called and read is no part of a plan."""
 
+_WORDS = ("people", "selected_word")
+"""What findings call people and selection: words of the report."""
+
 _MISSING = object()
 
 
@@ -116,7 +119,17 @@ def _marked(result: Result, changes: Sequence[Change]) -> Result:
 
 def differences(audit: Audit, plan: Mapping[str, Any]) -> list[Change]:
     """Return how the settings of an audit differ from a plan."""
-    return list(_changes(plan["settings"], _planned_part(audit.config.as_dict())))
+    return list(_changes(_wordless(plan["settings"]), _wordless(_planned_part(audit.config.as_dict()))))
+
+
+def _wordless(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return planned settings without the words of the report."""
+    data = {name: value for name, value in settings.get("data", {}).items() if name not in _WORDS}
+    data["predictions"] = {
+        model: {name: value for name, value in one.items() if name not in _WORDS}
+        for model, one in data.get("predictions", {}).items()
+    }
+    return {**settings, "data": data}
 
 
 def _is_about(limit: Threshold, finding: Finding) -> bool:
@@ -163,10 +176,22 @@ def _section_changes(
         if name == "thresholds":
             yield from _threshold_changes(old, new, section)
         elif name == "predictions":
-            yield from _section_changes(f"{section}.predictions", _kinds_unsaid(old, new), new, concerns)
-        elif old != new:
-            told = ["not there" if value is _MISSING else brief(value) for value in (old, new)]
-            yield Change(f"`{name}` in [{section}] was planned as {told[0]} and is {told[1]}.", concerns)
+            yield from _value_changes(name, section, _kinds_unsaid(old, new), new, concerns)
+        else:
+            yield from _value_changes(name, section, old, new, concerns)
+
+
+def _value_changes(name: str, section: str, old: Any, new: Any, concerns: str | None) -> Iterator[Change]:
+    """Yield what differs of one setting; a table is entered, so that only what differs in it is told."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for inner in dict.fromkeys([*old, *new]):
+            sides = old.get(inner, _MISSING), new.get(inner, _MISSING)
+            yield from _value_changes(inner, f"{section}.{name}", *sides, concerns)
+    elif old != new:
+        told = ["not there" if value is _MISSING else brief(value) for value in (old, new)]
+        if told[0] == told[1]:  # the difference lies where long values are cut
+            told = [str(old), str(new)]
+        yield Change(f"`{name}` in [{section}] was planned as {told[0]} and is {told[1]}.", concerns)
 
 
 def _kinds_unsaid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
