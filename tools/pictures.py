@@ -5,19 +5,21 @@ It needs Chromium, and the extras `pdf` and `dev`. Look at the pictures before y
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 import pypdfium2
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import evenhand as eh
 from evenhand.cli.main import main
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
-SCREENS = {"report.png": (1280, 1450), "report-phone.png": (390, 1450)}
+SCREENS = {"report.png": (1280, 1400), "report-phone.png": (390, 1450)}
 PAGES = {"report-pdf-front.png": "In short", "report-pdf-figures.png": "Values by race"}
 
 
@@ -28,13 +30,21 @@ def make(folder: Path) -> None:
         for name, (width, height) in SCREENS.items():
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
             page.goto((folder / "report.html").as_uri())
-            page.screenshot(path=PICTURES / name)
+            photograph = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+            small = photograph.resize((width * 25 // 32, height * 25 // 32), Image.Resampling.LANCZOS)
+            _save(small, name)
         browser.close()
     files = eh.Audit.load(folder).save(folder, ["pdf"])
     document = pypdfium2.PdfDocument(files["report.pdf"])
     for name, title in PAGES.items():
         page = next(page for page in document if title in page.get_textpage().get_text_bounded())
-        page.render(scale=1.4).to_pil().quantize(160).save(PICTURES / name, optimize=True)
+        _save(page.render(scale=1.4).to_pil(), name)
+
+
+def _save(picture: Image.Image, name: str) -> None:
+    """Write a picture with few colours: the documentation stays small."""
+    few = picture.quantize(64, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(PICTURES / name, optimize=True)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ def test_parts_are_of_equal_size_and_equally_positive(outcome: list[bool], folds
         assert len(sizes) == folds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_order_of_rows_and_columns_does_not_matter_with_an_id(people: pd.DataFrame, name: str) -> None:
     require_package(name)
@@ -153,6 +154,7 @@ def written(frame: pd.DataFrame, path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("with_id", ["name", None])
 def test_every_library_gives_the_same_scores_in_its_own_kind_of_frame(

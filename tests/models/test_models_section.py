@@ -145,6 +145,7 @@ def test_rows_without_outcome_or_feature_are_dropped_and_counted(people: pd.Data
     assert (data["rows"], data["rows_used"], data["rows_dropped"]) == (300, 297, 3)
 
 
+@pytest.mark.slow
 def test_rows_of_weight_0_take_no_part(people: pd.DataFrame, place: Path) -> None:
     weighted = TOML.replace("[data]", "[data]\nweight = 'w'")
     nobody = pd.concat([people.assign(w=1.0), people.assign(w=0.0, income=np.nan, name=people.name + "x")])

@@ -11,6 +11,10 @@ from scipy.stats import binom
 
 import evenhand as eh
 from evenhand.errors import ConfigError
+from evenhand.report.drift import in_time
+from evenhand.report.front import drift_in_short
+from evenhand.report.languages import language
+from evenhand.report.page import render
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
 
@@ -89,6 +93,29 @@ def test_a_drift_is_told_and_chance_is_not(tmp_path: Path) -> None:
     (calm,) = over_time(months(0.0)).extras[0].tables["drifts"]
     assert not calm.drifted
     assert "no drift" in calm.headline
+
+
+def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() -> None:
+    audit = over_time(months(0.35))
+    (drift,) = audit.extras[0].tables["drifts"]
+    assert f"points before {drift.first_period} and " in drift.headline
+    (english,), (german,) = drift_in_short(audit), drift_in_short(audit, language("de"))
+    assert english in render(audit)
+    assert english.startswith("1 of 1 gaps has drifted over time beyond chance: selection rate, ")
+    assert drift.first_period in german
+    assert "zuerst zu sehen" in german
+    assert drift_in_short(over_time(months(0.0))) == []
+
+
+def test_months_come_by_the_calendar_and_names_without_an_order_are_told() -> None:
+    assert in_time(["Apr", "Dec", "Feb", "Jan"]) == ("Jan", "Feb", "Apr", "Dec")
+    assert in_time(["Friday", "Monday", "Sunday"]) == ("Monday", "Friday", "Sunday")
+    assert in_time(["2026-01", "2026-02"]) == ("2026-01", "2026-02")
+    data = months(rows=400)
+    assert over_time(data).extras[0].notes == ()
+    data["month"] = ["spring" if month < "2026-05" else "autumn" for month in data["month"]]
+    (note,) = over_time(data).extras[0].notes
+    assert "alphabetical order, from autumn to spring" in note
 
 
 def test_the_rows_of_every_period_add_up() -> None:

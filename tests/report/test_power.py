@@ -115,12 +115,24 @@ def test_a_pilot_says_groups_and_rates(tmp_path: Path) -> None:
     assert piloted.gap == pytest.approx(said.gap, rel=0.2)  # two tests instead of one
 
 
+def test_a_group_that_the_audit_would_leave_out_decides_nothing(tmp_path: Path) -> None:
+    pilot = tmp_path / "pilot.csv"
+    rows = [f"{group},{i % 2},{i // 2 % 2}" for group, n in (("a", 400), ("b", 400), ("c", 24)) for i in range(n)]
+    pilot.write_text("\n".join(["g,y,d", *rows]) + "\n")
+    few, many = (lines(tmp_path, power="", pilot=pilot, rows=rows)[0] for rows in (300, 824))
+    assert few.group in ("a", "b")
+    assert few.how.endswith("; left out, since the audit asks for 10 of a group: c")
+    assert (many.group, many.n) == ("c", 24)
+    assert "left out" not in many.how
+
+
 def test_the_command_prints_a_line_for_every_question(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(PLAN.format(thresholds=POINTS, power=POWER))
     shown = CliRunner().invoke(app, ["power", str(path), "--rows", "2000"], standalone_mode=False)
-    assert "parity, selection_rate, g: shows a gap of 0.0" in shown.output
-    assert "'at most 10 points' is shown to be broken by a gap of 0.1" in shown.output
+    assert "parity, selection_rate, g: shows a gap of " in shown.output
+    assert "'at most 10 points' is shown to be broken by a gap of 1" in shown.output
+    assert " points or more (a: 1,000 people)" in shown.output
     as_json = CliRunner().invoke(app, ["power", str(path), "--rows", "2000", "--json"], standalone_mode=False)
     assert '"metric": "selection_rate"' in as_json.output
 

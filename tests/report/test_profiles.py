@@ -144,6 +144,22 @@ def test_where_being_selected_is_bad_the_others_are_counted() -> None:
     assert {row.group: (row.selected, row.highest) for row in rows} == {"White": (32, "Black"), "Black": (28, "Black")}
 
 
+@pytest.mark.parametrize("profile", ["ugesp-1978", "nyc-ll144-2023"])
+def test_the_table_says_that_people_not_selected_are_counted(profile: str) -> None:
+    audit = of_hiring(profile=profile, favourable="not_selected")
+    section = audit.sections()[profile]
+    columns = section.parts[0].columns  # type: ignore[union-attr]
+    assert "Not selected" in columns
+    assert "Selected" not in columns
+    assert any("Not being selected is the favourable decision of hired" in note for note in section.notes)
+    assert "Selected" in of_hiring(profile=profile).sections()[profile].parts[0].columns  # type: ignore[union-attr]
+
+
+def test_everybody_selected_is_undefined_where_that_is_bad() -> None:
+    audit = of_hiring({"race": ["A", "B"] * 20, "hired": [1] * 40}, favourable="not_selected")
+    assert {row.status for row in audit.profiles[0].tables["impact"]} == {"undefined: everybody was selected"}
+
+
 def test_a_side_that_was_not_said_is_told() -> None:
     assert any("`favourable` is not set" in note for note in of_hiring(favourable=None).profiles[0].notes)
 
@@ -152,6 +168,7 @@ def test_a_weighted_table_has_no_counts_and_says_so() -> None:
     audit = of_hiring(hiring(w=[1.0, 2.0] * 60), ["ugesp-1978", "nyc-ll144-2023"], weight="w")
     assert [profile.tables.get("impact", profile.tables.get("rates")) for profile in audit.profiles] == [(), ()]
     assert all("survey weights" in profile.notes[0] for profile in audit.profiles)
+    assert not any(row.place == "nyc-ll144-2023" for row in audit.profiles[1].tables["checklist"])
 
 
 def test_small_groups_are_shown_and_never_the_highest() -> None:

@@ -391,6 +391,11 @@ def test_scoring_rates_of_a_profile_are_withheld() -> None:
     audit = audited(("parity",), profile="nyc-ll144-2023")
     assert not audit.profiles[0].tables["rates"]
     assert any("Scoring rates are withheld" in note for note in audit.profiles[0].notes)
+    clauses = {row.asks: row for row in audit.profiles[0].tables["checklist"]}
+    asked = clauses["Number of people, rates and impact ratios"]
+    assert (asked.place, asked.where) == (None, "not in this report")
+    assert asked.remark == "Scoring rates are withheld, because small counts are hidden."
+    assert not any("Both ratios are shown" in row.remark for row in clauses.values())
 
 
 def test_rates_of_inertia_by_hidden_groups_stay_everybodys_own() -> None:

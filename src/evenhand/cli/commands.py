@@ -157,7 +157,7 @@ def _what(line: PowerLine) -> str:
     if line.kind is None and line.gap is None:
         return "not worked out"
     claim = _smallest_shown(line)
-    who = f" ({line.group}: {line.n:,} count)" if line.group is not None and line.n is not None else ""
+    who = f" ({line.group}: {line.n:,} people)" if line.group is not None and line.n is not None else ""
     if line.threshold is not None:
         claim = f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}"
     return f"{claim}{who}{_chances(line)}"
@@ -178,9 +178,10 @@ def _smallest_shown(line: PowerLine) -> str:
     if line.gap is None:
         unknown = line.as_piloted is not None
         return "no gap can be named" if unknown else "shows no gap, however large, with the power wanted"
-    return (
-        f"shows a ratio of {line.gap:.2f} or less" if line.kind == "ratio" else f"shows a gap of {line.gap:.3f} or more"
-    )
+    if line.kind == "ratio":
+        return f"shows a ratio of {line.gap:.2f} or less"
+    amount = f"{100 * line.gap:.1f} points" if line.audit == "parity" else f"{line.gap:.3f}"
+    return f"shows a gap of {amount} or more"
 
 
 # What is installed ---------------------------------------------------------------------------------------------------

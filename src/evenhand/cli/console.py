@@ -73,6 +73,8 @@ def progress(quiet: bool) -> Iterator[None]:
 
 def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts first, then at most so many findings without one; the report has the rest."""
+    from evenhand.report.front import drift_in_short
+
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
     if audit.plan is not None:
@@ -81,6 +83,8 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     others = [finding for finding in audit.findings if finding.threshold is None]
     out.print(_table(judged or others[:most]))
+    for sentence in drift_in_short(audit):
+        out.print(Text(sentence))
     _print_dim(_left_out(len(judged), len(others), most))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):

@@ -95,9 +95,8 @@ class Audit:
         """Return the parts of the report by name: the audits, then the profiles."""
         parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
         counted = self.results.get("parity")
-        confidence = 0.95 if counted is None else counted.spec.confidence
         parts |= {extra.name: SECTIONS[extra.name](extra) for extra in self.extras}
-        return parts | {profile.name: profile_section(profile, confidence) for profile in self.profiles}
+        return parts | {profile.name: profile_section(profile, counted) for profile in self.profiles}
 
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))

@@ -29,11 +29,28 @@ if TYPE_CHECKING:
 
 MOST_PERIODS = 200
 _MOST_PANELS = 8
+_CALENDARS = (
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ],
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
+)
 
 SENTENCES = {
     "gap_drifted": (
         "{where}: the gap in {title} between {group} and {reference} was {before:signed_points} points before {period} "
-        "and {now:signed_points} in it; it has drifted beyond chance."
+        "and {now:signed_points} from then on; it has drifted beyond chance."
     ),
     "no_drift_shown": "{where}: no drift of the gap in {title} between {group} and {reference} is shown.",
     "one_period": "{where}: the gap in {title} between {group} and {reference} has fewer than two periods to compare.",
@@ -81,20 +98,49 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collecti
             references.add(place)
             rows += _rows(one, labels, spec.confidence, None)
     settings = {"period": period, "confidence": spec.confidence, "gaps": len(series)}
-    notes = tuple(_undated_notes(undated, period, hidden))
+    notes = (*_order_notes(labels), *_undated_notes(undated, period, hidden))
     return Extra("over_time", settings, notes, {"drifts": tuple(drifts), "periods": tuple(rows)})
 
 
 def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[str, ...], IntArray]:
     """Return the periods in order, and which one each cell is in; the number after the last where it is in none."""
     codes, named = cells.joint([period])
-    labels = tuple(label for label in named if label not in UNNAMED and label not in hidden)
+    labels = in_time([label for label in named if label not in UNNAMED and label not in hidden])
     if len(labels) > MOST_PERIODS:
         raise ConfigError(
             f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
         )
     order = [labels.index(label) if label in labels else len(labels) for label in named]
     return labels, np.array(order, dtype=np.int64)[codes]
+
+
+def in_time(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return periods in order: names of months and weekdays by the calendar, all others as they are sorted.
+
+    >>> in_time(["April", "February", "January"])
+    ('January', 'February', 'April')
+    """
+    for names in _CALENDARS:
+        places = [_place(label, names) for label in labels]
+        if None not in places:
+            return tuple(label for _, label in sorted(zip(places, labels, strict=True)))
+    return tuple(labels)
+
+
+def _place(label: str, names: Sequence[str]) -> int | None:
+    """Return which month or weekday a label names, in full or by its first three letters."""
+    word = label.strip().casefold().rstrip(".")
+    return next((at for at, name in enumerate(names) if word in (name, name[:3])), None)
+
+
+def _order_notes(labels: Sequence[str]) -> Iterator[str]:
+    """Say that the order of periods is that of the alphabet, where nothing else is known of it."""
+    known = any(None not in [_place(label, names) for label in labels] for names in _CALENDARS)
+    if not known and not all(label.strip()[:1].isdigit() for label in labels):
+        yield (
+            f"Periods are taken in alphabetical order, from {labels[0]} to {labels[-1]}; if that is not their order in "
+            "time, what is said of drift does not hold: write them such as 2026-03."
+        )
 
 
 def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterator[str]:
@@ -180,13 +226,25 @@ def _drift(one: _Series, labels: Sequence[str], gap: FloatArray, alpha: float) -
     place |= {"model": one.model, "grouping": one.grouping, "metric": one.metric.name}
     beyond = np.flatnonzero((limits.low > 0) | (limits.high < 0))
     if len(beyond):
-        at = int(beyond[-1])
-        place |= {"period": labels[at], "first_period": labels[int(beyond[0])], "change": float(change[at])}
+        first, at = int(beyond[0]), int(beyond[-1])
+        place |= {"period": labels[at], "first_period": labels[first], "change": float(change[at])}
         place |= {"low": finite(limits.low[at]), "high": finite(limits.high[at])}
-        told |= {"before": float(gap[at] - change[at]), "now": float(gap[at]), "period": labels[at]}
+        told |= {
+            "before": float(gap[first] - change[first]),
+            "now": _mean_gap(one, gap, first),
+            "period": labels[first],
+        }
     sentence_id = "gap_drifted" if len(beyond) else "one_period" if np.isnan(change).all() else "no_drift_shown"
     headline = render(sentence_id, told, SENTENCES)
     return Drift(**place, drifted=len(beyond) > 0, sentence_id=sentence_id, headline=headline)
+
+
+def _mean_gap(one: _Series, gap: FloatArray, first: int) -> float:
+    """Return the mean gap from a period on, by the weights of Mantel and Haenszel, as before it."""
+    n, m = one.n[first:], one.other_n[first:]
+    kept = (n > 0) & (m > 0)
+    weights = n[kept] * m[kept] / (n[kept] + m[kept])
+    return float(np.average(gap[first:][kept], weights=weights))
 
 
 # The section ---------------------------------------------------------------------------------------------------------

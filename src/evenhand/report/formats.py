@@ -104,7 +104,8 @@ def _markdown(audit: Audit) -> Files:
     about = audit.config.report
     lines = [f"# {_inline(about.title)}", ""]
     lines += [f"{_inline(text)}  " for text in (about.system, about.auditor, about.scope) if text]
-    lines += ["", "## In short", "", _inline(" ".join(front.in_short(audit.findings))), "", "## Findings", ""]
+    short = " ".join([*front.in_short(audit.findings), *front.drift_in_short(audit)])
+    lines += ["", "## In short", "", _inline(short), "", "## Findings", ""]
     lines += [_finding_line(finding) for finding in front.rank(audit.findings)]
     lines += ["", *(f"{_inline(sentence)}\n" for sentence in audit.families)]
     for section in audit.sections().values():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.display import listed
 from evenhand.core.findings import Finding
 from evenhand.core.records import limits_to_judge
@@ -107,6 +108,20 @@ def in_short(findings: Sequence[Finding], spoken: Language | None = None) -> lis
         others = (_same_limit(finding, judged, spoken) for finding in worst)
         sentences = [*filter(None, chain.from_iterable(zip(sentences, others, strict=True)))]
     return [*sentences, _tally(judged, spoken)]
+
+
+def drift_in_short(audit: Audit, spoken: Language | None = None) -> list[str]:
+    """Return a sentence on how many gaps have drifted beyond chance, with the one whose limits are farthest from 0."""
+    spoken = spoken or language()
+    drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ())]
+    drifted = [drift for drift in drifts if drift.drifted]
+    if not drifted:
+        return []
+    clearest = max(drifted, key=lambda drift: max(drift.low or 0.0, -(drift.high or 0.0)))
+    title = spoken.words.get("titles", {}).get(clearest.metric) or METRICS[clearest.metric].title_in_sentence
+    words = {name: getattr(clearest, name) for name in ("group", "reference", "grouping", "model")}
+    words |= {"number": len(drifted), "total": len(drifts), "title": title, "period": clearest.first_period}
+    return [spoken.say("one_drifted" if len(drifted) == 1 else "several_drifted", "short", **words)]
 
 
 def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
-        short=front.in_short(findings, spoken),
+        short=[*front.in_short(findings, spoken), *front.drift_in_short(audit, spoken)],
         spoken=spoken,
         compared=front.who_was_compared(audit),
         glance=front.at_a_glance(audit, spoken),

@@ -79,13 +79,17 @@ class PowerLine:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of one metric in one grouping: names of the groups, the share that counts of each, the rate."""
+    """What is expected of one metric in one grouping: names of the groups, the share that counts of each, the rate.
+
+    Groups that are too small for the audit are left out.
+    """
 
     model: str | None
     grouping: str
     names: tuple[str, ...]
     shares: FloatArray
     rate: float
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -249,11 +253,14 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
     found = parity(plan.pilot, metrics=[metric.name], min_count=least)
     for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
-        kept = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
+        known = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
+        large = [row for row in known if row[1] * plan.rows >= least * plan.pilot.rows]
+        kept = large if len(large) > 1 else known
+        left_out = tuple(row[0] for row in known if row not in kept)
         if grouping is not None and len(kept) > 1:
             names, n, rates = zip(*kept, strict=True)
             rate = float(np.average(rates, weights=n))
-            yield Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate)
+            yield Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate, left_out)
 
 
 def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:
@@ -276,8 +283,15 @@ def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float])
         n=int(people[smallest]),
         gap=gap if gap is None or question.kind == "difference" else 1.0 - gap / expected.rate,
         meets=None if threshold is None else float(simulation.met(0.0).mean()),
-        how=f"simulated, {plan.settings.samples:,} samples, rate {expected.rate:.3g}",
+        how=f"simulated, {plan.settings.samples:,} samples, rate {expected.rate:.3g}{_left_out(plan, expected)}",
     )
+
+
+def _left_out(plan: Plan, expected: Expected) -> str:
+    if not expected.left_out:
+        return ""
+    least = plan.config.audits["parity"].min_count
+    return f"; left out, since the audit asks for {least} of a group: {', '.join(expected.left_out)}"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from evenhand.core.result import Draft, Result
 from evenhand.core.run import data_record, step
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, count
+from evenhand.report.profiles.checklists import without_rates
 from evenhand.report.withholding import Withholding
 from evenhand.stats.disclosure import People, hide_small_groups, is_small
 from evenhand.stats.types import IntArray
@@ -130,7 +131,10 @@ class Suppressed:
             return profile
         kept = tuple(row for row in rates if row.kind != "scoring")
         why = "Scoring rates are withheld: they would tell how many people of small groups score above the median."
-        return replace(profile, tables={**profile.tables, "rates": kept}, notes=(*profile.notes, why))
+        short = "scoring rates are withheld, because small counts are hidden."
+        clauses = tuple(without_rates(profile.name, profile.tables["checklist"], bool(kept), short))
+        tables = {**profile.tables, "rates": kept, "checklist": clauses}
+        return replace(profile, tables=tables, notes=(*profile.notes, why))
 
     def periods(self, period: str) -> tuple[str, ...] | None:
         """Return the periods whose people must be in none; None where nothing can be told by period."""

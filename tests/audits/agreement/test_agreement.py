@@ -180,6 +180,7 @@ def test_thresholds(table: eh.Table) -> None:
 # Laws -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "pyarrow", "duckdb", "shuffled"])
 @pytest.mark.parametrize("raters", [("x", "y"), ("score_x", "score_y"), ("grade_x", "grade_y")])
 def test_any_engine_and_order_gives_the_same_bytes(ratings: pd.DataFrame, engine: str, raters: tuple[str, str]) -> None:

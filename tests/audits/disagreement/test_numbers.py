@@ -36,6 +36,7 @@ def test_the_definite_metrics_are_those_of_the_critics_own_labels(answers: Frame
             assert rate.n == (len(rows) if rate.metric != "calibration" else (rows["label"] == label).sum())
 
 
+@pytest.mark.slow
 def test_the_truth_stands_beside_the_bounds_and_within_them(answers: Frame, audit: Audit) -> None:
     result = audit(answers, truth="own")
     for metric, gap in pooled(result).items():

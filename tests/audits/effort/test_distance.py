@@ -43,6 +43,7 @@ def test_the_norms_are_in_order_and_the_constant_and_scales_stretch_them() -> No
     )
 
 
+@pytest.mark.slow
 def test_a_function_of_ones_own_is_named_but_not_recorded() -> None:
     result = audit(distance=lambda e, s, f, t: 0.5 * abs(e - f) + 0.5 * abs(s - t))
     assert value(result) == pytest.approx(value(audit(distance="manhattan")))

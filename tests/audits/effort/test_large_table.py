@@ -75,6 +75,7 @@ def by_effort(data: Any, how: Any, options: dict[str, Any], **roles: Any) -> lis
     return [record.to_dict() for record in (*values, *gaps, *effort_spread(table, subjects))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_groups_by_effort_are_those_of_people_in_memory(households: pd.DataFrame, engine: str, weighted: bool) -> None:

@@ -250,6 +250,7 @@ def test_relabelled_models_keep_their_numbers() -> None:
     assert found.flips == other.flips
 
 
+@pytest.mark.slow
 def test_shares_sum_to_one_and_tied_models_split_evenly() -> None:
     models = {"a": "risk_xgboost", "b": "risk_xgboost", "c": "risk_logistic"}
     found = run(make_table(make_data(200), models), Choices())

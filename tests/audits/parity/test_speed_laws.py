@@ -39,6 +39,7 @@ def f1(cells: Totals) -> FloatArray:
     return 2 * cells.tp / (2 * cells.tp + cells.fp + cells.fn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", ["auto", "percentile", "basic", "bca"])
 @pytest.mark.parametrize("within", [(), ("factor",)])
 def test_one_metric_and_one_group_at_a_time_give_the_same_records(

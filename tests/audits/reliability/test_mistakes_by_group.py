@@ -63,6 +63,7 @@ def error(found: Any, group: str) -> list[float]:
     return [record.value for record in curve(found, "mean_squared_error", group)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", ["bernoulli", "exact"])
 def test_how_often_depends_on_the_group(people: pd.DataFrame, quick: dict[str, Any], shares: Any) -> None:
     """Twice as often at 0.1 is as often as once at 0.2; people of other groupings are counted as they come."""

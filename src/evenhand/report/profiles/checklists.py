@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.report.profiles.result import Clause
@@ -268,6 +268,17 @@ def checklist(profile: str, config: AuditConfig, titles: Mapping[str, str]) -> I
             yield Clause(clause=ask.clause, asks=ask.asks, place=None, where=NOT_HERE, remark=ask.lacking)
         else:
             yield Clause(clause=ask.clause, asks=ask.asks, place=place, where=known[place], remark=ask.holds)
+
+
+def without_rates(profile: str, clauses: Iterable[Clause], some: bool, why: str) -> Iterator[Clause]:
+    """Yield a checklist that follows what is shown: rates are not in the report, or only some, for which `why` says."""
+    for clause in clauses:
+        if clause.place != profile:
+            yield clause
+        elif some:
+            yield replace(clause, remark=f"{clause.remark} Only in part: {why}")
+        else:
+            yield replace(clause, place=None, where=NOT_HERE, remark=f"{why[:1].upper()}{why[1:]}")
 
 
 def _filled(needs: str, config: AuditConfig) -> bool:

@@ -9,12 +9,21 @@ from evenhand.core.display import Cell, DisplayTable, Link, Method, Number, Rang
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.result import Result
 from evenhand.report.profiles import NO_ADVICE, PROFILES
-from evenhand.report.profiles.checklists import checklist
+from evenhand.report.profiles.checklists import checklist, without_rates
 from evenhand.report.profiles.result import Clause, Impact, ProfileResult, Rate
-from evenhand.report.profiles.tables import SMALL_SHARE, count_notes, impact_rows, rate_notes, rate_rows, unknown_notes
+from evenhand.report.profiles.tables import (
+    SMALL_SHARE,
+    count_notes,
+    impact_rows,
+    is_reverse,
+    rate_notes,
+    rate_rows,
+    unknown_notes,
+)
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
+    from evenhand.audits.parity.result import ParityResult
     from evenhand.report.config import AuditConfig
     from evenhand.table.table import Table
 
@@ -33,28 +42,31 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
         notes: list[str] = []
         parity: Any = results.get("parity")
         if PROFILES[name].counts and table is not None:
-            notes += count_notes(parity, config.data)
+            ugesp = name == "ugesp-1978"
+            notes += count_notes(parity, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
             weighted = config.data.get("weight") is not None
-            if name == "ugesp-1978":
+            if ugesp:
                 tables["impact"] = () if weighted else tuple(impact_rows(parity))
                 notes += [] if weighted else unknown_notes(parity)
             else:
                 tables["rates"] = () if weighted else tuple(rate_rows(parity, table))
                 notes += [] if weighted else rate_notes(parity, table)
         clauses = tuple(checklist(name, config, titles))
+        if tables.get("rates") == ():
+            clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
         if clauses:
             tables["checklist"] = clauses
         made.append(ProfileResult(name, PROFILES[name].date, tuple(notes), tables))
     return tuple(made)
 
 
-def profile_section(result: ProfileResult, confidence: float) -> Section:
-    """Return the part of the report that a profile is; `confidence` is that of its intervals."""
+def profile_section(result: ProfileResult, parity: Any) -> Section:
+    """Return the part of the report that a profile is; `parity` is the result whose people it counts, if any."""
     profile = PROFILES[result.name]
     impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
     parts = [
-        *(_impact_table(rows, confidence, number) for number, rows in enumerate(_split(impact))),
-        *(_rate_table(rows, number) for number, rows in enumerate(_split(rates))),
+        *(_impact_table(rows, parity, number) for number, rows in enumerate(_split(impact))),
+        *(_rate_table(rows, parity, number) for number, rows in enumerate(_split(rates))),
     ]
     if clauses:
         parts.append(_clause_table(clauses))
@@ -81,14 +93,16 @@ def _split(rows: tuple[Any, ...]) -> list[list[Any]]:
     return list(parts.values())
 
 
-def _impact_table(rows: list[Impact], confidence: float, number: int) -> DisplayTable:
+def _impact_table(rows: list[Impact], parity: ParityResult, number: int) -> DisplayTable:
+    first = rows[0]
+    reverse = is_reverse(parity, first.model)
     columns: dict[str, Callable[[Any], Cell]] = {
         "Group": lambda r: r.group,
         "n": lambda r: Number(r.n, "count"),
-        "Selected": lambda r: Number(r.selected, "count"),
+        "Not selected" if reverse else "Selected": lambda r: Number(r.selected, "count"),
         "Rate": lambda r: Number(r.rate, "percent"),
         "Ratio to highest": lambda r: Number(r.ratio, "number"),
-        f"{show_confidence(confidence)} interval": lambda r: Range(r.low, r.high, "number"),
+        f"{show_confidence(parity.spec.confidence)} interval": lambda r: Range(r.low, r.high, "number"),
         "Difference, points": lambda r: Number(None if r.group == r.highest else r.difference, "signed_points"),
         "Indicators": _indicators,
         "SD": lambda r: Number(r.standard_deviations, "signed"),
@@ -98,8 +112,10 @@ def _impact_table(rows: list[Impact], confidence: float, number: int) -> Display
         "Flip-one": lambda r: None if r.group == r.highest else _FLIPS[r.flip_one],
         "Remark": lambda r: "" if r.status == "ok" else r.status,
     }
-    first = rows[0]
-    caption = f"{first.model}, by {first.grouping}: every group beside {first.highest}, which has the highest rate"
+    counted = "; counted are people not selected, the favourable decision" if reverse else ""
+    caption = (
+        f"{first.model}, by {first.grouping}: every group beside {first.highest}, which has the highest rate{counted}"
+    )
     return make_table(caption, columns, rows, folded=number >= OPEN_TABLES)
 
 
@@ -111,14 +127,15 @@ def _indicators(row: Impact) -> str:
     return ", ".join(named) or "none"
 
 
-def _rate_table(rows: list[Rate], number: int) -> DisplayTable:
+def _rate_table(rows: list[Rate], parity: ParityResult, number: int) -> DisplayTable:
     first = rows[0]
     small = any(row.share is not None and row.share < SMALL_SHARE for row in rows)
     scoring = first.kind == "scoring"
+    decided = "Not selected" if is_reverse(parity, first.model) else "Selected"
     columns: dict[str, Callable[[Any], Cell]] = {
         "Category": lambda r: "not known, not counted" if r.group == MISSING else r.group,
         "n": lambda r: Number(r.n, "count"),
-        "Above the median" if scoring else "Selected": lambda r: Number(r.counted, "count"),
+        "Above the median" if scoring else decided: lambda r: Number(r.counted, "count"),
         "Scoring rate" if scoring else "Selection rate": lambda r: Number(r.rate, "percent"),
         "Impact ratio": lambda r: Number(r.impact_ratio, "number"),
         "Without categories under 2 %": lambda r: Number(r.large_ratio if small else None, "number"),

@@ -6,8 +6,8 @@ the scoring rates of Local Law 144 read the data again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
 
 @dataclass(frozen=True)
 class Counted:
-    """The people of one grouping under one model, and who of them counts."""
+    """The people of one grouping under one model, and who of them counts: of decisions, those with the good one."""
 
     model: str
     grouping: str
@@ -51,6 +51,7 @@ class Counted:
     n: tuple[int, ...]
     counted: tuple[int, ...]
     unknown: int
+    nobody: str = "nobody was selected"
 
 
 def selections(parity: ParityResult) -> Iterator[Counted]:
@@ -60,10 +61,16 @@ def selections(parity: ParityResult) -> Iterator[Counted]:
         if value.metric != "selection_rate" or value.stratum is not None or value.group == OVERALL:
             continue
         chosen = 0 if value.value is None else round(value.n * value.value)
-        good = value.n - chosen if parity.favourable[str(value.model)] == "not_selected" else chosen
+        good = value.n - chosen if is_reverse(parity, str(value.model)) else chosen
         found.setdefault((str(value.model), str(value.grouping)), {})[value.group] = (value.n, good)
     for (model, grouping), groups in found.items():
-        yield _counted(model, grouping, groups)
+        nobody = "everybody was selected" if is_reverse(parity, model) else "nobody was selected"
+        yield replace(_counted(model, grouping, groups), nobody=nobody)
+
+
+def is_reverse(parity: ParityResult, model: str) -> bool:
+    """Tell whether not being selected is the favourable decision, so that people who are not selected are counted."""
+    return parity.favourable[model] == "not_selected"
 
 
 def _counted(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> Counted:
@@ -73,8 +80,8 @@ def _counted(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -
     return Counted(model, grouping, tuple(known), n, counted, unknown)
 
 
-def count_notes(parity: ParityResult, data: Mapping[str, Any]) -> Iterator[str]:
-    """Say what the counts rest on."""
+def count_notes(parity: ParityResult, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[str]:
+    """Say what the counts rest on; `decided` are the models whose decisions are counted."""
     if data.get("weight") is not None:
         yield "These data have survey weights; a weighted table has no counts of people, so there is no table here."
         return
@@ -82,6 +89,12 @@ def count_notes(parity: ParityResult, data: Mapping[str, Any]) -> Iterator[str]:
     if unsaid:
         yield (
             f"Being selected is taken as the favourable decision of {', '.join(unsaid)}, since `favourable` is not set."
+        )
+    reverse = [model for model in decided if is_reverse(parity, model)]
+    if reverse:
+        yield (
+            f"Not being selected is the favourable decision of {', '.join(reverse)}: the people who are not selected "
+            "are counted, and a rate is their share. In the methods read “selected” as “not selected” for it."
         )
     for column, labels in data.get("labels", {}).items():
         if len(set(labels.values())) < len(labels):
@@ -132,7 +145,7 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
             shortfall=finite(found.shortfall[at]),
             to_four_fifths=int(found.to_four_fifths[at]),
             flip_one=found.flip[at],
-            status="undefined: nobody was selected" if nobody else status,
+            status=f"undefined: {item.nobody}" if nobody else status,
         )
 
 
@@ -207,7 +220,7 @@ def _rates(
             score_low=low,
             score_median=middle,
             score_high=high,
-            status="ok" if highest else f"undefined: nobody {'was selected' if kind == 'selection' else 'is above'}",
+            status="ok" if highest else f"undefined: {item.nobody if kind == 'selection' else 'nobody is above'}",
         )
     if item.unknown:
         nothing: dict[str, Any] = dict.fromkeys(("counted", "rate", "share", "impact_ratio", "large_ratio"))
@@ -217,7 +230,7 @@ def _rates(
 def rate_notes(parity: ParityResult, table: Table) -> Iterator[str]:
     """Say what the rates rest on, and what the rule asks for beyond them."""
     scored = [model for model in table.models if table.has_scores(model)]
-    reverse = [model for model in scored if parity.favourable[model] == "not_selected"]
+    reverse = [model for model in scored if is_reverse(parity, model)]
     if reverse:
         yield (
             f"The rule counts scores above the median. High scores of {', '.join(reverse)} are bad for the person, so "
