@@ -181,7 +181,8 @@ def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> 
     told["sha256"]["report.html"] = hashlib.sha256(b"another page").hexdigest()
     (out / "run.json").write_text(json.dumps(told), encoding="utf-8")
     assert [check.text for check in verify(out) if check.holds is False] == [
-        "report.html does not say what results.json holds."
+        "report.html is not the page that this evenhand makes of results.json: the page was changed, or evenhand was "
+        f"since the run, with the same version {eh.__version__}."
     ]
 
 
