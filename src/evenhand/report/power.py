@@ -254,13 +254,21 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
     for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
         known = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
-        large = [row for row in known if row[1] * plan.rows >= least * plan.pilot.rows]
-        kept = large if len(large) > 1 else known
-        left_out = tuple(row[0] for row in known if row not in kept)
-        if grouping is not None and len(kept) > 1:
-            names, n, rates = zip(*kept, strict=True)
-            rate = float(np.average(rates, weights=n))
-            yield Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate, left_out)
+        if grouping is not None and len(known) > 1:
+            yield _expected_of(plan, least, model, grouping, known)
+
+
+def _expected_of(
+    plan: Plan, least: int, model: str, grouping: str, known: Sequence[tuple[str, int, float]]
+) -> Expected:
+    """Return what a pilot's groups (name, n, rate) lead to expect, without those the audit would leave out."""
+    assert plan.pilot is not None  # noqa: S101
+    large = [row for row in known if row[1] * plan.rows >= least * plan.pilot.rows]
+    kept = large if len(large) > 1 else known
+    left_out = tuple(row[0] for row in known if row not in kept)
+    names, n, rates = zip(*kept, strict=True)
+    rate = float(np.average(rates, weights=n))
+    return Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate, left_out)
 
 
 def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:

@@ -66,8 +66,9 @@ def _gap_figure(result: ParityResult) -> Figure:
     if rates:
         largest = max(rates, key=lambda gap: gap.value or 0.0)
         description = (
-            f"The largest is {show(largest.value, 'percent')} in {result.metrics[largest.metric].title_in_sentence} by "
-            f"{largest.grouping} under {largest.model}, {largest.group} against {largest.reference}."
+            f"The largest is {show(largest.value, 'points')} percentage points in "
+            f"{result.metrics[largest.metric].title_in_sentence} by {largest.grouping} under "
+            f"{largest.model}, {largest.group} against {largest.reference}."
         )
     panels = tuple(charts.gap_panels(result, result.groupings))
     shown = ("difference", "worst_pair", None)
@@ -92,9 +93,11 @@ def _value_figure(result: ParityResult, grouping: str) -> Figure:
 def _extremes(result: ParityResult, grouping: str, name: str) -> str:
     """Say in words which groups a panel shows at its ends."""
     metric = result.metrics[name]
+    in_points = metric.style() == "percent"
+    style, unit = "points" if in_points else metric.style(), " percentage points" if in_points else ""
     place = {"grouping": grouping, "metric": name, "kind": "difference", "against": "worst_pair", "stratum": None}
     sentences = [
-        f"{gap.model}: highest {gap.group}, lowest {gap.reference}, {show(gap.value, metric.style())} apart"
+        f"{gap.model}: highest {gap.group}, lowest {gap.reference}, {show(gap.value, style)}{unit} apart"
         for gap in result.rows("gaps", **place)
         if gap.value is not None
     ]

@@ -40,17 +40,8 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
     for name in config.report.profile:
         tables: dict[str, tuple[Any, ...]] = {}
         notes: list[str] = []
-        parity: Any = results.get("parity")
         if PROFILES[name].counts and table is not None:
-            ugesp = name == "ugesp-1978"
-            notes += count_notes(parity, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
-            weighted = config.data.get("weight") is not None
-            if ugesp:
-                tables["impact"] = () if weighted else tuple(impact_rows(parity))
-                notes += [] if weighted else unknown_notes(parity)
-            else:
-                tables["rates"] = () if weighted else tuple(rate_rows(parity, table))
-                notes += [] if weighted else rate_notes(parity, table)
+            tables, notes = _counted(name, config, results["parity"], table)
         clauses = tuple(checklist(name, config, titles))
         if tables.get("rates") == ():
             clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
@@ -58,6 +49,17 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
             tables["checklist"] = clauses
         made.append(ProfileResult(name, PROFILES[name].date, tuple(notes), tables))
     return tuple(made)
+
+
+def _counted(name: str, config: AuditConfig, parity: Any, table: Table) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
+    """Return the table of a profile that counts people, and its notes; weighted data have no counts."""
+    ugesp = name == "ugesp-1978"
+    notes = count_notes(parity, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
+    if config.data.get("weight") is not None:
+        return {"impact" if ugesp else "rates": ()}, [*notes]
+    if ugesp:
+        return {"impact": tuple(impact_rows(parity))}, [*notes, *unknown_notes(parity)]
+    return {"rates": tuple(rate_rows(parity, table))}, [*notes, *rate_notes(parity, table)]
 
 
 def profile_section(result: ProfileResult, parity: Any) -> Section:
