@@ -259,7 +259,7 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
 
 
 def _expected_of(
-    plan: Plan, least: int, model: str, grouping: str, known: Sequence[tuple[str, int, float]]
+    plan: Plan, least: int, model: str | None, grouping: str, known: Sequence[tuple[str, int, float]]
 ) -> Expected:
     """Return what a pilot's groups (name, n, rate) lead to expect, without those the audit would leave out."""
     assert plan.pilot is not None  # noqa: S101
