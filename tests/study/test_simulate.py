@@ -79,7 +79,7 @@ def test_careless_people_fail_checks() -> None:
 
 
 def test_wrong_settings_are_told() -> None:
-    with pytest.raises(ConfigError, match="at least 1; got 0 and 3"):
+    with pytest.raises(ConfigError, match="`people` must be an integer of at least 1; got 0"):
         simulate_responses(0)
     with pytest.raises(ConfigError, match="did you mean 'weight'"):
         simulate_responses(5, conditions={"a": {"wieght": 0.5}})
