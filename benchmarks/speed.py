@@ -197,12 +197,14 @@ class Row:
     ours : the audit of a frame.
     peers : others, by name: what they run, the largest size they are tried at, and by what their time is divided.
     most : the largest size that ours is tried at.
+    power : the least power of the rows that its cost grows with in the end.
     """
 
     what: str
     ours: Callable[[Any], None]
     peers: dict[str, tuple[Callable[[Any], None], int, float]] = field(default_factory=dict)
     most: int = SIZES[-1]
+    power: float = 1.0
 
 
 _EFFORT = {"trajectory": ["y1", "y2", "y3"], "scale": 100}
@@ -232,6 +234,7 @@ ROWS = {
         audit("effort", method="strips", **_EFFORT),
         {"NumPy in tiles": (numpy_tiles, 10_000, 1)},
         most=100_000,
+        power=2.0,
     ),
     "agreement": Row(
         "kappa, PABAK, AC1, alpha of two raters by two columns, gaps tested (the peers: kappa and ICC alone)",
@@ -247,6 +250,7 @@ ROWS = {
         "a logistic model refitted in five folds, three levels of noise, five replicates (the peer: without tests)",
         audit("reliability", "logistic", features=["age", "income"], noise=_NOISE, replicates=5),
         {"a loop of scikit-learn": (perturbing_loop, 1_000_000, 1)},
+        most=100_000,
     ),
     "improvability": Row(
         "could a logistic rule be fairer and no worse? (the peer: 20 resamples, x 500 for 10,000)",
@@ -355,7 +359,7 @@ def versions(pythons: list[str]) -> dict[str, str]:
 
 def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
     """Return the page of the documentation."""
-    ground, load = figures["machine"], figures["load"]
+    ground, load = figures["machine"], figures["beside"]
     used = ", ".join(f"{name} {number}" for name, number in figures["versions"].items())
     text = [
         "# What it costs",
@@ -366,7 +370,7 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
         "threads (so that other work on the machine counts little), the middle of three runs; memory is what the "
         "peak of the process grew by. A peer does less than the audit beside it; what it does is said.",
         "",
-        f"Measured on {ground['cores']} cores ({ground['processor']}), load average {load:.1f} before the run; {used}.",
+        f"Measured on {ground['cores']} cores ({ground['processor']}), {load}; {used}.",
         "",
         "| Audit | Rows | CPU, s | Wall, s | Memory, MB | Peer | Its CPU, s | Peer / evenhand | Its memory, MB |",
         "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |",
@@ -405,7 +409,7 @@ def sizing(figures: list[dict[str, Any]]) -> list[str]:
         "",
         "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above, and "
         "computed beyond it (in italics), with the growth between the two largest sizes, but at least in proportion to "
-        "the rows. Divide by the cores. Audits that first reduce a table to cells (parity, agreement) do that part in "
+        "the rows, and to their square for exact pairs. Divide by the cores. Audits that first reduce a table to cells (parity, agreement) do that part in "
         "the engine that holds it, DuckDB, a database or Spark; the others take as many rows as their pages say.",
         "",
         f"| {heads} |",
@@ -413,7 +417,8 @@ def sizing(figures: list[dict[str, Any]]) -> list[str]:
     ]
     for name in dict.fromkeys(line["row"] for line in figures):
         lines = [line for line in figures if line["row"] == name]
-        known, last, power = {line["rows"]: line["cpu"] for line in lines}, lines[-1], max(exponent(lines) or 1.0, 1.0)
+        known, last = {line["rows"]: line["cpu"] for line in lines}, lines[-1]
+        power = max(exponent(lines) or 1.0, ROWS[name].power)
         cells = []
         for rows in PLANNED:
             seconds = known.get(rows) or last["cpu"] * (rows / last["rows"]) ** power
@@ -436,10 +441,10 @@ def main() -> int:
         return 0
     pythons = [sys.executable, *filter(None, [os.environ.get("PEERS")])]
     sizes, runs = (QUICK, 1) if options.quick else (SIZES, RUNS)
-    load = os.getloadavg()[0]
+    beside = f"load average {os.getloadavg()[0]:.1f} before the run"
     names = [options.only] if options.only else list(ROWS)
     lines = [line for name in names for line in contest(name, sizes, runs, pythons)]
-    figures = {"machine": machine(), "load": load, "versions": versions(pythons), "figures": lines}
+    figures = {"machine": machine(), "beside": beside, "versions": versions(pythons), "figures": lines}
     last = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     text = page(figures, last if last.get("machine") == figures["machine"] else {})
     if options.quick or options.only:
