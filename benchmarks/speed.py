@@ -409,7 +409,8 @@ def sizing(figures: list[dict[str, Any]]) -> list[str]:
         "",
         "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above, and "
         "computed beyond it (in italics), with the growth between the two largest sizes, but at least in proportion to "
-        "the rows, and to their square for exact pairs. Divide by the cores. Audits that first reduce a table to cells (parity, agreement) do that part in "
+        "the rows, and to their square for exact pairs. Divide by the cores. Audits that first reduce a table to "
+        "cells (parity, agreement) do that part in "
         "the engine that holds it, DuckDB, a database or Spark; the others take as many rows as their pages say.",
         "",
         f"| {heads} |",
