@@ -1,10 +1,10 @@
 """What every audit costs, beside a peer in the same run: `python benchmarks/speed.py [--quick] [--only NAME]`.
 
-Writes `benchmarks/speed.json` and `docs/benchmarks.md` (`--quick` writes nothing). Every figure is the middle of three
-runs in a process of its own, warmed up on 500 rows; memory is what the peak of that process grew by, with the table
-made before. A peer that is not installed is left out and said so; `PEERS=/path/to/python make bench` looks for peers in
-another environment too, since some of them need older libraries. A row that takes a third more CPU time than the last
-committed figure on the same machine is marked.
+Writes `benchmarks/speed.json` and `docs/benchmarks.md` (`--quick` and `--only` write nothing). Our figures are the middle
+of three runs and a peer's are of one, each in a process of its own, warmed up on 500 rows; memory is what the peak of
+that process grew by, with the table made before. A peer that is not installed is left out; `PEERS=/path/to/python make
+bench` looks for peers in another environment too, since some of them need older libraries. A row that takes a third more
+CPU time than the last committed figure on the same machine is marked.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def fairlearn_rates(data: Any) -> None:
 
 
 def fairlearn_boots(data: Any) -> None:
-    """Compute the same rates with three of fairlearn's bootstrap resamples."""
+    """Compute the same rates with two of fairlearn's bootstrap resamples."""
     from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
 
     MetricFrame(
@@ -220,7 +220,7 @@ ROWS = {
         },
     ),
     "resamples": Row(
-        "10,000 bootstrap resamples of three rates (the peer: time of 2 resamples x 3,333)",
+        "10,000 bootstrap resamples of three rates (the peer: its values and 2 resamples, counted as 3, x 3,333)",
         audit("parity", metrics=["selection_rate", "tpr", "fpr"], interval="percentile", resamples=10_000),
         {"fairlearn": (fairlearn_boots, 100_000, 3 / 10_000)},
     ),
@@ -367,8 +367,8 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
         "<!-- Written by `make bench`; do not edit. -->",
         "",
         "Every audit from a pandas frame to the finished result, beside a peer in the same run: CPU seconds of all "
-        "threads (so that other work on the machine counts little), the middle of three runs; memory is what the "
-        "peak of the process grew by. A peer does less than the audit beside it; what it does is said.",
+        "threads (so that other work on the machine counts less), ours the middle of three runs, a peer's of one; "
+        "memory is what the peak of the process grew by. A peer does less than the audit beside it; what it does is said.",
         "",
         f"Measured on {ground['cores']} cores ({ground['processor']}), {load}; {used}.",
         "",
