@@ -1,10 +1,10 @@
 """What every audit costs, beside a peer in the same run: `python benchmarks/speed.py [--quick] [--only NAME]`.
 
 Writes `benchmarks/speed.json` and `docs/benchmarks.md` (`--quick` and `--only` write nothing). Our figures are the
-middle of three runs and a peer's are of one, each in a process of its own, warmed up on 500 rows; memory is what the peak of
-that process grew by, with the table made before. A peer that is not installed is left out; `PEERS=/path/to/python make
-bench` looks for peers in another environment too, since some of them need older libraries. A row that takes a third
-more CPU time than the last committed figure on the same machine is marked.
+middle of three runs and a peer's are of one, each in a process of its own, warmed up on 500 rows; memory is what the
+peak of that process grew by, with the table made before. A peer that is not installed is left out;
+`PEERS=/path/to/python make bench` looks for peers in another environment too, since some of them need older
+libraries. A row that takes a third more CPU time than the last committed figure on the same machine is marked.
 """
 
 from __future__ import annotations
