@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.errors import DataError
-from evenhand.stats.feedback.answers import Answers, CrossedDraws, Feedback, crossed_draws
+from evenhand.stats.feedback.answers import Answers, Feedback
+from evenhand.stats.feedback.crossed import CrossedDraws, crossed_draws
 from evenhand.stats.feedback.gaps import gap, same_gap
 from evenhand.stats.feedback.limits import ROUNDING
 from evenhand.stats.feedback.metrics import DEFINITE, INDEFINITE, FeedbackMetric, rates

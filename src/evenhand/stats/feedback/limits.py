@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from evenhand.errors import require_choice
-from evenhand.stats.feedback.answers import Answers, Feedback, Resampled
+from evenhand.stats.feedback.answers import Answers, Feedback
+from evenhand.stats.feedback.crossed import Resampled
 from evenhand.stats.feedback.gaps import ordered_pairs
 from evenhand.stats.feedback.metrics import FeedbackMetric, Rates
 from evenhand.stats.intervals import tail_share
