@@ -13,6 +13,7 @@ from evenhand.stats.feedback.answers import (
     Answers,
     Feedback,
     FeedbackKind,
+    numbered,
 )
 from evenhand.stats.feedback.compare import Comparison, Differences, compare_critics
 from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
@@ -67,6 +68,7 @@ __all__ = [
     "find_like_pairs",
     "gap",
     "gap_intervals",
+    "numbered",
     "numbers_of",
     "plan_answers",
     "rates",

@@ -210,6 +210,21 @@ class Answers:
         """(n,) the group, label and answer of each answer as one code."""
         return self.stratum[self.case] * self.feedback.answers + self.answer
 
+    @cached_property
+    def counted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(critics, groups, K) 1 where a critic answered, (groups, K) the cases, (groups, K, answers) the answers.
+
+        Answers of weight 0 do not count; the others count once.
+        """
+        cells, shape = self.groups * self.feedback.labels, (self.groups, self.feedback.labels)
+        keep = slice(None) if self.weight is None else self.weight > 0
+        critic, case, cell = self.critic[keep], self.case[keep], self.cell[keep]
+        asked = np.bincount(critic * cells + cell // self.feedback.answers, minlength=self.critics * cells) > 0
+        by_case = np.bincount(self.stratum[numbered(case, self.cases)[0]], minlength=cells)
+        masses = np.bincount(cell, minlength=cells * self.feedback.answers)
+        by_critic = asked.reshape(self.critics, *shape).astype(np.float64)
+        return by_critic, by_case.reshape(shape).astype(np.float64), masses.reshape(self.shape).astype(np.float64)
+
     def where(self, keep: BoolArray) -> Answers:
         """Return some of the answers; critics and cases without any are left out, and the others numbered anew.
 
@@ -218,8 +233,8 @@ class Answers:
         keep
             (n,) which answers to keep.
         """
-        critics, critic = np.unique(self.critic[keep], return_inverse=True)
-        cases, case = np.unique(self.case[keep], return_inverse=True)
+        critics, critic = numbered(self.critic[keep], self.critics)
+        cases, case = numbered(self.case[keep], self.cases)
         answer, group, label = self.answer[keep], self.group[cases], self.label[cases]
         weight = None if self.weight is None else self.weight[keep]
         return Answers(critic, case, answer, group, label, self.groups, critics.size, self.feedback, weight)
@@ -248,6 +263,18 @@ class Answers:
     def _sums(self, code: IntArray, many: int) -> FloatArray:
         counts = np.bincount(code, weights=self.weight, minlength=many * int(np.prod(self.shape)))
         return counts.astype(np.float64).reshape(many, *self.shape)
+
+
+def numbered(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:
+    """Return which of `many` codes are used, in order, and the codes numbered anew without the others.
+
+    Examples
+    --------
+    >>> numbered(np.array([4, 1, 4]), 6)
+    (array([1, 4]), array([1, 0, 1]))
+    """
+    seen: BoolArray = np.bincount(codes, minlength=many) > 0
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[codes]
 
 
 def _in_range(name: str, codes: IntArray, size: int) -> None:

@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 from evenhand.errors import require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.feedback.answers import Answers
+from evenhand.stats.feedback.answers import Answers, numbered
 from evenhand.stats.types import FloatArray, IntArray
 
 Resampled = Literal["both", "critics", "cases"]
@@ -262,7 +262,9 @@ class Masses:
     def _of(self, cells: IntArray) -> Masses:
         """Return some of the masses: the answers in them, and the critics who gave these."""
         keep = np.isin(self.code, cells)
-        return Masses(self.answers.where(keep), self.kind[np.unique(self.answers.critic[keep])], self.kinds)
+        return Masses(
+            self.answers.where(keep), self.kind[numbered(self.answers.critic[keep], self.kind.size)[0]], self.kinds
+        )
 
     def _drawn_again(
         self, draws: int, resampled: Resampled, sizes: tuple[IntArray, int], rng: Generator
