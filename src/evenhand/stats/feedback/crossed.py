@@ -230,11 +230,11 @@ class Masses:
     @cached_property
     def _products(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(C, C) each: the products of masses, summed over critics, over cases and over single answers."""
-        answers, many = self.answers, self.whole.size
-        weight = np.ones(self.code.size) if answers.weight is None else answers.weight
-        single = np.bincount(self.code, weights=weight**2, minlength=many)
+        answers, many, weight = self.answers, self.whole.size, self.answers.weight
+        single = self.whole if weight is None else np.bincount(self.code, weights=weight**2, minlength=many)
         by_critic = _summed_products(answers.critic, answers.critics, self.code, many, weight)
-        return by_critic, _summed_products(answers.case, answers.cases, self.code, many, weight), np.diag(single)
+        by_case = _summed_products(answers.case, answers.cases, self.code, many, weight)
+        return by_critic, by_case, np.diag(single.ravel())
 
     def resamples(self, draws: int, resampled: Resampled, rng: Generator) -> Iterator[FloatArray]:
         """Yield the masses (some draws, kinds, groups, K, answers) of resamples."""
@@ -297,13 +297,14 @@ class Masses:
             yield masses.reshape(size, *self.whole.shape)
 
 
-def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray) -> FloatArray:
+def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray | None) -> FloatArray:
     """Return (many, many) the products of the sums of two codes in a row, summed over rows."""
     if rows * many <= code.size:
-        sums = np.bincount(row * many + code, weights=weight, minlength=rows * many).reshape(rows, many)
-        return np.asarray(sums.T @ sums)
+        sums = np.bincount(row * many + code, weights=weight, minlength=rows * many).astype(np.float64)
+        return np.asarray(sums.reshape(rows, many).T @ sums.reshape(rows, many))
     from scipy.sparse import csr_array
 
+    weight = np.ones(code.size) if weight is None else weight
     matrix = csr_array((weight, (row, code)), shape=(rows, many))
     return np.asarray((matrix.T @ matrix).toarray())
 
