@@ -102,10 +102,12 @@ def _scope_of_heads(_: Any, pdf: Any) -> None:
 
 
 def _markdown(audit: Audit) -> Files:
-    lines = [*_front_page(audit, page.language_of(audit))]
-    for section in audit.sections().values():
-        lines += [f"## {_inline(section.title)}", "", _inline(section.question), ""]
-        lines += [f"{_inline(note)}\n" for note in section.notes]
+    spoken = page.language_of(audit)
+    lines = [*_front_page(audit, spoken)]
+    for name, section in audit.sections().items():
+        head = spoken.section(name, section)
+        lines += [f"## {_inline(head['title'])}", "", _inline(head["question"]), ""]
+        lines += [f"{_inline(note)}\n" for note, _ in page.notes(audit, spoken, section)]
         for part in section.parts:
             if isinstance(part, Figure):
                 lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
@@ -128,14 +130,7 @@ def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
     glance = front.at_a_glance(audit, spoken)
     if glance:
         yield from (f"### {say('glance')}", "", *(_glance_line(line, spoken) for line in glance), "")
-    compared = front.who_was_compared(audit)
-    if compared:
-        dropped, rows = (spoken.count(audit.data[name]) for name in ("rows_dropped", "rows"))
-        yield from (f"### {say('who')}", "", *(f"- {_inline(item.in_words(spoken))}" for item in compared), "")
-        if audit.data["rows_dropped"]:
-            yield f"{say('rows_left_out', dropped=dropped, rows=rows)}\n"
-        elif not page.left_out(audit):
-            yield f"{say('nobody')}\n"
+    yield from _compared(audit, spoken)
     yield from (f"## {say('findings')}", "")
     for first, *others in front.in_order(audit.findings):
         yield _finding_line(first, spoken)
@@ -143,6 +138,17 @@ def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
     yield ""
     for sentence in audit.families:
         yield f"{_inline(spoken.family(sentence) or sentence)}\n"
+
+
+def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
+    compared = front.who_was_compared(audit)
+    if compared:
+        yield from (f"### {spoken.say('who')}", "", *(f"- {_inline(item.in_words(spoken))}" for item in compared), "")
+    if compared and audit.data["rows_dropped"]:
+        dropped, rows = (spoken.count(audit.data[name]) for name in ("rows_dropped", "rows"))
+        yield f"{spoken.say('rows_left_out', dropped=dropped, rows=rows)}\n"
+    elif compared and not page.left_out(audit):
+        yield f"{spoken.say('nobody')}\n"
 
 
 def _glance_line(line: front.Glance, spoken: Language) -> str:

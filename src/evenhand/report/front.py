@@ -22,6 +22,7 @@ from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
+    from evenhand.report.extras import Drift
 
 MOST_SENTENCES = 5
 MOST_GROUPS = 12
@@ -50,7 +51,7 @@ class Compared:
 
     def in_words(self, spoken: Language, most: int = MOST_GROUPS) -> str:
         """Return the groups with their sizes in a line; of many groups, the largest."""
-        told = [f"{group} {spoken.count(size)}" for group, size in self.sizes[:most]]
+        told = [f"{spoken.label(group)} {spoken.count(size)}" for group, size in self.sizes[:most]]
         told += [spoken.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
         told += [f"{spoken.say('not_known')} {spoken.count(self.missing)}"] if self.missing else []
         return f"{self.grouping}: {' · '.join(told)}"
@@ -139,11 +140,16 @@ def drift_in_short(audit: Audit, spoken: Language | None = None) -> list[str]:
     drifted = [drift for drift in drifts if drift.drifted]
     if not drifted:
         return []
-    clearest = max(drifted, key=lambda drift: max(drift.low or 0.0, -(drift.high or 0.0)))
+    clearest = max(drifted, key=_beyond_zero)
     title = spoken.words.get("titles", {}).get(clearest.metric) or METRICS[clearest.metric].title_in_sentence
     words = {name: getattr(clearest, name) for name in ("group", "reference", "grouping", "model")}
     words |= {"number": len(drifted), "total": len(drifts), "title": title, "period": clearest.first_period}
-    return [spoken.say("one_drifted" if len(drifted) == 1 else "several_drifted", "short", **words)]
+    one = "only_drifted" if len(drifts) == 1 else "one_drifted"
+    return [spoken.say(one if len(drifted) == 1 else "several_drifted", "short", **words)]
+
+
+def _beyond_zero(drift: Drift) -> float:
+    return max(drift.low or 0.0, -(drift.high or 0.0))
 
 
 def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.forest import Forest
 from evenhand.report import front
+from evenhand.report.drift import as_finding
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.languages import Language, language
 
@@ -51,6 +52,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         judged=judged,
         others=front.lines((finding for finding in findings if finding.threshold is None), spoken),
         families=audit.families,
+        notes=partial(notes, audit, spoken),
         shown_findings=SHOWN_FINDINGS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
@@ -132,6 +134,14 @@ def facts(audit: Audit, spoken: Language) -> list[tuple[str, str]]:
         told.append((say("plan"), f"{audit.plan['sha256'][:12]}, {sealed}"))
     told.append((say("date"), spoken.date(audit.run["started"])))
     return [(spoken.words["facts"].get(term, term), text) for term, text in told if text]
+
+
+def notes(audit: Audit, spoken: Language, section: Section) -> list[tuple[str, bool]]:
+    """Return the remarks of a section, and whether each is translated; statistical detail is English."""
+    drifts = (drift for extra in audit.extras for drift in extra.tables.get("drifts", ()))
+    known = {} if spoken.code == "en" else {drift.headline: spoken.headline(as_finding(drift)) for drift in drifts}
+    told = ((note, known.get(note) or spoken.note(note)) for note in section.notes)
+    return [(note, False) if turned is None else (turned, spoken.code != "en") for note, turned in told]
 
 
 def _roles(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
