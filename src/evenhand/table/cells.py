@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, log2, prod
 from typing import Any
 
 import narwhals as nw
@@ -86,25 +86,23 @@ class Cells:
         A cell with a missing part belongs to the one group "(missing)", which comes last.
         """
         names = [column_key(column) for column in columns]
-        absent = np.zeros(len(self.n), dtype=np.bool_)
-        for name in names:
-            absent |= _is_missing(self.codes[name], self.labels[name])
-        known = slice(None) if not absent.any() else ~absent
-        codes, observed = _joint([self.codes[name][known] for name in names])
+        parts = np.column_stack([self.codes[name] for name in names])
+        absent = np.column_stack([_is_missing(self.codes[name], self.labels[name]) for name in names]).any(1)
+        observed, codes = _combinations(parts[~absent], [len(self.labels[name]) for name in names])
         labels = tuple(
             TIMES.join(self.labels[name][code] for name, code in zip(names, row, strict=True)) for row in observed
         )
         out = np.full(len(self.n), len(labels), dtype=np.int64)
-        out[known] = codes
+        out[~absent] = codes
         return out, labels + ((MISSING,) if absent.any() else ())
 
     def counts_by(self, names: Iterable[str]) -> Cells:
         """Return counts by some of the keys only."""
         kept = list(names)
         parts = np.column_stack([self.codes[name] for name in kept]) if kept else np.zeros((len(self.n), 0), np.int64)
-        observed, cell = np.unique(parts, axis=0, return_inverse=True)
+        observed, cell = _combinations(parts, [len(self.labels[name]) for name in kept])
         n = np.zeros(len(observed), dtype=np.int64)
-        np.add.at(n, cell.reshape(-1), self.n)
+        np.add.at(n, cell, self.n)
         codes = {name: observed[:, position] for position, name in enumerate(kept)}
         return Cells(codes, {name: self.labels[name] for name in kept}, n)
 
@@ -232,30 +230,20 @@ def _trimmed(value: Any) -> tuple[int, Any, str]:
     return *sort_key(value.strip(BLANKS) if isinstance(value, str) else value), str(value)
 
 
+def _combinations(parts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Return the rows of codes that occur, in order, and which of them each row is; in O(n) where few can occur."""
+    possible = prod(sizes)
+    if not sizes or not 0 < possible <= 4 * len(parts):
+        observed, which = np.unique(parts, axis=0, return_inverse=True)
+        return observed, which.reshape(-1)
+    place = np.ravel_multi_index(tuple(parts.T), tuple(sizes))
+    seen = np.bincount(place, minlength=possible) > 0
+    observed = np.column_stack(np.unravel_index(np.flatnonzero(seen), tuple(sizes)))
+    return observed, (np.cumsum(seen) - 1)[place]
+
+
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:
     return codes == (len(labels) - 1 if labels and labels[-1] == MISSING else -1)
-
-
-def _joint(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Return one code for each row of several columns of codes, and the distinct rows in their order."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:  # one at a time, so that no product of sizes is too large for a number
-        codes = distinct_values(codes * (int(column.max(initial=0)) + 1) + column)[1]
-    one_of = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
-    one_of[codes] = np.arange(codes.size)
-    return codes, np.column_stack([column[one_of] for column in columns])
-
-
-def distinct_values(values: Any) -> tuple[Any, IntArray]:
-    """Return the sorted distinct values and the rank of each value among them; a range of numbers needs no sorting."""
-    if values.dtype.kind in "iu" and values.size:
-        low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
-        if span <= 4 * values.size + 1_000:
-            shifted = (values - values.min()).astype(np.int64)
-            seen = np.bincount(shifted, minlength=span) > 0
-            return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[shifted]
-    distinct, codes = np.unique(values, return_inverse=True)
-    return distinct, codes.astype(np.int64)
 
 
 # What is summed: survey weight, score, squared error, and their products ------------------------------------

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.table.cells import Cells, Measure, distinct_values, reduce
+from evenhand.table.cells import Cells, Measure, reduce
 from evenhand.table.engines import collect, require_few_rows
 from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, label_of, plain_value, sort_key
 from evenhand.table.sources import Frame, engine_errors, fetch, fetch_arrays
@@ -301,11 +301,23 @@ def _coded_numbers(values: Any, absent: Any) -> Coded:
     if values.dtype.kind == "f":
         absent = absent | np.isnan(values)
     if not absent.any():
-        distinct, codes = distinct_values(values)
+        distinct, codes = _distinct(values)
         return Coded(codes, tuple(distinct.tolist()))
     codes = np.full(len(values), ABSENT_CODE, dtype=np.int64)
-    distinct, codes[~absent] = distinct_values(values[~absent])
+    distinct, codes[~absent] = _distinct(values[~absent])
     return Coded(codes, tuple(distinct.tolist()))
+
+
+def _distinct(values: Any) -> tuple[Any, IntArray]:
+    """Return the sorted distinct values and the rank of each value among them; a range of numbers needs no sorting."""
+    if values.dtype.kind in "iu" and values.size:
+        low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
+        if span <= 4 * values.size + 1_000:
+            shifted = (values - values.min()).astype(np.int64)
+            seen = np.bincount(shifted, minlength=span) > 0
+            return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[shifted]
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct, codes.astype(np.int64)
 
 
 def _of_text(column: nw.Series[Any]) -> Coded:
