@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.datasets import load_dressel_farid
 from evenhand.errors import ConfigError, DataError, EvenhandError
+from evenhand.stats.bootstrap import Draws
 from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, gap, rates
 from evenhand.stats.feedback.crossed import Masses
 from evenhand.stats.types import FloatArray
@@ -76,7 +77,8 @@ def test_many_answers_are_drawn_as_the_bootstrap_draws_them(
         apart = gap(masses[..., 0, :, :, :], answers.feedback, "calibration").estimate
         return np.concatenate([found.lower.reshape(*found.lower.shape[:-2], -1), apart[..., np.newaxis]], axis=-1)
 
-    few, many = [], []
+    few: list[Draws] = []
+    many: list[Draws] = []
     for limit, kept in ((10**9, few), (0, many)):
         monkeypatch.setattr("evenhand.stats.feedback.crossed.FEW_ANSWERS", limit)
         for each in (statistic, everything):
@@ -85,7 +87,7 @@ def test_many_answers_are_drawn_as_the_bootstrap_draws_them(
             )
     np.testing.assert_allclose(many[0].stderr(), few[0].stderr(), rtol=0.1)
     covariance = exact_covariance(answers, resampled)
-    np.testing.assert_allclose(np.cov(many[1].values.T), covariance, atol=0.08 * covariance.max())
+    np.testing.assert_allclose(np.asarray(np.cov(many[1].values.T)), covariance, atol=0.08 * covariance.max())
     never = [(draws.values[:, 1] == 0).mean() for draws in (few[1], many[1])]
     assert never[0] == pytest.approx(never[1], abs=0.04)
     assert never[0] > 0.01 or resampled != "both"
