@@ -123,19 +123,20 @@ def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
 
 def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts first, then at most so many findings without one; the report has the rest."""
-    from evenhand.report.front import drift_in_short
+    from evenhand.report.front import drift_in_short, in_order
 
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
     if audit.plan is not None:
         followed = "followed" if audit.plan["followed"] else f"not followed. {' '.join(audit.plan['changes'])}"
         _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
-    judged = [finding for finding in audit.findings if finding.threshold is not None]
-    others = [finding for finding in audit.findings if finding.threshold is None]
+    lines = in_order(audit.findings)
+    judged = [alike for alike in lines if alike[0].threshold is not None]
+    others = lines[len(judged) :]
     out.print(_table(judged or others[:most]))
     for sentence in drift_in_short(audit):
         out.print(Text(sentence))
-    _print_dim(_left_out(len(judged), len(others), most))
+    _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):
         _print_dim(line)
@@ -146,10 +147,10 @@ def _print_dim(line: str) -> None:
         out.print(Text(line, style="dim"))
 
 
-def _left_out(judged: int, others: int, most: int) -> str:
+def _left_out(judged: int, others: int) -> str:
     """Say how many findings the summary leaves to the report."""
     if not judged:
-        more = f"{count(others - most, 'more finding')} in the report. " if others > most else ""
+        more = f"{count(others, 'more finding')} in the report. " if others else ""
         return f"{more}No thresholds were set."
     have = "has" if others == 1 else "have"
     return f"{count(others, 'more finding')} {have} no threshold; see the report." if others else ""
@@ -161,15 +162,16 @@ def _rows_used(audit: Audit) -> str:
     return f"{used:,} {noun}" + (f" ({count(dropped, 'row')} with missing values dropped)" if dropped else "")
 
 
-def _table(findings: list[Finding]) -> RichTable:
+def _table(lines: list[tuple[Finding, ...]]) -> RichTable:
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
-    with_verdicts = any(finding.threshold for finding in findings)
-    for finding in findings:
+    with_verdicts = any(finding.threshold for finding, *_ in lines)
+    for finding, *others in lines:
         verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
         if finding.threshold:
             verdict.append(f"\n{finding.threshold}", style="dim not bold")
         sentence = Text(finding.headline)  # text, not markup: names and values come from data
-        for layer in filter(None, (finding.detail, finding.reason)):
+        more = f"{len(others)} more like it in the report." if others else ""
+        for layer in filter(None, (finding.detail, finding.reason, more)):
             sentence.append(f"\n{layer}", style="dim")
         table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
     return table

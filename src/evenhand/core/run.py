@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import re
@@ -27,6 +26,7 @@ import numpy as np
 
 from evenhand._version import __version__
 from evenhand.errors import ConfigError, brief
+from evenhand.settings import read_json
 from evenhand.table.cells import Cells
 from evenhand.table.table import Table
 
@@ -317,23 +317,15 @@ def _clear_forgotten(out: Path) -> None:
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what results.json and run.json of a saved audit hold, which must be of one run."""
-    written, run = (read_json(folder / name) for name in ("results.json", "run.json"))
+    written, run = (read_saved(folder / name) for name in ("results.json", "run.json"))
     _require_one_run(folder, checksums(run))
     _require_run(folder / "run.json", run)
     return written, run
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_saved(path: Path) -> dict[str, Any]:
     """Return what a file of a saved audit holds."""
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}; was the audit saved there?") from None
-    except ValueError as error:
-        raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
-    if not isinstance(read, dict):
-        raise ConfigError(f"'{path}' is not a results file of evenhand: it holds {brief(read)}.")
-    return read
+    return read_json(path, "a file of a saved audit")
 
 
 def checksums(run: dict[str, Any]) -> dict[str, Any]:

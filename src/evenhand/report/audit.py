@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
 from evenhand.report.elsewhere import SECTIONS, make_extras, require_extras
 from evenhand.report.extras import Extra
+from evenhand.report.front import in_order
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
@@ -68,9 +70,9 @@ class Audit:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of all audits; broken thresholds first, then undecided, met, and those without one."""
-        everything = [finding for result in self.results.values() for finding in result.findings]
-        return tuple(sorted(everything, key=lambda finding: VERDICTS.index(finding.verdict)))
+        """The findings of all audits, in the order of every format: not met, undecided, met, without a threshold."""
+        everything = chain.from_iterable(result.findings for result in self.results.values())
+        return tuple(chain.from_iterable(in_order(everything)))
 
     @property
     def notes(self) -> dict[str, tuple[str, ...]]:
