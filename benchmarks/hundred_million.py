@@ -77,7 +77,7 @@ def measure(path: str, memory: str) -> dict[str, Any]:
         return done
 
     with listening(lambda step: print(f"  {process_time():.0f} CPU s: {step}", file=sys.stderr, flush=True)):
-        roles = {"id": "id", "outcome": "missed", "groups": ["race", "sex"], "predictions": "risk"}
+        roles: dict[str, Any] = {"id": "id", "outcome": "missed", "groups": ["race", "sex"], "predictions": "risk"}
         table = timed("read", lambda: eh.Table(path, memory_limit=memory, **roles))
         timed("parity", lambda: eh.parity(table))
         result = timed("effort", lambda: eh.effort(table, trajectory=YEARS, unit=1_000, scale=100_000))

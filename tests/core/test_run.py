@@ -225,12 +225,13 @@ def test_a_saved_audit_knows_its_own_files(tmp_path: Path) -> None:
 
 def test_where_the_time_went_is_in_run_json_only(tmp_path: Path) -> None:
     table = eh.Table(people(), groups="group", outcome="late", predictions={"m": "risk"})
-    files = eh.audit(table, **{name: SECTIONS[name][0] for name in ("parity", "agreement")}).save(tmp_path, [])
+    sections: dict[str, Any] = {name: SECTIONS[name][0] for name in ("parity", "agreement")}
+    files = eh.audit(table, **sections).save(tmp_path, [])
     run = json.loads(files["run.json"].read_text())
     assert list(run["seconds"]) == ["parity", "agreement", "verdicts", "hash", "report"]
     for section, seconds in run["seconds"].items():
-        steps = [step for step in run["steps"] if step["section"] == section]
-        assert seconds == pytest.approx(sum(step["seconds"] for step in steps), abs=0.002)
+        spent = [record["seconds"] for record in run["steps"] if record["section"] == section]
+        assert seconds == pytest.approx(sum(spent), abs=0.002)
     assert '"seconds"' not in files["results.json"].read_text()
 
 
