@@ -30,7 +30,7 @@ from evenhand.report.front import in_order
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
-from evenhand.report.profiles.tables import require_counts
+from evenhand.report.profiles.tables import require_counts, require_groupings
 from evenhand.report.suppression import run_hidden
 from evenhand.stats.pairs.device import name_of
 from evenhand.table.engines import name_of as engine_name
@@ -326,6 +326,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: Clock) -> Audit:
     """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
     require_counts(config.report.profile, config.audits)
+    require_groupings(config.report.profile_groupings, table.groupings)
     require_extras(config, table)
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
