@@ -15,7 +15,7 @@ help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in less than a minute.
-	@$(BIN)/evenhand demo
+	@$(BIN)/evenhand demo --timings
 
 test: $(VENV)/.dev $(if $(EVENHAND_INSTALL),$(VENV)/.spark) system  ## Set up, then run the tests, but for those marked slow.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
