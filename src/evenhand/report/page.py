@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import columns_for, legend_of, to_svg
+from evenhand.charts import columns_for, legend_of, mark_path, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.formats import rounded
 from evenhand.core.run import step
@@ -227,7 +227,7 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         "figure": figure,
         "panels": panels,
         "columns": columns,
-        "legend": legend,
+        "legend": [(name, Markup(mark_path(shape, colour, [(6, 6)]))) for name, colour, shape in legend],  # noqa: S704
         "forest": len(forests) == len(panels),
         "marks": " ".join(what_marks_mean(forests)),
     }
