@@ -141,7 +141,13 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 def over_time(
-    rows: Sequence[Mapping[str, Any]], *, title: str, y: str, width: int = 2 * PANEL_WIDTH, height: int = 200
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    y: str,
+    domain: tuple[float, float] | None = None,
+    width: int = 2 * PANEL_WIDTH,
+    height: int = 200,
 ) -> Any:
     """Return one panel of gaps by period, in points: points with limits.
 
@@ -153,6 +159,8 @@ def over_time(
         The panel's title.
     y
         The title of the vertical axis.
+    domain
+        The ends of the vertical axis, where several panels share one.
     width, height
         Of the plot, in pixels.
     """
@@ -166,12 +174,13 @@ def over_time(
         color=alt.Color(**by_series(series, PALETTE)),
     )
     axis = alt.Axis(tickCount=5, labelExpr="format(100 * datum.value, '~g')")
+    scale = alt.Scale(domain=list(domain), nice=True) if domain else alt.Undefined
     layers = guides(0.0, None, None)
     limits = base.mark_rule(opacity=0.45).encode(
-        y=alt.Y("low:Q", title=y, axis=axis), y2=alt.Y2("high:Q"), xOffset=aside
+        y=alt.Y("low:Q", title=y, axis=axis, scale=scale), y2=alt.Y2("high:Q"), xOffset=aside
     )
     points = base.mark_point(filled=True, size=40, opacity=1).encode(
-        y=alt.Y("y:Q", title=y, axis=axis), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
+        y=alt.Y("y:Q", title=y, axis=axis, scale=scale), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
     )
     return layered([*layers, limits, points], rows, title=title, width=width, height=height)
 

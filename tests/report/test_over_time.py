@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import evenhand as eh
+from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
 from evenhand.report.drift import in_time
 from evenhand.report.front import drift_in_short
@@ -140,3 +141,22 @@ def test_the_rows_of_every_period_add_up() -> None:
 def test_a_period_that_cannot_be_is_refused(report: dict[str, Any], match: str) -> None:
     with pytest.raises(ConfigError, match=match):
         over_time({**months(rows=400), "year": ["2026"] * 400}, **report)
+
+
+def test_the_panels_that_matter_are_drawn_and_the_others_named() -> None:
+    """Of 18 panels the drifted one comes first, however late it stands in the table."""
+    rng = np.random.default_rng(3)
+    rows = 3000
+    month, sex, late = rng.integers(1, 4, rows), rng.choice(["F", "M"], rows), rng.choice(["a", "b"], rows)
+    models = {f"m{number}": rng.integers(0, 2, rows) for number in range(9)}
+    models["m8"] = np.where((month == 3) & (late == "b"), 0, models["m8"])
+    table = eh.Table(
+        {"month": month, "sex": sex, "late": late, **models}, groups=["sex", "late"], predictions=[*models]
+    )
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, report={"period": "month"})
+    figure = audit.sections()["over_time"].parts[0]
+    assert isinstance(figure, Figure)
+    assert len(figure.charts) == 12
+    assert figure.charts[0].title.startswith("m8: selection rate by late")
+    assert figure.caption.count("selection rate by") == 6
+    assert figure.shows == "1 of 18 gaps has drifted beyond chance."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 MOST_PERIODS = 200
-_MOST_PANELS = 8
+_MOST_PANELS, _MOST_NAMED = 12, 6
 _CALENDARS = (
     [
         "january",
@@ -275,30 +275,70 @@ def section(extra: Extra) -> Section:
 
 
 def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
-    """Return a panel for each model, grouping and metric, those with a drift first."""
-    gaps = [row for row in extra.tables["periods"] if row.reference is not None]
-    places = {(drift.model, drift.grouping, drift.metric): None for drift in drifted}
-    places |= {(row.model, row.grouping, row.metric): None for row in gaps}
-    shown = list(places)[:_MOST_PANELS]
-    panels = [_panel([row for row in gaps if (row.model, row.grouping, row.metric) == place]) for place in shown]
-    more = len(places) - _MOST_PANELS
-    left_out = f" {more} more {'is' if more == 1 else 'are'} in the table." if more > 0 else ""
+    """Return a panel for each model, grouping and metric: those that drifted first, then the largest gaps."""
+    panels: dict[tuple[str, str, str], list[Period]] = {}
+    for row in extra.tables["periods"]:
+        if row.reference is not None:
+            panels.setdefault((row.model, row.grouping, row.metric), []).append(row)
+    beyond = {(drift.model, drift.grouping, drift.metric) for drift in drifted}
+    ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
+    shown, others = ranked[:_MOST_PANELS], ranked[_MOST_PANELS:]
+    number, total = len(drifted), len(extra.tables["drifts"])
     return Figure(
         "Gaps over time",
-        "Points: each group minus the group it is compared with, period by period. Lines: limits that hold for all "
-        "periods and all gaps together, also for periods still to come. Where names of periods would collide, some "
-        f"are left out; the table has all.{left_out}",
+        "Points: each group minus the group it is compared with, period by period; the dashed line is no gap. Lines: "
+        "limits that hold for all periods and all gaps together, also for periods still to come. Models share an "
+        f"axis. Where names of periods would collide, some are left out; the table has all.{_left_out(others)}",
         " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
-        tuple(panels),
+        tuple(_panel(panels[place], _axis(panels, place)) for place in shown),
+        f"{number} of {total} gaps {'has' if number == 1 else 'have'} drifted beyond chance."
+        if drifted
+        else "No gap has drifted beyond chance.",
+        sizes=_people(extra.tables["periods"]),
     )
 
 
-def _panel(rows: Sequence[Any]) -> Any:
+def _axis(panels: Mapping[tuple[str, str, str], Sequence[Period]], place: tuple[str, str, str]) -> tuple[float, float]:
+    """Return the ends of the axis that all models share in one metric of one grouping."""
+    alike = [row for other, rows in panels.items() if other[1:] == place[1:] for row in rows]
+    ends = [end for row in alike for end in (row.low, row.high, row.gap) if end is not None]
+    return min([*ends, 0.0]), max([*ends, 0.0])
+
+
+def _size(rows: Sequence[Period]) -> tuple[float, float]:
+    """Return how far the limits of some period are from no gap, then how large a gap is; the largest sorts first."""
+    clear = max((max(row.low or 0.0, -(row.high or 0.0)) for row in rows), default=0.0)
+    return -max(clear, 0.0), -max((abs(row.gap or 0.0) for row in rows), default=0.0)
+
+
+def _left_out(places: Sequence[tuple[str, str, str]]) -> str:
+    """Say which panels there is no room for."""
+    if not places:
+        return ""
+    names = [f"{model}, {METRICS[metric].title_in_sentence} by {grouping}" for model, grouping, metric in places]
+    more = len(names) - _MOST_NAMED
+    named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
+
+
+def _people(periods: Sequence[Period]) -> dict[str, int]:
+    """Return how many people each group has in all periods, at most: a rate may be of some of them."""
+    sizes: dict[tuple[str, str, str, str], int] = {}
+    for row in periods:
+        place = (row.model, row.grouping, row.metric, row.group)
+        sizes[place] = sizes.get(place, 0) + row.n
+    people: dict[str, int] = {}
+    for (*_, group), n in sizes.items():
+        people[group] = max(people.get(group, 0), n)
+    return people
+
+
+def _panel(rows: Sequence[Period], domain: tuple[float, float]) -> Any:
     """Return the panel of one model, grouping and metric: a line for each group."""
     points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in rows]
     first = rows[0]
     what = f"{METRICS[first.metric].title_in_sentence} by {first.grouping}, minus {first.reference}"
-    return over_time(points, title=f"{first.model}: {what}", y="Gap, points")
+    return over_time(points, title=f"{first.model}: {what}", y="Gap, points", domain=domain)
 
 
 def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:

@@ -148,8 +148,10 @@ class _Paper:
         yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
 
     def _cells(self, n: str, value: str, interval: str) -> tuple[str, ...]:
-        cells = f" {n:>{self.count}}", f"{'':{self.picture}} {value:>{self.value}}", f"  {interval:>{self.interval}}"
-        return cells if self.interval else cells[:2]
+        """Return the cells after the label; a printer takes time for each, so there are none without text."""
+        counted = [f" {n:>{self.count}}"] if self.count else []
+        known = [f"  {interval:>{self.interval}}"] if self.interval else []
+        return *counted, f"{'':{self.picture + (not self.count)}} {value:>{self.value}}", *known
 
     def x(self, share: float) -> str:
         """Return where in the picture a share of the axis lies, in pixels."""
