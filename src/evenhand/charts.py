@@ -140,51 +140,6 @@ def round_ticks(low: float, high: float) -> list[float]:
     return [round(number * step, 12) for number in range(first, last + 1)]
 
 
-def over_time(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    title: str,
-    y: str,
-    domain: tuple[float, float] | None = None,
-    width: int = 2 * PANEL_WIDTH,
-    height: int = 200,
-) -> Any:
-    """Return one panel of gaps by period, in points: points with limits.
-
-    Parameters
-    ----------
-    rows
-        For each point `x` (the period, in order), `y`, `low`, `high` (null where there is none) and its `series`.
-    title
-        The panel's title.
-    y
-        The title of the vertical axis.
-    domain
-        The ends of the vertical axis, where several panels share one.
-    width, height
-        Of the plot, in pixels.
-    """
-    import altair as alt
-
-    series, periods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("series", "x"))
-    aside = alt.XOffset("series:N", sort=series) if len(series) > 1 else alt.Undefined
-    labels = alt.Axis(labelAngle=-40 if len(periods) > 8 else 0, labelOverlap=True, grid=False)
-    base = alt.Chart().encode(
-        x=alt.X("x:O", title=None, sort=periods, axis=labels),
-        color=alt.Color(**by_series(series, PALETTE)),
-    )
-    axis = alt.Axis(tickCount=5, labelExpr="format(100 * datum.value, '~g')")
-    scale = alt.Scale(domain=list(domain), nice=True) if domain else alt.Undefined
-    layers = guides(0.0, None, None)
-    limits = base.mark_rule(opacity=0.45).encode(
-        y=alt.Y("low:Q", title=y, axis=axis, scale=scale), y2=alt.Y2("high:Q"), xOffset=aside
-    )
-    points = base.mark_point(filled=True, size=40, opacity=1).encode(
-        y=alt.Y("y:Q", title=y, axis=axis, scale=scale), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
-    )
-    return layered([*layers, limits, points], rows, title=title, width=width, height=height)
-
-
 def layered(layers: Sequence[Any], rows: Sequence[Mapping[str, Any]], **about: Any) -> Any:
     """Return layers over the same rows, which are held once: a chart is copied at every step of its making."""
     import altair as alt

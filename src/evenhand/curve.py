@@ -5,6 +5,7 @@ A page holds dozens of panels, and a renderer of any chart takes a tenth of a se
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -39,7 +40,8 @@ class Curve:
     points : whether each point is marked.
     percent_x, percent_y : whether an axis is in percent.
     log_x : whether the horizontal axis is logarithmic.
-    domain : the range of both axes; of the vertical one where the other is logarithmic.
+    names : what stands at 0, 1 and so on of the horizontal axis, where it has names and no numbers.
+    domain : the range of both axes; of the vertical one where the other is logarithmic or has names.
     diagonal : whether the line on which x and y are equal is drawn, over `domain`.
     level : where a level line is drawn, such as that of equality.
     limit : where the limit of a threshold is drawn, if anywhere.
@@ -56,6 +58,7 @@ class Curve:
     percent_x: bool = False
     percent_y: bool = False
     log_x: bool = False
+    names: tuple[str, ...] = ()
     domain: tuple[float, float] | None = None
     diagonal: bool = False
     level: float | None = None
@@ -89,8 +92,7 @@ class Curve:
         import altair as alt
 
         scale = alt.Scale(domain=list(self.domain)) if self.domain else alt.Scale(zero=False)
-        across = alt.Scale(type="log", nice=False) if self.log_x else scale
-        axis_x = alt.Axis(tickCount=5, format="%" if self.percent_x else "~s" if self.log_x else "~f")
+        axis_x, across = self._across(scale)
         base = alt.Chart().encode(
             x=alt.X("x:Q", title=self.x, axis=axis_x, scale=across),
             color=alt.Color(**by_series(self.series, PALETTE)),
@@ -107,6 +109,17 @@ class Curve:
             shape = alt.Shape(**by_series(self.series, SHAPES))
             layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
         return layered(layers, self.rows, title=self.title, width=self.width, height=self.height)
+
+    def _across(self, scale: Any) -> tuple[Any, Any]:
+        """Return the horizontal axis of the chart, and its scale; `scale` where nothing else is asked for."""
+        import altair as alt
+
+        if self.names:
+            named = f"{json.dumps([showable(name) for name in self.names])}[datum.value]"
+            axis = alt.Axis(values=list(range(len(self.names))), labelExpr=named, labelOverlap=True, grid=False)
+            return axis, alt.Scale(domain=[-0.5, len(self.names) - 0.5], nice=False)
+        axis = alt.Axis(tickCount=5, format="%" if self.percent_x else "~s" if self.log_x else "~f")
+        return axis, alt.Scale(type="log", nice=False) if self.log_x else scale
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
         """Return the chart's specification, as a chart of Altair does."""
@@ -147,6 +160,8 @@ class _Drawing:
         self.left = max(_wide(text) for text in self.texts_y) + 8
         self.right = width - 14.0
         self.first, self.last = _ends([row["x"] for row in panel.rows], None if panel.log_x else panel.domain)
+        if panel.names:
+            self.first, self.last = -0.5, len(panel.names) - 0.5
         self.top = 0.0
 
     def _heights(self) -> Iterator[float | None]:
@@ -157,7 +172,7 @@ class _Drawing:
         """Return the width, the height and the content of the picture."""
         head = list(self._head(legend))
         content = [*head, *self._axes(), *self._guides(), *self._series()]
-        return self.width, ceil(self.top + self.height + 2.6 * _LINE), "".join(content)
+        return self.width, ceil(self.top + self.height + (2.6 if self.panel.x else 1.5) * _LINE), "".join(content)
 
     def _head(self, legend: bool) -> Iterator[str]:
         """Yield the title, the legend and what the vertical axis is, one below the other."""
@@ -194,22 +209,28 @@ class _Drawing:
         for tick, text in zip(self.ticks_y, self.texts_y, strict=True):
             yield _text(self.left - 6, self._y(tick) + 4, text, _SOFT, "end")
         bottom, free = self.top + self.height + _LINE, -9.0
-        for tick in self._ticks_x():
-            text, at = show_tick(tick, _style(self.panel.percent_x)), self._x(tick)
+        for tick, text in self._ticks_x():
+            at = self._x(tick)
             if at - _wide(text) / 2 >= free:  # names that would collide are left out
                 yield _text(at, bottom, text, _SOFT, "middle")
                 free = at + _wide(text) / 2 + 8
-        yield _text((self.left + self.right) / 2, bottom + _LINE + 2, self.panel.x, _SOFT, "middle")
+        if self.panel.x:
+            yield _text((self.left + self.right) / 2, bottom + _LINE + 2, self.panel.x, _SOFT, "middle")
 
-    def _ticks_x(self) -> list[float]:
-        """Return round numbers between the ends of the horizontal axis."""
+    def _ticks_x(self) -> Iterator[tuple[float, str]]:
+        """Yield names, or round numbers between the ends of the horizontal axis, and where they stand."""
+        if self.panel.names:
+            yield from enumerate(self.panel.names)
+            return
         if self.panel.log_x:
             powers = range(floor(log10(self.first)), ceil(log10(self.last)) + 1)
             every = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
         else:
             every = round_ticks(self.first, self.last)
         near = 1e-9 * (self.last - self.first)
-        return [tick for tick in every if self.first - near <= tick <= self.last + near]
+        for tick in every:
+            if self.first - near <= tick <= self.last + near:
+                yield tick, show_tick(tick, _style(self.panel.percent_x))
 
     def _guides(self) -> Iterator[str]:
         """Yield the lines behind the curves: a level and where x and y are equal (dashed), and a limit, named."""
@@ -227,24 +248,25 @@ class _Drawing:
     def _series(self) -> Iterator[str]:
         """Yield the limits of all series, then their lines and points, which lie above them."""
         looks = _looks(self.panel.series)
-        if self.panel.intervals != "none":
-            for name, colour, _ in looks:
-                yield self._limits(self.of_series[name], colour)
+        yield from (self._limits(self.of_series[name], colour) for name, colour, _ in looks)
         for name, colour, shape in looks:
-            known = [list(run) for whole, run in groupby(self.of_series[name], lambda r: r["y"] is not None) if whole]
-            runs = [[(self._x(row["x"]), self._y(row["y"])) for row in run] for run in known]
+            runs = list(self._runs(self.of_series[name]))
             line = "".join("M" + "L".join(f"{x} {y}" for x, y in run) for run in runs if len(run) > 1)
-            if line:
-                yield f'<path fill="none" stroke="{colour}" stroke-width="1.6" d="{line}"/>'
             alone = [place for run in runs for place in run if self.panel.points or len(run) == 1]
-            if alone:
-                yield mark_path(shape, colour, alone)
+            yield f'<path fill="none" stroke="{colour}" stroke-width="1.6" d="{line}"/>' if line else ""
+            yield mark_path(shape, colour, alone) if alone else ""
+
+    def _runs(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[float, float]]]:
+        """Yield the places of neighbours that all have a value: a line breaks where there is none."""
+        for known, run in groupby(rows, lambda row: row["y"] is not None):
+            if known:
+                yield [(self._x(row["x"]), self._y(row["y"])) for row in run]
 
     def _limits(self, rows: Sequence[Mapping[str, Any]], colour: str) -> str:
         """Return the limits of a series as one path: a band, or a bar at each point."""
         known = [row for row in rows if row.get("low") is not None and row.get("high") is not None]
         places = [(self._x(row["x"]), self._y(row["low"]), self._y(row["high"])) for row in known]
-        if not places:
+        if not places or self.panel.intervals == "none":
             return ""
         if self.panel.intervals == "bars":
             bars = "".join(f"M{x} {low}V{high}" for x, low, high in places)

@@ -94,11 +94,8 @@ class Forest:
             )
         )
         text = base.mark_text(align="left", fontSize=11).encode(x=alt.value(self.width + 8), text="text:N")
-        marks = [{"x": x, "label": labels.get(row["label"], row["label"])} for row in rows for x in row["limits"]]
         layers = [] if self.zero is None else [_upright([{"x": self.zero}], PALETTE[6], strokeDash=[4, 3])]
-        if marks:
-            limits = alt.Chart(data(marks)).mark_tick(color="currentColor", thickness=2, bandSize=22)
-            layers.append(limits.encode(x="x:Q", y=alt.Y("label:N", sort=list(labels.values()))))
+        layers += _limit_layers(rows, labels)
         if any(row["open"] for row in rows):
             layers += _open_layers(base, axis, scale)
         step = alt.Step(max(26, 13 * len(self.series) + 8), **{"for": "position"})
@@ -216,6 +213,15 @@ def _upright(records: list[dict[str, Any]], color: str, **look: Any) -> Any:
     import altair as alt
 
     return alt.Chart(data(records)).mark_rule(color=color, **look).encode(x="x:Q")
+
+
+def _limit_layers(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[Any]:
+    """Return dark ticks for the limits of thresholds."""
+    import altair as alt
+
+    marks = [{"x": x, "label": labels.get(row["label"], row["label"])} for row in rows for x in row["limits"]]
+    limits = alt.Chart(data(marks)).mark_tick(color="currentColor", thickness=2, bandSize=22)
+    return [limits.encode(x="x:Q", y=alt.Y("label:N", sort=list(labels.values())))] if marks else []
 
 
 def _open_layers(base: Any, axis: Any, scale: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ import numpy as np
 
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.charts import over_time
+from evenhand.charts import PANEL_WIDTH
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
 from evenhand.core.findings import render
 from evenhand.core.formats import finite, show_confidence
 from evenhand.core.groups import reference_of
+from evenhand.curve import Curve, curve
 from evenhand.errors import ConfigError
 from evenhand.report.extras import Drift, Extra, Period
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence
@@ -261,7 +263,7 @@ def section(extra: Extra) -> Section:
     return Section(
         "Over time",
         f"Has a gap drifted, by {extra.settings['period']}, beyond chance?",
-        (_figure(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
+        (*_figures(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
         tuple(_methods(extra)),
         notes=(*told, *extra.notes),
         caveats=(
@@ -274,34 +276,39 @@ def section(extra: Extra) -> Section:
     )
 
 
-def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
-    """Return a panel for each model, grouping and metric: those that drifted first, then the largest gaps."""
-    panels: dict[tuple[str, str, str], list[Period]] = {}
-    for row in extra.tables["periods"]:
-        if row.reference is not None:
-            panels.setdefault((row.model, row.grouping, row.metric), []).append(row)
-    beyond = {(drift.model, drift.grouping, drift.metric) for drift in drifted}
-    ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
-    shown, others = ranked[:_MOST_PANELS], ranked[_MOST_PANELS:]
-    number, total = len(drifted), len(extra.tables["drifts"])
-    return Figure(
-        "Gaps over time",
-        "Points: each group minus the group it is compared with, period by period; the dashed line is no gap. Lines: "
-        "limits that hold for all periods and all gaps together, also for periods still to come. Models share an "
-        f"axis. Where names of periods would collide, some are left out; the table has all.{_left_out(others)}",
-        " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
-        tuple(_panel(panels[place], _axis(panels, place)) for place in shown),
-        f"{number} of {total} gaps {'has' if number == 1 else 'have'} drifted beyond chance."
-        if drifted
-        else "No gap has drifted beyond chance.",
-        sizes=_people(extra.tables["periods"]),
-    )
+def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
+    """Yield a figure for each grouping: a panel a model and metric, those that drifted first, then the largest gaps."""
+    for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
+        told = [drift for drift in drifted if drift.grouping == grouping]
+        beyond = {(drift.metric, drift.model) for drift in told}
+        own = [row for row in extra.tables["periods"] if row.grouping == grouping and row.reference is not None]
+        places = dict.fromkeys((row.metric, row.model) for row in own)
+        panels = {place: [row for row in own if (row.metric, row.model) == place] for place in places}
+        ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
+        shows = _how_many(extra, grouping, len(told))
+        yield Figure(
+            f"Gaps over time, by {grouping}",
+            f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the dashed line is no gap. "
+            "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Models "
+            "share an axis. Where names of periods would collide, some are left out; the table has all."
+            f"{_left_out(ranked[_MOST_PANELS:])}",
+            " ".join(drift.headline for drift in told) or shows,
+            tuple(_panel(panels[place], _axis(panels, place[0])) for place in ranked[:_MOST_PANELS]),
+            shows,
+            sizes=_people(extra.tables["periods"], grouping),
+        )
 
 
-def _axis(panels: Mapping[tuple[str, str, str], Sequence[Period]], place: tuple[str, str, str]) -> tuple[float, float]:
-    """Return the ends of the axis that all models share in one metric of one grouping."""
-    alike = [row for other, rows in panels.items() if other[1:] == place[1:] for row in rows]
-    ends = [end for row in alike for end in (row.low, row.high, row.gap) if end is not None]
+def _how_many(extra: Extra, grouping: str, number: int) -> str:
+    total = sum(drift.grouping == grouping for drift in extra.tables["drifts"])
+    have = "has" if number < 2 else "have"
+    return f"{number or 'None'} of {total} gaps by {grouping} {have} drifted beyond chance."
+
+
+def _axis(panels: Mapping[tuple[str, str], Sequence[Period]], metric: str) -> tuple[float, float]:
+    """Return the ends of the axis, in points, that all models share in one metric."""
+    alike = [row for place, rows in panels.items() if place[0] == metric for row in rows]
+    ends = [100 * end for row in alike for end in (row.low, row.high, row.gap) if end is not None]
     return min([*ends, 0.0]), max([*ends, 0.0])
 
 
@@ -311,34 +318,46 @@ def _size(rows: Sequence[Period]) -> tuple[float, float]:
     return -max(clear, 0.0), -max((abs(row.gap or 0.0) for row in rows), default=0.0)
 
 
-def _left_out(places: Sequence[tuple[str, str, str]]) -> str:
+def _left_out(places: Sequence[tuple[str, str]]) -> str:
     """Say which panels there is no room for."""
     if not places:
         return ""
-    names = [f"{model}, {METRICS[metric].title_in_sentence} by {grouping}" for model, grouping, metric in places]
+    names = [f"{model}, {METRICS[metric].title_in_sentence}" for metric, model in places]
     more = len(names) - _MOST_NAMED
     named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
     return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
 
 
-def _people(periods: Sequence[Period]) -> dict[str, int]:
+def _people(periods: Sequence[Period], grouping: str) -> dict[str, int]:
     """Return how many people each group has in all periods, at most: a rate may be of some of them."""
-    sizes: dict[tuple[str, str, str, str], int] = {}
+    sizes = Counter[tuple[str, str, str]]()
     for row in periods:
-        place = (row.model, row.grouping, row.metric, row.group)
-        sizes[place] = sizes.get(place, 0) + row.n
-    people: dict[str, int] = {}
-    for (*_, group), n in sizes.items():
-        people[group] = max(people.get(group, 0), n)
-    return people
+        if row.grouping == grouping:
+            sizes[row.group, row.model, row.metric] += row.n
+    return {group: max(n for place, n in sizes.items() if place[0] == group) for group, *_ in sizes}
 
 
-def _panel(rows: Sequence[Period], domain: tuple[float, float]) -> Any:
-    """Return the panel of one model, grouping and metric: a line for each group."""
-    points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in rows]
-    first = rows[0]
-    what = f"{METRICS[first.metric].title_in_sentence} by {first.grouping}, minus {first.reference}"
-    return over_time(points, title=f"{first.model}: {what}", y="Gap, points", domain=domain)
+def _panel(rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
+    """Return the panel of one model and metric: a line for each group, groups side by side in every period."""
+    groups, periods = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("group", "period"))
+    aside = {group: (at - (len(groups) - 1) / 2) * 0.7 / len(groups) for at, group in enumerate(groups)}
+    points = [
+        {
+            "x": periods.index(row.period) + aside[row.group],
+            "y": _points(row.gap),
+            "low": _points(row.low),
+            "high": _points(row.high),
+            "series": row.group,
+        }
+        for row in rows
+    ]
+    title = f"{rows[0].model}: {METRICS[rows[0].metric].title_in_sentence}"
+    options: dict[str, Any] = {"names": tuple(periods), "domain": domain, "level": 0.0, "width": 2 * PANEL_WIDTH}
+    return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
+
+
+def _points(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:

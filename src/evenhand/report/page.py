@@ -206,7 +206,7 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
     """
     forests = [chart for chart in figure.charts if isinstance(chart, Forest)]
     legend = [] if forests else legend_of(figure.charts)
-    columns = _columns(figure.charts, forests)
+    columns = _columns(figure.charts, forests, paged=paged)
     panels: list[dict[str, Any]] = []
     for number, chart in enumerate(figure.charts):
         if isinstance(chart, Forest):
@@ -233,11 +233,15 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
     }
 
 
-def _columns(charts: Sequence[Any], forests: Sequence[Forest]) -> int:
-    """Return in how many columns panels stand; forests need more room, and with a shared axis one below the other."""
+def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
+    """Return in how many columns panels stand; forests need more room, and with a shared axis one below the other.
+
+    Where both ends of what is open are written out, two columns are too narrow; paper leaves out intervals instead.
+    """
     if len(forests) < len(charts):
         return columns_for(len(charts))
-    return 1 if any(panel.domain for panel in forests) else min(2, len(forests))
+    wide = not paged and any(panel.thin and len(panel.series) > 1 for panel in forests)
+    return 1 if wide or any(panel.domain for panel in forests) else min(2, len(forests))
 
 
 def _widths(columns: int) -> dict[str, int]:
