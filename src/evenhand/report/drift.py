@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -281,9 +281,7 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
     for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
         told = [drift for drift in drifted if drift.grouping == grouping]
         beyond = {(drift.metric, drift.model) for drift in told}
-        own = [row for row in extra.tables["periods"] if row.grouping == grouping and row.reference is not None]
-        places = dict.fromkeys((row.metric, row.model) for row in own)
-        panels = {place: [row for row in own if (row.metric, row.model) == place] for place in places}
+        panels = _by_place(row for row in extra.tables["periods"] if row.grouping == grouping)
         ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
         shows = _how_many(extra, grouping, len(told))
         yield Figure(
@@ -297,6 +295,15 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
             shows,
             sizes=_people(extra.tables["periods"], grouping),
         )
+
+
+def _by_place(periods: Iterable[Period]) -> dict[tuple[str, str], list[Period]]:
+    """Return the gaps of each metric and model."""
+    panels: dict[tuple[str, str], list[Period]] = {}
+    for row in periods:
+        if row.reference is not None:
+            panels.setdefault((row.metric, row.model), []).append(row)
+    return panels
 
 
 def _how_many(extra: Extra, grouping: str, number: int) -> str:
