@@ -35,6 +35,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """Let go of everything: libraries complain at the end of what was not collected."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
     """Undo that `nohup` and a background job start the tests, and what the tests start, with SIGINT ignored."""
