@@ -60,8 +60,8 @@ def assert_meets(
     - By sex, hired selects 60.0% of M and 40.0% of F
     """
     limits: Any = thresholds
-    if isinstance(thresholds, Iterable):  # what is none, `audit` refuses
-        limits = [limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else limit for limit in thresholds]
+    if isinstance(thresholds, Iterable):  # `audit` refuses what is none
+        limits = [one.model_dump(exclude_none=True) if isinstance(one, Threshold) else one for one in thresholds]
     given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
     found = audit(source, **given)
     judged = [finding for finding in found.findings if finding.threshold is not None]
