@@ -7,6 +7,7 @@ export PIP_NO_INPUT := 1
 # Python compiles what it imports; compiling all that is installed takes a minute of a fresh set-up.
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
+, := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats measure constraints system clean
@@ -104,7 +105,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up $(VENV) (once) ..."
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.$(if $(EVENHAND_INSTALL),[dev$(,)docs$(,)spark])'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
