@@ -123,13 +123,14 @@ $(VENV)/.docs: $(VENV)/.dev
 
 # Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace java:default-jre-headless; do \
-	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
-	  echo "Installing $${need#*:} ..."; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \
-	done
-	@[ -z "$$EVENHAND_INSTALL" ] || ldconfig -p | grep -q libpangoft2-1.0 || { echo "Installing Pango ..."; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libpango-1.0-0 libpangoft2-1.0-0 >/dev/null; }
+	@[ -z "$$EVENHAND_INSTALL" ] || { \
+	  PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; missing=; \
+	  for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace java:default-jre-headless; do \
+	    command -v "$${need%:*}" >/dev/null || missing="$$missing $${need#*:}"; \
+	  done; \
+	  ldconfig -p | grep -q libpangoft2-1.0 || missing="$$missing libpango-1.0-0 libpangoft2-1.0-0"; \
+	  [ -z "$$missing" ] || { echo "Installing$$missing ..."; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; }; }
 
 clean:  ## Remove what was built; keep the environment.
 	@rm -rf build dist out evenhand-demo docs/_build docs/_generated docs/notebooks .pytest_cache .mypy_cache .ruff_cache

@@ -111,5 +111,5 @@ def test_what_are_no_thresholds_is_told(limits: Any) -> None:
 
 def test_a_scale_of_next_to_nothing_gives_the_largest_aggregate_and_such_a_unit_is_refused() -> None:
     assert aggregate_scores([[1.0, 2.0], [-1.0, 0.0]], scale=5e-324).tolist() == [1.0, -1.0]
-    with pytest.raises(EvenhandError, match="`unit` is too small for these values; got 4.94066e-324"):
+    with pytest.raises(EvenhandError, match=r"`unit` is too small for these values; got 4\.94066e-324"):
         eh.effort(table(predictions="s"), trajectory=["y1", "y2", "y3"], unit=5e-324, min_count=1)
