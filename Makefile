@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 # Python compiles what it imports; compiling all that is installed takes a minute of a fresh set-up.
 export PIP_NO_COMPILE := 1
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats measure constraints system clean

@@ -18,6 +18,7 @@ from evenhand.study.analysis.estimate import share_estimates
 
 from .laws import require_lawful
 from .others import copy_of_saved, sound_columns
+from .tables import as_kind
 
 
 def table(**roles: Any) -> eh.Table:
@@ -91,3 +92,11 @@ def test_a_group_that_is_an_infinite_number_is_called_by_its_column() -> None:
     found = eh.parity(eh.Table(columns, groups="g", predictions="d"), metrics=["selection_rate"], min_count=1)
     require_lawful(found)
     assert {record.group for record in found.rows("values")} >= {"g = 1", "g = inf"}
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "pyarrow", "duckdb"])
+def test_ids_may_be_numbers_beyond_all_whole_ones(kind: str, tmp_path: Path) -> None:
+    columns = sound_columns() | {"id": [1e308, *map(float, range(1, 24))]}
+    roles: dict[str, Any] = {"groups": "g", "predictions": "s", "id": "id"}
+    found = eh.effort(eh.Table(as_kind(columns, kind, tmp_path), **roles), trajectory=["y1", "y2", "y3"], min_count=1)
+    assert {found.rows("values")[0].n} == {24}
