@@ -437,8 +437,9 @@ def first_page(first: dict[str, Any]) -> list[str]:
         "",
         f"CPU seconds of {FIRST:,} rows in a new process, imports included. Loops over pairs of people and over "
         "mistakes in inputs are compiled when they are first called: once for a machine, since the result is kept "
-        "beside the package, or in the user's cache folder where the package is read-only. Where neither can be written, in a "
-        "container, name a folder in `NUMBA_CACHE_DIR` and run `evenhand demo` once while the image is built.",
+        "beside the package, or in the user's cache folder where the package is read-only. Where neither "
+        "can be written, in a container, name a folder in `NUMBA_CACHE_DIR` and run `evenhand demo` once while the "
+        "image is built.",
         "",
         "| Audit | Never compiled before | Compiled by an earlier process | Second call |",
         "| --- | ---: | ---: | ---: |",
