@@ -100,3 +100,9 @@ def test_ids_may_be_numbers_beyond_all_whole_ones(kind: str, tmp_path: Path) -> 
     roles: dict[str, Any] = {"groups": "g", "predictions": "s", "id": "id"}
     found = eh.effort(eh.Table(as_kind(columns, kind, tmp_path), **roles), trajectory=["y1", "y2", "y3"], min_count=1)
     assert {found.rows("values")[0].n} == {24}
+
+
+@pytest.mark.parametrize("limits", [None, 3, float("inf"), {"metric": "selection_rate"}, "x", [None]])
+def test_what_are_no_thresholds_is_told(limits: Any) -> None:
+    with pytest.raises(ConfigError, match="threshold"):
+        eh.testing.assert_meets(table(predictions="s"), limits)
