@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 # Python compiles what it imports; compiling all that is installed takes a minute of a fresh set-up.
 export PIP_NO_COMPILE := 1
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats measure constraints system clean
@@ -14,7 +15,7 @@ help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in less than a minute.
-	@$(BIN)/evenhand demo
+	@$(BIN)/evenhand demo --timings
 
 test: $(VENV)/.dev $(if $(EVENHAND_INSTALL),$(VENV)/.spark) system  ## Set up, then run the tests, but for those marked slow.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)

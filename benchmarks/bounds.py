@@ -102,6 +102,8 @@ class Design(NamedTuple):
     kind: FeedbackKind
     bias: tuple[float, ...]
     metrics: tuple[FeedbackMetric, ...]
+    cases: int = 200
+    critics: int = 60
 
 
 DESIGNS = [
@@ -111,9 +113,11 @@ DESIGNS = [
     Design(4, "agreement", (0.0, 0.0), ("calibration", "accuracy_equality")),
     Design(3, "agreement", (0.0, 0.8), ("equal_opportunity", "predictive_equality")),
     Design(3, "direction", (0.0, 0.8), ("equal_opportunity", "predictive_equality")),
+    Design(2, "agreement", (0.0, 0.2), ("calibration", "equal_opportunity"), cases=3_000, critics=3_000),
+    Design(4, "agreement", (0.0, 0.0), ("calibration", "accuracy_equality"), cases=3_000, critics=3_000),
 ]
 METHODS = ("ours", "Imbens and Manski", "critics alone drawn")
-CASES, CRITICS, EACH = 200, 60, 20
+EACH = 20
 SYSTEM, NATURE, IMPRESSION, NOISE = 0.5, 0.3, 0.3, 0.5
 """Noise of the system; spread of critics' natures, of the impressions that cases make on all, and of single answers."""
 
@@ -141,15 +145,17 @@ def population(design: Design) -> FloatArray:
 def sample(design: Design, rng: Generator) -> Answers:
     """Draw critics and cases; cases are dealt to critics in turn."""
     edges = cuts(design.labels)
-    group, quality = rng.integers(0, len(design.bias), CASES), rng.standard_normal(CASES)
-    label = np.searchsorted(edges, quality + SYSTEM * rng.standard_normal(CASES))
-    view = quality + IMPRESSION * rng.standard_normal(CASES) + np.array(design.bias)[group]
-    critic = np.repeat(np.arange(CRITICS), EACH)
-    case = rng.permutation(CASES)[np.arange(critic.size) % CASES]
-    noise = NATURE * rng.standard_normal(CRITICS)[critic] + NOISE * rng.standard_normal(critic.size)
+    group, quality = rng.integers(0, len(design.bias), design.cases), rng.standard_normal(design.cases)
+    label = np.searchsorted(edges, quality + SYSTEM * rng.standard_normal(design.cases))
+    view = quality + IMPRESSION * rng.standard_normal(design.cases) + np.array(design.bias)[group]
+    critic = np.repeat(np.arange(design.critics), EACH)
+    case = rng.permutation(design.cases)[np.arange(critic.size) % design.cases]
+    noise = NATURE * rng.standard_normal(design.critics)[critic] + NOISE * rng.standard_normal(critic.size)
     step = np.searchsorted(edges, view[case] + noise) - label[case]
     answer = (step != 0).astype(np.int64) if design.kind == "agreement" else np.sign(-step) % 3
-    return Answers(critic, case, answer, group, label, len(design.bias), CRITICS, Feedback(design.labels, design.kind))
+    return Answers(
+        critic, case, answer, group, label, len(design.bias), design.critics, Feedback(design.labels, design.kind)
+    )
 
 
 def pooled_gaps(samples: int, rng: Generator, *, design: Design) -> list[Line]:
@@ -165,7 +171,8 @@ def pooled_gaps(samples: int, rng: Generator, *, design: Design) -> list[Line]:
             plain = set_interval(*(float(x) for x in estimates), method="imbens_manski")
             limits[i, :, n] = [(found.low, found.high) for found in (both[metric], plain, critics[metric])]
     bias = ", ".join(f"{b:g}" for b in design.bias)
-    who = f"{design.labels} labels, answers of {design.kind}, groups off by {bias}; {CASES} cases, {CRITICS} critics"
+    who = f"{design.labels} labels, answers of {design.kind}, groups off by {bias}; {design.cases} cases, "
+    who += f"{design.critics} critics"
     lines = []
     for n, metric in enumerate(design.metrics):
         truth = float(gap(joint, Feedback(design.labels, "label"), metric).estimate)
@@ -184,8 +191,9 @@ def promises(book: Book) -> None:
     for labels in (2, 3, 5, 10):
         book.several(f"random systems, {labels} labels", partial(systems, labels=labels), samples=200)
     for design in DESIGNS:
+        size = "" if design.cases == 200 else f", {design.cases} cases"  # more answers than are drawn again one by one
         book.several(
-            f"pooled, {design.labels} labels, {design.kind}, {design.bias}",
+            f"pooled, {design.labels} labels, {design.kind}, {design.bias}{size}",
             partial(pooled_gaps, design=design),
             samples=200,
         )

@@ -141,13 +141,11 @@ class Found:
     def asked(self) -> str:
         """Return what init left open, with its guesses."""
         guesses = dict(re.findall(r"^  (\w+) +open \((.*)\?\)$", self.printed, re.MULTILINE))
-        told = {"groups": "groups", "predictions": "decisions", "outcome": "outcome"}
+        predictions = [guesses[role] for role in ("decisions", "scores") if role in guesses]
+        guesses |= {"predictions": ", ".join(predictions)} if predictions else {}
         names = [setting.split("`")[1] for setting in self.open]
         names += re.findall(r"^(One feature over time, .*?\?)", self.printed, re.MULTILINE)
-        return (
-            "; ".join(f"{name} ({guesses[told[name]]}?)" if told.get(name) in guesses else name for name in names)
-            or "nothing"
-        )
+        return "; ".join(f"{name} ({guesses[name]}?)" if name in guesses else name for name in names) or "nothing"
 
 
 def _flag(name: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evenhand.errors import ConfigError, brief, did_you_mean
+from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -73,6 +74,20 @@ def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and 
         raise ConfigError(f"'{name}' is not valid TOML: its lists or tables are nested too deep.") from None
     except ValueError:
         raise ConfigError(f"'{name}' is not valid TOML: it has a number of more than 4,300 digits.") from None
+
+
+def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandError] = ConfigError) -> dict[str, Any]:
+    """Return the object that a JSON file holds; anything else is one error, which says `what` the file should be."""
+    name = os.fspath(path)
+    try:
+        read = json.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise refused(f"'{name}' could not be read: {error.strerror or error}; it should be {what}.") from None
+    except (ValueError, RecursionError) as error:
+        raise refused(f"'{name}' is not {what}: {error}.") from None
+    if not isinstance(read, dict):
+        raise refused(f"'{name}' is not {what}: it holds {brief(read)}.")
+    return read
 
 
 def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -> tuple[str, ...]:

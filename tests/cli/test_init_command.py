@@ -15,8 +15,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli import init as command
-from evenhand.cli.proposal import Proposal, cut_points, propose, sounds, words
-from evenhand.table.profile import ColumnProfile, look
+from evenhand.cli.proposal import Proposal, cut_points, propose, sounds
+from evenhand.table.profile import ColumnProfile, look, words
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Columns = dict[str, list[Any]]
@@ -245,8 +245,22 @@ def test_words_for_missing_among_numbers_are_told(cli: Cli, place: Path) -> None
 def test_percent_scores_are_told(cli: Cli, place: Path) -> None:
     write_csv(place / "d.csv", {"race": pick("a", "b"), "risk": pick(12, 55, 99.5)})
     raw, said = init(cli, "d.csv")
-    assert raw["data"]["predictions"] == ""
+    told = {"column": "risk", "kind": "score", "range": [0, 100], "threshold": ""}
+    assert raw["data"]["predictions"] == {"risk": told}
     assert "risk runs from 12 to 99.5: percent? Its range would be [0, 100]." in said
+    assert "  scores      risk\n" in said
+    assert "`threshold` in [data.predictions.risk]" in said
+
+
+def test_a_bare_score_in_percent_is_asked_for_as_a_score(cli: Cli, place: Path) -> None:
+    """It may be that of an examination; but it is no decision, and is not asked for as one."""
+    write_csv(place / "d.csv", {"race": pick("a", "b"), "score": pick(12, 55, 99.5)})
+    raw, said = init(cli, "d.csv")
+    assert raw["data"]["predictions"] == ""
+    assert "  scores      open (score?)\n" in said
+    assert "  decisions   none found\n" in said
+    write_csv(place / "d.csv", {"race": pick("a", "b"), "match_score_pct": pick(12, 55, 99.5)})
+    assert list(init(cli, "d.csv", "--force")[0]["data"]["predictions"]) == ["match_score_pct"]
 
 
 def test_a_column_in_percent_beside_a_decision_is_offered_in_the_file(cli: Cli, place: Path) -> None:

@@ -218,7 +218,7 @@ def test_new_says_when_it_is_not_ready(cli: Cli, tmp_path: Path) -> None:
     [
         (["--kind", "efort"], "`--kind` got 'efort'; did you mean 'effort'?"),
         (["--kind", "effort", "--data", "none.json"], "there is no file 'none.json'"),
-        (["--kind", "effort", "--data", "bad.json"], "'bad.json' holds no instrument."),
+        (["--kind", "effort", "--data", "bad.json"], "'bad.json' is not an instrument of design_sets(): it holds"),
         (
             ["--kind", "disagreement", "--data", "bad.json", "--data", "bad.json"],
             "one file of cases; --data was given 2",

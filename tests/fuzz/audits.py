@@ -67,7 +67,7 @@ def cases(draw: DrawFn, audits: tuple[str, ...], *, limited: bool = False) -> Ca
     columns = draw(people(tuple(dict.fromkeys(name for plan in plans for name in plan.columns))))
     roles = {name: draw(value) for plan in plans for name, value in plan.roles.items()}
     sections = {audit: draw(settings(audit, roles, limited=limited)) for audit in audits}
-    case = Case(draw(kinds()), columns, roles, sections, draw(one("", "", "", "", "frames", "engines", "view")))
+    case = Case(draw(kinds()), columns, roles, sections, draw(one(*[""] * 12, "frames", "engines", "engines", "view")))
     flaw = draw(one(None, None, None, "table", "settings", "roles"))
     if flaw == "table":
         return replace(case, columns=draw(spoilt(columns)))

@@ -16,7 +16,9 @@ from evenhand.errors import EvenhandError
 from evenhand.report import Audit, results_schema
 
 NEAR = 1e-9
-HOLES = re.compile(r"(?<![\w'’.])(nan|NaN|-?inf|None|NaT|<NA>)(?![\w'’])|Traceback|object at 0x")
+HOLES = re.compile(
+    r"(?<![\w'’.-])(nan|NaN|(?<!= )-?inf|None|NaT|<NA>)(?![\w'’])|Traceback|object at 0x"  # a group may be "g = inf"
+)
 RANGES = {"share": (0.0, 1.0), "score": (float("-inf"), float("inf"))}
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from time import process_time
@@ -21,6 +24,8 @@ from .others import OTHERS
 
 CASES = 10
 """Cases of a block."""
+LIMIT = 60
+"""Seconds of processor time after which a case has failed."""
 
 TARGETS: dict[str, Target] = {**AUDITS, **OTHERS, **CLI}
 ROUND = tuple(name for name, target in TARGETS.items() for _ in range(2 * target.turns))
@@ -30,6 +35,22 @@ ROUND = tuple(name for name, target in TARGETS.items() for _ in range(2 * target
 def target_of(block: int) -> str:
     """Return the target of a block."""
     return ROUND[block % len(ROUND)]
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Fail where what is within takes longer, all threads together."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"took more than {seconds} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run_block(block: int, cases: int = CASES, *, shrink: bool = True) -> dict[str, Any]:
@@ -54,7 +75,8 @@ def run_block(block: int, cases: int = CASES, *, shrink: bool = True) -> dict[st
             folder = Path(place) / str(next(number))
             folder.mkdir()
             try:
-                outcomes[target.outcome(case, folder)] += 1
+                with limited(LIMIT):
+                    outcomes[target.outcome(case, folder)] += 1
             except BaseException:
                 outcomes["failed"] += 1
                 raise

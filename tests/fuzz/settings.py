@@ -17,7 +17,7 @@ from evenhand.audits import REGISTRY
 Settings = dict[str, Any]
 
 ODD_VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, 1, -1, 2, 3, 0.5, -0.5, 1.0, 100, 10**6, 2**63, 2**70, 1e308, 5e-324),
+    *(None, True, False, 0, 1, -1, 2, 3, 0.5, -0.5, 1.0, 100, 1_000, 2**63, 2**70, 1e308, 5e-324),
     *(float("nan"), float("inf"), float("-inf")),
     *(
         "",

@@ -123,7 +123,7 @@ def as_kind(columns: Columns, kind: str, folder: Path) -> Any:
 
 def kinds() -> SearchStrategy[str]:
     """Draw a kind of input, quick ones more often."""
-    return st.sampled_from((*["polars"] * 8, *["pyarrow"] * 3, *FRAMES, *FRAMES, *FILES))
+    return st.sampled_from((*["polars"] * 14, *["mapping", "pyarrow"] * 5, *FRAMES, *FILES))
 
 
 # Defects --------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,9 @@ from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
 from evenhand.study.analysis.estimate import share_estimates
 
+from .laws import require_lawful
 from .others import copy_of_saved, sound_columns
+from .tables import as_kind
 
 
 def table(**roles: Any) -> eh.Table:
@@ -83,3 +85,18 @@ def test_files_of_an_audit_that_hold_something_else(file: str, content: Any, tmp
     with pytest.raises(SystemExit) as left:
         main(["verify", str(place)])
     assert left.value.code in (0, 1, 2)
+
+
+def test_a_group_that_is_an_infinite_number_is_called_by_its_column() -> None:
+    columns = sound_columns() | {"g": [float(row % 2) or float("inf") for row in range(24)]}
+    found = eh.parity(eh.Table(columns, groups="g", predictions="d"), metrics=["selection_rate"], min_count=1)
+    require_lawful(found)
+    assert {record.group for record in found.rows("values")} >= {"g = 1", "g = inf"}
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "pyarrow", "duckdb"])
+def test_ids_may_be_numbers_beyond_all_whole_ones(kind: str, tmp_path: Path) -> None:
+    columns = sound_columns() | {"id": [1e308, *map(float, range(1, 24))]}
+    roles: dict[str, Any] = {"groups": "g", "predictions": "s", "id": "id"}
+    found = eh.effort(eh.Table(as_kind(columns, kind, tmp_path), **roles), trajectory=["y1", "y2", "y3"], min_count=1)
+    assert {found.rows("values")[0].n} == {24}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from statsmodels.stats.proportion import (
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError
-from evenhand.report.comparison import _difference
+from evenhand.report.comparison import Comparison, _difference
 from evenhand.report.pairing import Pairing
 from evenhand.report.plan import setting_changes
 from evenhand.table.decided import DecidedRows, read_decided
@@ -73,6 +74,20 @@ def test_chance_is_no_change() -> None:
     comparison = eh.compare(month(190), month(185))
     assert comparison.worse == ()
     assert comparison.summary().startswith("Of 1 finding compared: 0 worse, 0 better, 1 unclear.")
+
+
+def test_unclear_changes_are_told_by_how_near_they_come_and_the_rest_counted() -> None:
+    """A reader sees that a gap hardly moved, not only that something was unclear; of many, the ten nearest."""
+    told = eh.compare(month(190), month(185)).summary().splitlines()
+    assert told[1].endswith(": no clear change.")
+    assert told[1].startswith("hired, by sex: selection_rate (gap) was 2.0 before, 3.0 points now; a change of +1.0")
+    (one,) = eh.compare(month(190), month(185)).changes
+    changes = tuple(replace(one, metric=f"m{number}", p_value=1 - number / 20) for number in range(13))
+    lines = Comparison(changes, (), (), 0.95).summary().splitlines()
+    assert [line.split(": ")[1].split(" ")[0] for line in lines[1:11]] == [f"m{12 - at}" for at in range(10)]
+    assert lines[11] == "3 more findings without a clear change in compare.md (--out)."
+    named = replace(one, against="reference", group="F", reference="M").in_words()
+    assert "selection_rate (gap, F against M) was" in named
 
 
 def test_the_same_data_another_confidence_and_nothing_in_common_are_refused() -> None:

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from ctypes import create_string_buffer
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,7 +26,7 @@ from python_calamine import CalamineWorkbook
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError
-from evenhand.report import front, page
+from evenhand.report import page
 from evenhand.report.formats import FORMATS, make_files
 
 HOSTILE = "=cmd('x')|<b>[a](javascript:1)"
@@ -54,7 +55,36 @@ def test_markdown_tells_every_finding_and_no_name_becomes_markup(audit: eh.Audit
     assert text.count("\n- ") >= len(audit.findings)
     assert "<b>" not in text
     assert "[a](" not in text
-    assert "**does not meet the threshold** (at most 5 points)" in text
+    assert "**Does not meet** (at most 5 points)" in text
+
+
+def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Path) -> None:
+    """Facts, who was compared and what was left out, as the page has them."""
+    data = {"sex": ["F", "M"] * 300 + [None] * 4 + ["X"] * 3, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 60 + [1] * 7}
+    table = eh.Table(data, groups="sex", predictions="hired")
+    limits = [{"metric": "selection_rate", "max": limit} for limit in (0.05, 0.2, 0.3, 0.5)]
+    about = {"system": "The tool", "thresholds_by": "The board", "scope": "One office."}
+    whole = eh.audit(table, parity={"resamples": 100}, thresholds=limits, report=about)
+    text = text_of(whole, "md", "report.md")
+    front, _, rest = text.partition("## Parity")
+    for line in (
+        "- System: The tool",
+        "- Model: hired",
+        "- People: 607",
+        "- Thresholds set by: The board",
+        "One office.",
+        "### At a glance",
+        "- Selection rate, by sex (at most 5 points): hired: Does not meet",
+        "### Who was compared",
+        "- sex: F 300 · M 300 · X 3 · not known 4",
+    ):
+        assert f"\n{line}\n" in front, line
+    left_out = rest.partition("## Left out")[2]
+    assert "| sex | X | 3 | hired | fewer than min_count 10 people |" in left_out
+    german = text_of(replace(whole, run={**whole.run, "language": "de"}), "md", "report.md")
+    for line in ("- Grenzwerte festgelegt von: The board", "### Wer verglichen wurde", "## Befunde"):
+        assert f"\n{line}\n" in german, line
+    assert "- **Nicht eingehalten** (höchstens 5 Prozentpunkte): Nach sex" in german
 
 
 def test_a_workbook_holds_numbers_as_numbers_and_formulas_as_text(audit: eh.Audit) -> None:
@@ -102,7 +132,7 @@ def test_a_model_card_has_the_fields_of_google_and_a_head_for_the_hub(audit: eh.
         "ethical_considerations",
         "caveats_and_recommendations",
     ]
-    assert card["quantitative_analyses"]["findings"] == [f.text for f in front.rank(audit.findings)]
+    assert card["quantitative_analyses"]["findings"] == [f.text for f in audit.findings]
     text = text_of(audit, "card", "model-card-model.md")
     head = yaml.safe_load(text.split("---")[1])
     assert "model-index" not in head  # nothing was measured for everybody

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.cli.console import out, print_summary
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import Verdict
 from evenhand.report import front
+from evenhand.report.formats import make_files
 
 
 def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
@@ -109,18 +114,45 @@ def test_a_single_threshold_is_called_so() -> None:
 def test_findings_without_a_threshold_that_say_the_same_share_a_line() -> None:
     race = [finding("no_threshold", model=name, p_value=p) for name, p in (("a", 0.02), ("b", 0.01), ("c", 0.03))]
     sex = finding("no_threshold", grouping="sex", p_value=0.5)
-    first, second = front.other_lines([*race, sex])
+    first, second = front.lines([*race, sex])
     assert first.finding.model == "b"
     assert [other.model for other in first.others] == ["a", "c"]
     assert len(first.others) == 2
     assert second.others == ()
 
 
+@pytest.mark.parametrize("limits", [[], [{"metric": "selection_rate", "max": 0.1}]], ids=["measured", "judged"])
+def test_terminal_page_and_files_tell_findings_in_one_order(
+    limits: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranked, each with those like it behind it; the settings have another order."""
+    rng = np.random.default_rng(3)
+    data: dict[str, Any] = {name: rng.choice(["a", "b"], 400) for name in ("race", "sex")}
+    data |= {f"m{at}": (rng.uniform(size=400) < 0.4 + 0.1 * at * (data["sex"] == "a")).astype(int) for at in range(3)}
+    table = eh.Table(data, groups=["race", "sex"], predictions=["m0", "m1", "m2"])
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, thresholds=limits)
+    told = [found.headline for found in audit.findings]
+    assert sorted(told) == sorted(found.headline for found in audit["parity"].findings)
+    assert told != [found.headline for found in audit["parity"].findings]
+    files = make_files(audit, ["html", "md", "csv"])
+    rows = csv.DictReader(io.StringIO(str(files["findings.csv"]), newline=""))
+    assert [row["headline"] for row in rows] == told
+    for name, start in (("report.html", 'id="findings-title"'), ("report.md", "## Findings")):
+        places = [str(files[name]).partition(start)[2].index(headline) for headline in told]
+        assert places == sorted(places)
+    monkeypatch.setattr(out, "_width", 400)
+    print_summary(audit)
+    printed = capsys.readouterr().out
+    places = [printed.index(alike[0].headline) for alike in front.in_order(audit.findings)]
+    assert places == sorted(places)
+    assert printed.count("2 more like it in the report.") == (0 if limits else 2)
+
+
 def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_place() -> None:
     small, large = finding(), finding(value=0.6, low=0.5, high=0.7)
     limits = [
         re.search(r'class="limit" stroke="#1c2128" x1="([\d.]+)"', str(line.picture))
-        for line in front.judged_lines([small, large])
+        for line in front.lines([small, large])
     ]
     assert limits[0] is not None
     assert limits[1] is not None
@@ -128,7 +160,7 @@ def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_
 
 
 def test_hostile_text_does_not_leave_the_title_of_a_picture() -> None:
-    (line,) = front.judged_lines([finding(threshold="</title><script>alert(1)</script>")])
+    (line,) = front.lines([finding(threshold="</title><script>alert(1)</script>")])
     assert "<script>" not in line.picture
 
 

@@ -18,6 +18,7 @@ from evenhand.core import findings as core
 from evenhand.core.findings import CLAUSE, SENTENCES, Finding
 from evenhand.errors import ConfigError
 from evenhand.report import page
+from evenhand.report.drift import SENTENCES as OVER_TIME
 from evenhand.report.extras import EXTRAS
 from evenhand.report.languages import LANGUAGES, language
 
@@ -25,6 +26,7 @@ OTHERS = [code for code in LANGUAGES if code != "en"]
 _SAID = {"core": {**SENTENCES, "clause": CLAUSE}} | {
     name: import_module(f"evenhand.audits.{name}.findings").SENTENCES for name in REGISTRY
 }
+_SAID["over_time"] = OVER_TIME
 
 
 def placeholders(text: str) -> set[str]:
@@ -42,7 +44,7 @@ def test_every_sentence_of_a_finding_is_translated_with_the_same_placeholders(co
 
 
 @pytest.mark.parametrize("code", OTHERS)
-@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons", "families"])
+@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons", "families", "notes"])
 def test_every_text_of_the_front_page_is_translated_with_the_same_placeholders(code: str, part: str) -> None:
     english, said = language().words[part], language(code).words[part]
     assert list(said) == list(english)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ from scipy.stats import binom
 
 import evenhand as eh
 from evenhand.errors import ConfigError
-from evenhand.report.drift import in_time
+from evenhand.report.drift import _order_notes, in_time
 from evenhand.report.front import drift_in_short
 from evenhand.report.languages import language
-from evenhand.report.page import render
+from evenhand.report.page import notes, render
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
 
@@ -101,7 +102,7 @@ def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() ->
     assert f"points before {drift.first_period} and " in drift.headline
     (english,), (german,) = drift_in_short(audit), drift_in_short(audit, language("de"))
     assert english in render(audit)
-    assert english.startswith("1 of 1 gaps has drifted over time beyond chance: selection rate, ")
+    assert english.startswith("The gap in selection rate between M and F, by sex (screen), has drifted over time")
     assert drift.first_period in german
     assert "zuerst zu sehen" in german
     assert drift_in_short(over_time(months(0.0))) == []
@@ -111,11 +112,74 @@ def test_months_come_by_the_calendar_and_names_without_an_order_are_told() -> No
     assert in_time(["Apr", "Dec", "Feb", "Jan"]) == ("Jan", "Feb", "Apr", "Dec")
     assert in_time(["Friday", "Monday", "Sunday"]) == ("Monday", "Friday", "Sunday")
     assert in_time(["2026-01", "2026-02"]) == ("2026-01", "2026-02")
+    assert in_time(["Mai", "März"]) == ("März", "Mai")
     data = months(rows=400)
     assert over_time(data).extras[0].notes == ()
     data["month"] = ["spring" if month < "2026-05" else "autumn" for month in data["month"]]
     (note,) = over_time(data).extras[0].notes
     assert "alphabetical order, from autumn to spring" in note
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        ("Q4 2025", "Q1 2026", "Q2 2026"),
+        ("2025-Q4", "2026-Q1"),
+        ("2025 Q4", "2026Q1"),
+        ("H2 2025", "H1 2026"),
+        ("Dec 2025", "January 2026", "Feb. 2026"),
+        ("2025 Sept", "2026 Jan"),
+        ("12/2025", "1/2026", "10/2026"),
+        ("2025.12", "2026.01"),
+        ("2025-W52", "2026-W05", "2026W10"),
+        ("KW 52 2025", "KW 5 2026"),
+        ("2025-12-31", "2026-01-01"),
+        ("31.12.2025", "1.2.2026"),
+        ("9", "10", "100"),
+        ("Q1", "Q2"),
+    ],
+    ids=" ".join,
+)
+def test_periods_that_are_named_by_the_calendar_come_in_their_order_and_need_no_remark(
+    periods: tuple[str, ...],
+) -> None:
+    assert in_time(sorted(periods)) == periods
+    assert in_time(sorted(periods, reverse=True)) == periods
+    assert list(_order_notes(in_time(periods))) == []
+
+
+@pytest.mark.parametrize("periods", [("1st", "10th", "2nd"), ("Jan 2026", "Q1 2026"), ("Mon 2026", "Tue 2026")])
+def test_periods_in_no_order_that_is_known_are_told(periods: tuple[str, ...]) -> None:
+    assert in_time(periods) == periods
+    assert len(list(_order_notes(periods))) == 1
+
+
+def test_the_change_is_that_of_the_period_where_a_drift_is_first_seen() -> None:
+    """The sentence names that period; the last one beyond chance may show another change."""
+    audit = over_time(months(0.35))
+    (drift,) = audit.extras[0].tables["drifts"]
+    gaps = [row for row in audit.extras[0].tables["periods"] if row.reference is not None]
+    (first,) = [row for row in gaps if row.period == drift.first_period]
+    assert drift.period > drift.first_period
+    assert drift.change == pytest.approx(first.gap - drift.before)
+    assert drift.since == pytest.approx(0.35, abs=0.06)
+    assert drift.low <= drift.change <= drift.high
+
+
+def test_the_section_over_time_speaks_german() -> None:
+    german = language("de")
+    data = {**months(0.35), "month": [None if month == "2026-08" else month for month in months(0.35)["month"]]}
+    for audit, words in (
+        (over_time(data), "Prozentpunkte vor 2026-05 und +35,7 von da an; er hat sich"),
+        (over_time(months(0.0)), "Der Abstand hat sich nach month nicht über den Zufall hinaus verändert."),
+    ):
+        section = audit.sections()["over_time"]
+        told = notes(audit, german, section)
+        assert words in told[0][0]
+        assert all(translated for _, translated in told)
+        assert notes(audit, language(), section) == [(note, False) for note in section.notes]
+        spoken = replace(audit, run={**audit.run, "language": "de"})
+        assert f'<p class="note" lang="de">{told[0][0]}</p>' in render(spoken)
 
 
 def test_the_rows_of_every_period_add_up() -> None:

@@ -126,6 +126,18 @@ def test_a_group_that_the_audit_would_leave_out_decides_nothing(tmp_path: Path) 
     assert "left out" not in many.how
 
 
+def test_planned_groups_are_left_out_as_the_audit_would(tmp_path: Path) -> None:
+    """Without a pilot too: 4 people of c decide nothing, and one large group alone has nobody to be compared with."""
+    three = POWER.replace("a = 0.5, b = 0.5", "a = 0.5, b = 0.48, c = 0.02")
+    (few,), (many,) = (lines(tmp_path, power=three, rows=rows) for rows in (200, 2_000))
+    assert (few.group, few.n) == ("b", 96)
+    assert few.how.endswith("; left out, since the audit asks for 10 of a group: c")
+    assert (many.group, many.n) == ("c", 40)
+    alone = lines(tmp_path, POINTS, POWER.replace("a = 0.5, b = 0.5", "a = 0.98, b = 0.02"), rows=200)
+    assert [(line.gap, line.group, line.meets) for line in alone] == [(None, None, None), (None, None, 0.0)]
+    assert alone[0].how == "nothing to compare; left out, since the audit asks for 10 of a group: b"
+
+
 def test_the_command_prints_a_line_for_every_question(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(PLAN.format(thresholds=POINTS, power=POWER))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.table import Cells, Table
-from evenhand.table.cells import Measure, reduce
+from evenhand.table.cells import Measure, _combinations, reduce
 from evenhand.table.keys import Key
 
 Row = tuple[str | None, bool, float, int]
@@ -138,3 +138,13 @@ def test_above_the_limit_of_rows_scores_are_binned(
     assert math.fsum(binned.squares) == pytest.approx(math.fsum(exact.squares), rel=1e-14)
     assert sorted(np.repeat(binned.score, binned.groups.n)) == np.floor(exact.score * 2**14).tolist()
     assert binned.groups.joint(["race"])[1] == exact.groups.joint(["race"])[1]
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(0, [3, 4]), (1, [3, 4]), (2, [30, 40]), (500, [3, 4]), (500, [7]), (50, [])])
+def test_combinations_are_those_of_a_sort(n: int, sizes: list[int]) -> None:
+    rng = np.random.default_rng(n)
+    parts = np.column_stack([rng.integers(0, size, n) for size in sizes] or [np.zeros((n, 0), int)])
+    observed, which = _combinations(parts, sizes)
+    expected = sorted(set(map(tuple, parts.tolist())))
+    assert [tuple(row) for row in observed.tolist()] == expected
+    assert [expected.index(tuple(row)) for row in parts.tolist()] == which.tolist()

@@ -202,9 +202,10 @@ class _Writer:
         if self.roles.range and wide:
             low, high = self.roles.range
             yield f"range = [{number(low)}, {number(high)}]    # lowest and highest possible score"
+        elif looks_like_percent(column):
+            yield f"range = [0, 100]    # proposed, in percent: lowest and highest possible score ({seen})"
         elif wide:
-            percent = "; percent is [0, 100]" if looks_like_percent(column) else ""
-            yield f'range = ""    # open: lowest and highest possible score, as [1, 10] ({seen}{percent})'
+            yield f'range = ""    # open: lowest and highest possible score, as [1, 10] ({seen})'
         if self.roles.threshold is not None and wide:
             yield f"threshold = {number(self.roles.threshold)}    # selected when the score is above it"
         elif not wide:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.run import listening
+from evenhand.core.run import Clock, listening, timed
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import count, showable
+from evenhand.table.engines import share_read
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
+TIMINGS_HELP = "Say at the end where the time went, by section and step; run.json keeps it."
+_SHORT = 2.0  # seconds after which a query is worth an estimate
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _STYLES: dict[Verdict, str] = {
@@ -58,34 +63,80 @@ def print_error(message: str) -> None:
     err.print(Text(message), soft_wrap=True)
 
 
+class _Reading(ProgressColumn):
+    """How much of the data DuckDB has read for the step, and when it will have read all at this pace."""
+
+    max_refresh = 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began, self._before = 0.0, 1.0
+
+    def render(self, task: Any) -> Text:  # noqa: ARG002
+        share, now = share_read() or 0.0, perf_counter()
+        if share < self._before or not share:  # another query
+            self._began = now
+        self._before, passed = share, now - self._began
+        if passed < _SHORT or share < 0.01:
+            return Text()
+        left = timedelta(seconds=round(passed * (1.0 - share) / share))
+        return Text(f"{share:.0%} read, about {left} left of this step")
+
+
 @contextmanager
-def progress(quiet: bool) -> Iterator[None]:
-    """Show each step of an audit on the terminal while it runs; nothing stays behind."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("Starting", total=None)
-        with listening(lambda description: bar.update(task, description=description)):
-            yield
+def progress(quiet: bool) -> Iterator[Clock]:
+    """Show each step of an audit on the terminal while it runs; nothing stays behind but what took how long."""
+    with timed() as clock:
+        if quiet or not sys.stderr.isatty():
+            yield clock
+            return
+        shown = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), _Reading())
+        with Progress(*shown, console=err, transient=True) as bar:
+            task = bar.add_task("Starting", total=None)
+            with listening(lambda description: bar.update(task, description=description)):
+                yield clock
+
+
+def print_timings(clock: Clock, console: Console = out) -> None:
+    """Print where the time went, by section and step, but for steps that took less than a hundredth of it."""
+    records = clock.records()
+    total = sum(record["seconds"] for record in records)
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Where the time went")
+    for name in ("seconds", "CPU", "share"):
+        table.add_column(name, justify="right")
+    for section in dict.fromkeys(record["section"] for record in records):
+        steps = [record for record in records if record["section"] == section]
+        table.add_row(section, *_spent(steps, total))
+        for record in steps:
+            if record["step"] and record["seconds"] >= total / 100.0:
+                table.add_row(Text(f"  {record['step']}", style="dim"), *_spent([record], total))
+    table.add_row(Text("all", style="bold"), *_spent(records, total))
+    console.print(table)
+
+
+def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
+    """Return seconds, CPU seconds and the share of all seconds that some steps took."""
+    wall, cpu = (sum(record[column] for record in records) for column in ("seconds", "cpu"))
+    return f"{wall:.2f}", f"{cpu:.2f}", f"{wall / max(total, 1e-9):.0%}"
 
 
 def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts first, then at most so many findings without one; the report has the rest."""
-    from evenhand.report.front import drift_in_short
+    from evenhand.report.front import drift_in_short, in_order
 
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
     if audit.plan is not None:
         followed = "followed" if audit.plan["followed"] else f"not followed. {' '.join(audit.plan['changes'])}"
         _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
-    judged = [finding for finding in audit.findings if finding.threshold is not None]
-    others = [finding for finding in audit.findings if finding.threshold is None]
+    lines = in_order(audit.findings)
+    judged = [alike for alike in lines if alike[0].threshold is not None]
+    others = lines[len(judged) :]
     out.print(_table(judged or others[:most]))
     for sentence in drift_in_short(audit):
         out.print(Text(sentence))
-    _print_dim(_left_out(len(judged), len(others), most))
+    _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):
         _print_dim(line)
@@ -96,10 +147,10 @@ def _print_dim(line: str) -> None:
         out.print(Text(line, style="dim"))
 
 
-def _left_out(judged: int, others: int, most: int) -> str:
+def _left_out(judged: int, others: int) -> str:
     """Say how many findings the summary leaves to the report."""
     if not judged:
-        more = f"{count(others - most, 'more finding')} in the report. " if others > most else ""
+        more = f"{count(others, 'more finding')} in the report. " if others else ""
         return f"{more}No thresholds were set."
     have = "has" if others == 1 else "have"
     return f"{count(others, 'more finding')} {have} no threshold; see the report." if others else ""
@@ -111,15 +162,16 @@ def _rows_used(audit: Audit) -> str:
     return f"{used:,} {noun}" + (f" ({count(dropped, 'row')} with missing values dropped)" if dropped else "")
 
 
-def _table(findings: list[Finding]) -> RichTable:
+def _table(lines: list[tuple[Finding, ...]]) -> RichTable:
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
-    with_verdicts = any(finding.threshold for finding in findings)
-    for finding in findings:
+    with_verdicts = any(finding.threshold for finding, *_ in lines)
+    for finding, *others in lines:
         verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
         if finding.threshold:
             verdict.append(f"\n{finding.threshold}", style="dim not bold")
         sentence = Text(finding.headline)  # text, not markup: names and values come from data
-        for layer in filter(None, (finding.detail, finding.reason)):
+        more = f"{len(others)} more like it in the report." if others else ""
+        for layer in filter(None, (finding.detail, finding.reason, more)):
             sentence.append(f"\n{layer}", style="dim")
         table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
     return table

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import FINE, out, print_line
-from evenhand.cli.proposal import Proposal, in_unit_range, looks_like_percent, propose, sounds
+from evenhand.cli.proposal import Proposal, has_many_numbers, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean, showable, speaking
 from evenhand.report.config import open_settings
@@ -242,15 +242,26 @@ def _require(option: str, name: str, seen: Look) -> None:
 def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     """Yield each role with its columns, or that it is open, with guesses."""
     yield "groups", ", ".join(roles.groups) or _unsettled(roles, "groups", "none")
-    if roles.scores or not roles.decisions:
-        yield "scores", ", ".join(roles.scores) or "none found"
-    no_decisions = "none found" if roles.predictions else _unsettled(roles, "predictions", "none found")
-    yield "decisions", ", ".join(roles.decisions) or no_decisions
+    yield from _predicted(roles, seen)
     yield "outcome", roles.outcome or _unsettled(roles, "outcome", "none found: error rates need one")
     yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
         yield "weight", roles.weight
     yield from _unsaid(roles, seen)
+
+
+def _predicted(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield scores and decisions, or the columns that could be either."""
+    guesses = [] if roles.predictions else roles.guesses.get("predictions", [])
+    numbers = [name for name in guesses if has_many_numbers(seen.columns[name])]
+
+    def guessed(names: Sequence[str], nothing: str) -> str:
+        return f"open ({_some(names, 6)}?)" if names else nothing
+
+    if roles.scores or not roles.decisions:
+        yield "scores", ", ".join(roles.scores) or guessed(numbers, "none found")
+    nothing = "open" if "predictions" in roles.open and not numbers else "none found"
+    yield "decisions", ", ".join(roles.decisions) or guessed([c for c in guesses if c not in numbers], nothing)
 
 
 def _unsaid(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
@@ -298,14 +309,10 @@ class _Dialogue:
         roles.groups = self._columns("Groups to compare", roles.groups, "groups")
         roles.one_hot = {name: members for name, members in roles.one_hot.items() if name in roles.groups}
         chosen = self._columns("Decisions or scores", roles.predictions, "predictions")
-        roles.scores = [name for name in chosen if self._is_score(name)]
+        roles.scores = [name for name in chosen if has_many_numbers(self.seen.columns[name])]
         roles.decisions = [name for name in chosen if name not in roles.scores]
         outcome = self._columns("Outcome: what really happened", [roles.outcome] if roles.outcome else [], "outcome", 1)
         roles.outcome = outcome[0] if outcome else None
-
-    def _is_score(self, name: str) -> bool:
-        column = self.seen.columns[name]
-        return column.is_number and column.distinct > 2
 
     def _columns(self, question: str, offered: Sequence[str], role: str, most: int | None = None) -> list[str]:
         if role in self.said:
@@ -341,7 +348,9 @@ class _Dialogue:
         if wide:
             low, high = wide[0].low or 0.0, wide[0].high or 0.0
             roles.range = _asked(
-                f"Lowest and highest possible {wide[0].name} (seen: {low:g} to {high:g})", "", _two_numbers
+                f"Lowest and highest possible {wide[0].name} (seen: {low:g} to {high:g})",
+                "0, 100" if looks_like_percent(wide[0]) else "",
+                _two_numbers,
             )
             roles.threshold = _asked("Above which score is a person selected?", "", _one_number)
 

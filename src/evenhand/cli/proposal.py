@@ -7,12 +7,11 @@ Certain is what somebody said, and a column whose name and values fit exactly on
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 
-from evenhand.table.profile import ColumnProfile, Look
+from evenhand.table.profile import ColumnProfile, Look, words
 
 MOST_GROUPS = 20
 _OLDEST = 120
@@ -49,7 +48,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "score": (
         "risk prob probability proba propensity pred predicted prediction yhat decile score",
-        "rating logit",
+        "rating logit pct percent percentage",
     ),
     "weight": ("pweight sampleweight surveyweight wgt fweight", "weight weights wt"),
 }
@@ -57,6 +56,7 @@ _TIMES = frozenset(
     ("year", "time", "wave", "period", "visit", "month", "quarter", "yr", "jahr", "annee", "ano", "jaar")
 )
 _YEAR_OF = re.compile(r"(.*?)[\W_]*((?:19|20)\d\d|[5-9]\d)")
+_PERCENT = frozenset(["pct", "percent", "percentage"])
 _AGES = frozenset(["age", "edad", "alter", "eta", "idade", "leeftijd", "alder"])
 
 
@@ -262,16 +262,22 @@ def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
         return
     binary = _two_valued(free)
     strong, weak = _names(_strong(binary, "decision")), _names(_weak(binary, "decision"))
-    numbers = list(filter(_has_many_numbers, free))
-    roles.scores = [c.name for c in _strong(numbers, "score") if _is_score(c)]
+    numbers = list(filter(has_many_numbers, free))
     if len(strong) == 1 and not sounds(strong[0], "outcome"):
         roles.decisions = strong
+    roles.scores = _scores(_strong(numbers, "score"), beside=roles.decisions)
     if not roles.predictions:
         roles.open.add("predictions")
     elif len(strong) > 1:
         roles.open.add("decisions")
     texts = [c for c in _strong(free, "decision") if c.kind == "text" and c.distinct <= 5]
     roles.guesses["predictions"] = [*strong, *_names(texts), *_names(_strong_or_weak(numbers, "score")), *weak]
+
+
+def _scores(named: Sequence[ColumnProfile], beside: Sequence[str]) -> list[str]:
+    """Return the columns that can only be scores; those in percent, of which more must be said, for want of any."""
+    certain = _names(filter(_is_score, named))
+    return certain if certain or beside else _names(filter(_is_percent_score, named))
 
 
 def _is_score(column: ColumnProfile) -> bool:
@@ -283,6 +289,11 @@ def _is_score(column: ColumnProfile) -> bool:
     return deciles and low is not None and high is not None and low >= 0 and high <= 10
 
 
+def _is_percent_score(column: ColumnProfile) -> bool:
+    """Tell whether numbers in percent are named as a model's score; a bare "score" may be that of an examination."""
+    return looks_like_percent(column) and bool(((_SETS["score"][0] | _PERCENT) - {"score"}) & {*words(column.name)})
+
+
 def in_unit_range(column: ColumnProfile) -> bool:
     """Tell whether numbers lie between 0 and 1."""
     return column.low is not None and column.high is not None and column.low >= 0 and column.high <= 1
@@ -290,14 +301,15 @@ def in_unit_range(column: ColumnProfile) -> bool:
 
 def looks_like_percent(column: ColumnProfile) -> bool:
     """Tell whether numbers run from 0 or more to some number between 10 and 100."""
-    return column.is_number and (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100 and column.distinct > 2
+    return has_many_numbers(column) and (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100
 
 
 def _is_weight(column: ColumnProfile) -> bool:
-    return _has_many_numbers(column) and (column.low or 0) >= 0
+    return has_many_numbers(column) and (column.low or 0) >= 0
 
 
-def _has_many_numbers(column: ColumnProfile) -> bool:
+def has_many_numbers(column: ColumnProfile) -> bool:
+    """Tell whether a column holds numbers, and not only two of them."""
     return column.is_number and column.distinct > 2
 
 
@@ -309,7 +321,7 @@ def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
     stems: dict[str, dict[str, int]] = {}
     for column in free:
         match = _YEAR_OF.fullmatch(column.name)
-        if match and match[1] and _has_many_numbers(column):
+        if match and match[1] and has_many_numbers(column):
             year = int(match[2])
             stems.setdefault(match[1], {})[column.name] = year if year > 100 else 1900 + year
     for years in stems.values():
@@ -319,19 +331,6 @@ def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
 
 
 # Names ----------------------------------------------------------------------------------------------------
-
-
-def words(name: str) -> list[str]:
-    """Split a column name into lower-case words without accents.
-
-    Examples
-    --------
-    >>> words("riskScore_XGB"), words("Âge du client")
-    (['risk', 'score', 'xgb'], ['age', 'du', 'client'])
-    """
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("ß", "ss"))
-    plain = unicodedata.normalize("NFKD", spaced).encode("ascii", "ignore").decode()
-    return [word for word in re.split(r"[^a-z0-9]+", plain.lower()) if word]
 
 
 def sounds(name: str, role: str) -> bool:

@@ -89,7 +89,7 @@ class Metric:
     def title_in_sentence(self) -> str:
         """The title as it stands inside a sentence; abbreviations and names keep their capitals."""
         first = self.title.split()[0] if self.title else ""
-        keeps = any(letter.isupper() for letter in first[1:]) or "'" in first or len(first) == 1
+        keeps = any(letter.isupper() for letter in first[1:]) or "'" in first or len(first) == 1 or first == "Brier"
         return self.title if keeps else f"{self.title[:1].lower()}{self.title[1:]}"
 
     def style(self, kind: Kind | None = None, *, signed: bool = False) -> Format:

@@ -38,7 +38,7 @@ def model_cards(audit: Audit) -> dict[str, str | bytes]:
 
 def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
     about, data = audit.config.report, audit.config.data
-    findings = [finding for finding in front.rank(audit.findings) if finding.model == model]
+    findings = [finding for finding in audit.findings if finding.model == model]
     prediction = data.get("predictions", {}).get(model, {})
     sections = {name: result.section() for name, result in audit.results.items()}
     return {

@@ -27,6 +27,9 @@ from evenhand.table.table import Table
 
 Direction = Literal["worse", "better", "unclear"]
 
+MOST_UNCLEAR = 10
+"""So many unclear changes are told in the summary."""
+
 _PLACE = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -63,14 +66,15 @@ class Change(Record):
         points = " points" if style == "points" else ""
         place = ", ".join(str(part) for part in (self.model, self.coordinates, self.stratum) if part)
         where = f"{place}{f', by {self.grouping}' if self.grouping else ''}"
-        what = f"{self.metric} ({'gap' if self.kind == 'difference' else self.kind})" if self.kind else self.metric
+        sides = f", {self.group} against {self.reference}" if self.against not in (None, "worst_pair") else ""
+        kind = f" ({'gap' if self.kind == 'difference' else self.kind}{sides})" if self.kind else ""
         sizes = f"{show(self.old, style)} before, {show(self.new, style)}{points} now"
         sure = {"worse": "worse beyond chance", "better": "better beyond chance", "unclear": "no clear change"}
         change = (
             f"a change of {show(self.change, _signed(style))}{points} ({show_interval(self.low, self.high, style)})"
         )
         p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
-        return f"{where or 'Everybody'}: {what} was {sizes}; {change}{p}: {sure[self.direction]}."
+        return f"{where or 'Everybody'}: {self.metric}{kind} was {sizes}; {change}{p}: {sure[self.direction]}."
 
 
 def _style(change: Change) -> Any:
@@ -124,6 +128,7 @@ class Comparison:
         lines += [
             change.in_words() for change in self.changes if change not in self.flips and change.direction != "unclear"
         ]
+        lines += self._unclear()
         alpha = show_confidence(1 - self.confidence)
         people = (
             "The two audits are taken for independent samples"
@@ -132,6 +137,14 @@ class Comparison:
         )
         lines.append(f"{people}; the chance that any “worse” or “better” is false is at most {alpha} (Holm).")
         return "\n".join([*lines, *self.settings])
+
+    def _unclear(self) -> Iterator[str]:
+        """Yield the changes that may be chance, those that come nearest to being beyond it first; of many, the rest."""
+        unclear = [c for c in self.changes if c not in self.flips and c.direction == "unclear"]
+        nearest = sorted(unclear, key=lambda change: 1.0 if change.p_value is None else change.p_value)
+        yield from (change.in_words() for change in nearest[:MOST_UNCLEAR])
+        if len(nearest) > MOST_UNCLEAR:
+            yield f"{count(len(nearest) - MOST_UNCLEAR, 'more finding')} without a clear change in compare.md (--out)."
 
     def __str__(self) -> str:
         return self.summary()
@@ -299,19 +312,9 @@ def _key(record: Value | Gap | Finding) -> _Key:
     return *place, *((name, value) for name, value in stable if name not in _RESULTS)
 
 
-_RESULTS = {
-    "name",
-    "lower",
-    "upper",
-    "violated",
-    "identified",
-    "people",
-    "pairs",
-    "bins",
-    "low_bin",
-    "method",
-    "covered",
-}
+_RESULTS = frozenset(
+    ("name", "lower", "upper", "violated", "identified", "people", "pairs", "bins", "low_bin", "method", "covered")
+)
 """Columns of audits that are results, not places."""
 
 

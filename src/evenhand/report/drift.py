@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ from evenhand.audits.parity.metrics import METRICS, ParityMetric
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.charts import over_time
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
-from evenhand.core.findings import render
+from evenhand.core.findings import Finding, render
 from evenhand.core.formats import finite, show_confidence
 from evenhand.core.groups import reference_of
 from evenhand.errors import ConfigError
 from evenhand.report.extras import Drift, Extra, Period
+from evenhand.report.languages import language
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
@@ -29,28 +31,34 @@ if TYPE_CHECKING:
 
 MOST_PERIODS = 200
 _MOST_PANELS = 8
-_CALENDARS = (
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ],
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
+_CALENDARS = {
+    "month": (
+        "january february march april may june july august september october november december",
+        "januar februar märz april mai juni juli august september oktober november dezember",
+    ),
+    "weekday": (
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    ),
+}
+_YEAR, _MARKS = r"(?P<year>(?:19|20)\d\d)", r"[\s./_-]*"
+_PARTS = {
+    "half": r"h\s*(?P<part>[12])",
+    "quarter": r"q\s*(?P<part>[1-4])",
+    "week": r"(?:w|kw|week)\s*(?P<part>\d\d?)",
+    "month": r"(?P<part>0?[1-9]|1[0-2])",
+    "named": r"(?P<name>[^\W\d]{3,})\.?",
+}
+"""The parts of a year, before or after it; those with a letter also without one."""
+_DATES = (
+    r"(?P<year>\d{4})-(?P<part>\d\d)-(?P<day>\d\d)",
+    r"(?P<day>\d\d?)\.(?P<part>\d\d?)\.(?P<year>\d{4})",
 )
 
 SENTENCES = {
     "gap_drifted": (
         "{where}: the gap in {title} between {group} and {reference} was {before:signed_points} points before {period} "
-        "and {now:signed_points} from then on; it has drifted beyond chance."
+        "and {since:signed_points} from then on; it has drifted beyond chance."
     ),
     "no_drift_shown": "{where}: no drift of the gap in {title} between {group} and {reference} is shown.",
     "one_period": "{where}: the gap in {title} between {group} and {reference} has fewer than two periods to compare.",
@@ -115,39 +123,63 @@ def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[
 
 
 def in_time(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return periods in order: names of months and weekdays by the calendar, all others as they are sorted.
+    """Return periods in order: by the calendar where all are named in one way, otherwise as they are sorted.
 
-    >>> in_time(["April", "February", "January"])
-    ('January', 'February', 'April')
+    >>> in_time(["April", "February", "January"]), in_time(["Q1 2026", "Q4 2025"])
+    (('January', 'February', 'April'), ('Q4 2025', 'Q1 2026'))
     """
-    for names in _CALENDARS:
-        places = [_place(label, names) for label in labels]
-        if None not in places:
-            return tuple(label for _, label in sorted(zip(places, labels, strict=True)))
-    return tuple(labels)
+    places = _places(labels)
+    return tuple(labels) if places is None else tuple(sorted(labels, key=lambda label: (places[label], label)))
 
 
-def _place(label: str, names: Sequence[str]) -> int | None:
-    """Return which month or weekday a label names, in full or by its first three letters."""
-    word = label.strip().casefold().rstrip(".")
-    return next((at for at, name in enumerate(names) if word in (name, name[:3])), None)
+def _places(labels: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
+    """Return where in time each period lies; None where that is not known of all, or they are named in several ways."""
+    found = {label: when for label in labels if (when := _when(label)) is not None}
+    one_way = len({way for way, _ in found.values()}) == 1
+    return {label: place for label, (_, place) in found.items()} if one_way and len(found) == len(labels) else None
+
+
+def _when(label: str) -> tuple[str, tuple[int, ...]] | None:
+    """Return how a period is named, and its place in time: as in Q1 2026, 2026-Q1, Jan 2026, 2026-W05, 03/2026, 7."""
+    text = label.strip().casefold()
+    if text.isdecimal():
+        return "number", (int(text),)
+    for pattern in _DATES:
+        if found := re.fullmatch(pattern, text):
+            return "date", tuple(int(found[name]) for name in ("year", "part", "day"))
+    for way, part in _PARTS.items():
+        for pattern in (f"{_YEAR}{_MARKS}{part}", f"{part}{_MARKS}{_YEAR}", part):
+            if (found := re.fullmatch(pattern, text)) and (place := _in_year(way, found.groupdict())):
+                return place
+    return None
+
+
+def _in_year(way: str, found: dict[str, str]) -> tuple[str, tuple[int, ...]] | None:
+    """Return how a part of a year is named, and its place; a month or weekday in full or by its first letters."""
+    year = (int(found["year"]),) if "year" in found else ()
+    if "part" in found:
+        return (f"{way} of {len(year)} years", (*year, int(found["part"])))
+    for kind, languages in _CALENDARS.items():
+        for names in map(str.split, languages):
+            at = next((at for at, name in enumerate(names) if name.startswith(found["name"])), None)
+            if at is not None and (kind == "month" or not year):
+                return (f"{kind} of {len(year)} years", (*year, at + 1))
+    return None
 
 
 def _order_notes(labels: Sequence[str]) -> Iterator[str]:
     """Say that the order of periods is that of the alphabet, where nothing else is known of it."""
-    known = any(None not in [_place(label, names) for label in labels] for names in _CALENDARS)
-    if not known and not all(label.strip()[:1].isdigit() for label in labels):
-        yield (
-            f"Periods are taken in alphabetical order, from {labels[0]} to {labels[-1]}; if that is not their order in "
-            "time, what is said of drift does not hold: write them such as 2026-03."
-        )
+    padded = len({len(label) for label in labels}) == 1 and all(label[:1].isdigit() for label in labels)
+    if not padded and _places(labels) is None:
+        yield language().say("alphabetical", "notes", name_first=labels[0], name_last=labels[-1])
 
 
 def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterator[str]:
+    say, number = language().say, f"{undated:,}"
     if hidden:
-        yield f"{undated:,} people are in no period, since too few are of theirs: {', '.join(hidden)}."
+        yield say("hidden_periods", "notes", number=number, names=", ".join(hidden))
     elif undated:
-        yield f"{undated:,} people have no {period}, and are in no period."
+        yield say("undated", "notes", number=number, name=period)
 
 
 def _series(
@@ -226,14 +258,11 @@ def _drift(one: _Series, labels: Sequence[str], gap: FloatArray, alpha: float) -
     place |= {"model": one.model, "grouping": one.grouping, "metric": one.metric.name}
     beyond = np.flatnonzero((limits.low > 0) | (limits.high < 0))
     if len(beyond):
-        first, at = int(beyond[0]), int(beyond[-1])
-        place |= {"period": labels[at], "first_period": labels[first], "change": float(change[at])}
-        place |= {"low": finite(limits.low[at]), "high": finite(limits.high[at])}
-        told |= {
-            "before": float(gap[first] - change[first]),
-            "now": _mean_gap(one, gap, first),
-            "period": labels[first],
-        }
+        first, last = int(beyond[0]), int(beyond[-1])
+        place |= {"period": labels[last], "first_period": labels[first], "change": float(change[first])}
+        place |= {"low": finite(limits.low[first]), "high": finite(limits.high[first])}
+        place |= {"before": float(gap[first] - change[first]), "since": _mean_gap(one, gap, first)}
+        told |= {"before": place["before"], "since": place["since"], "period": labels[first]}
     sentence_id = "gap_drifted" if len(beyond) else "one_period" if np.isnan(change).all() else "no_drift_shown"
     headline = render(sentence_id, told, SENTENCES)
     return Drift(**place, drifted=len(beyond) > 0, sentence_id=sentence_id, headline=headline)
@@ -247,6 +276,14 @@ def _mean_gap(one: _Series, gap: FloatArray, first: int) -> float:
     return float(np.average(gap[first:][kept], weights=weights))
 
 
+def as_finding(drift: Drift) -> Finding:
+    """Return what is said of a gap over time as a finding, so that a language has its sentence."""
+    names = ("group", "reference", "before", "since")
+    told = {**{name: getattr(drift, name) for name in names}, "period": drift.first_period}
+    place = {name: getattr(drift, name) for name in ("model", "grouping", "metric", "sentence_id", "headline")}
+    return Finding(audit="over_time", **place, arguments=told, value=drift.change, n=0)
+
+
 # The section ---------------------------------------------------------------------------------------------------------
 
 
@@ -255,9 +292,9 @@ def section(extra: Extra) -> Section:
     drifts, periods = extra.tables["drifts"], extra.tables["periods"]
     confidence = extra.settings["confidence"]
     drifted = [drift for drift in drifts if drift.drifted]
-    told = [drift.headline for drift in drifted] or [
-        f"None of {len(drifts)} gaps has drifted beyond chance by {extra.settings['period']}."
-    ]
+    calm = "none_drifted" if len(drifts) > 1 else "not_drifted"
+    nothing = language().say(calm, "notes", number=len(drifts), name=extra.settings["period"])
+    told = [drift.headline for drift in drifted] or [nothing]
     return Section(
         "Over time",
         f"Has a gap drifted, by {extra.settings['period']}, beyond chance?",
@@ -311,7 +348,7 @@ def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
         "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
         "First seen": lambda r: r.first_period,
         "Last seen": lambda r: r.period,
-        "Change then, points": lambda r: Number(r.change, "signed_points"),
+        "Change when first seen, points": lambda r: Number(r.change, "signed_points"),
         "Limits": lambda r: Range(r.low, r.high, "signed_points"),
     }
     return make_table("Which gaps have drifted", columns, drifts, folded=len(drifts) > _MOST_PANELS)

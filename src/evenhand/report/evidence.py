@@ -20,7 +20,7 @@ from typing import Any
 
 from evenhand._version import __version__
 from evenhand.core.formats import json_text
-from evenhand.core.run import checksums, read_json, step, write_files
+from evenhand.core.run import checksums, read_saved, step, write_files
 from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.audit import audit as run_audit
@@ -70,7 +70,7 @@ def verify(
 
 
 def _check_files(place: Path) -> Iterator[Check]:
-    for name, stated in checksums(read_json(place / "run.json")).items():
+    for name, stated in checksums(read_saved(place / "run.json")).items():
         path = place / name
         if not path.is_file():
             yield Check(False, f"{name} is missing.")

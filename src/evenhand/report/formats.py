@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
 from evenhand.charts import joined, to_png, to_svg
-from evenhand.core.display import DisplayTable, Figure, in_markdown
-from evenhand.core.findings import VERDICT_WORDS, Finding
+from evenhand.core.display import Cell, DisplayTable, Figure, Number, in_markdown, make_table
+from evenhand.core.findings import Finding
 from evenhand.core.formats import rounded
 from evenhand.core.records import Record
 from evenhand.errors import ConfigError, did_you_mean, showable
 from evenhand.report import cards, front, page
 from evenhand.report.extras import EXTRAS
+from evenhand.report.languages import Language
 from evenhand.report.profiles.result import TABLES
 from evenhand.study.schema import write_csv
 
@@ -101,28 +102,85 @@ def _scope_of_heads(_: Any, pdf: Any) -> None:
 
 
 def _markdown(audit: Audit) -> Files:
-    about = audit.config.report
-    lines = [f"# {_inline(about.title)}", ""]
-    lines += [f"{_inline(text)}  " for text in (about.system, about.auditor, about.scope) if text]
-    short = " ".join([*front.in_short(audit.findings), *front.drift_in_short(audit)])
-    lines += ["", "## In short", "", _inline(short), "", "## Findings", ""]
-    lines += [_finding_line(finding) for finding in front.rank(audit.findings)]
-    lines += ["", *(f"{_inline(sentence)}\n" for sentence in audit.families)]
-    for section in audit.sections().values():
-        lines += [f"## {_inline(section.title)}", "", _inline(section.question), ""]
-        lines += [f"{_inline(note)}\n" for note in section.notes]
+    spoken = page.language_of(audit)
+    lines = [*_front_page(audit, spoken)]
+    for name, section in audit.sections().items():
+        head = spoken.section(name, section)
+        lines += [f"## {_inline(head['title'])}", "", _inline(head["question"]), ""]
+        lines += [f"{_inline(note)}\n" for note, _ in page.notes(audit, spoken, section)]
         for part in section.parts:
             if isinstance(part, Figure):
                 lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
             elif not part.folded:
                 lines += [f"**{_inline(part.caption)}**", "", *_short_table(part), ""]
-    lines += ["## Provenance", "", f"Data, SHA-256: `{audit.data['hash']}`; run {audit.run['started']}.", ""]
+    lines += [*_left_out(audit), "## Provenance", ""]
+    lines += [f"Data, SHA-256: `{audit.data['hash']}`; run {audit.run['started']}.", ""]
     return {"report.md": "\n".join(lines)}
 
 
-def _finding_line(finding: Finding) -> str:
-    verdict = f"**{VERDICT_WORDS[finding.verdict]}** ({finding.threshold}): " if finding.threshold else ""
-    return f"- {verdict}{_inline(finding.text)}"
+def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
+    """Yield what the page has first: the facts, the answer in short, who was compared, and every finding."""
+    say, about = spoken.say, audit.config.report
+    yield from (f"# {_inline(about.title)}", "")
+    yield from (f"- {_inline(term)}: {_inline(text)}" for term, text in page.facts(audit, spoken))
+    if about.scope:
+        yield from ("", _inline(about.scope))
+    short = " ".join([*front.in_short(audit.findings, spoken), *front.drift_in_short(audit, spoken)])
+    yield from ("", f"## {say('in_short')}", "", _inline(short), "")
+    glance = front.at_a_glance(audit, spoken)
+    if glance:
+        yield from (f"### {say('glance')}", "", *(_glance_line(line, spoken) for line in glance), "")
+    yield from _compared(audit, spoken)
+    yield from (f"## {say('findings')}", "")
+    for first, *others in front.in_order(audit.findings):
+        yield _finding_line(first, spoken)
+        yield from (f"  {_finding_line(other, spoken)}" for other in others)
+    yield ""
+    for sentence in audit.families:
+        yield f"{_inline(spoken.family(sentence) or sentence)}\n"
+
+
+def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
+    compared = front.who_was_compared(audit)
+    if compared:
+        yield from (f"### {spoken.say('who')}", "", *(f"- {_inline(item.in_words(spoken))}" for item in compared), "")
+    if compared and audit.data["rows_dropped"]:
+        dropped, rows = (spoken.count(audit.data[name]) for name in ("rows_dropped", "rows"))
+        yield f"{spoken.say('rows_left_out', dropped=dropped, rows=rows)}\n"
+    elif compared and not page.left_out(audit):
+        yield f"{spoken.say('nobody')}\n"
+
+
+def _glance_line(line: front.Glance, spoken: Language) -> str:
+    verdicts = spoken.words["verdicts"]
+    told = ((verdicts[verdict], "" if name == verdicts[verdict] else f"{name}: ") for name, verdict in line.verdicts)
+    return f"- {_inline(f'{line.what} ({line.limit})')}: {', '.join(f'{_inline(name)}{word}' for word, name in told)}"
+
+
+def _finding_line(finding: Finding, spoken: Language) -> str:
+    verdict = ""
+    if finding.threshold:
+        verdict = f"**{spoken.words['verdicts'][finding.verdict]}** ({_inline(spoken.limit(finding))}): "
+    explored = spoken.say("exploratory") if finding.exploratory else ""
+    layers = (spoken.headline(finding), explored, finding.detail, spoken.reason(finding) or finding.reason)
+    return f"- {verdict}{_inline(' '.join(filter(None, layers)))}"
+
+
+def _left_out(audit: Audit) -> Iterator[str]:
+    """Yield what was left out, and why."""
+    records = page.left_out(audit)
+    columns: dict[str, Callable[[Any], Cell]] = {
+        "Grouping": lambda r: r["grouping"],
+        "Group": lambda r: r["group"],
+        "n": lambda r: Number(r["n"], "count"),
+        "Model": lambda r: ", ".join(r["models"]) or None,
+        "Why": lambda r: r["reason"],
+    }
+    yield from ("## Left out", "")
+    if records:
+        yield from (*_short_table(make_table("Left out", columns, records)), "")
+    else:
+        yield from ("Nothing.", "")
 
 
 def _short_table(table: DisplayTable) -> Iterator[str]:
@@ -143,7 +201,7 @@ def _inline(text: str) -> str:
 def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:
     """Yield every table of the audit, findings first: its name, its columns and its rows."""
     columns = [name for name in Finding.columns() if name != "arguments"]
-    yield "findings", columns, [_row(finding, columns) for finding in front.rank(audit.findings)]
+    yield "findings", columns, [_row(finding, columns) for finding in audit.findings]
     for name, kind, records in _records(audit):
         columns = list(kind.columns())
         yield name, columns, [_row(record, columns) for record in records]

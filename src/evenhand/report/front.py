@@ -22,10 +22,14 @@ from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
+    from evenhand.report.extras import Drift
 
 MOST_SENTENCES = 5
+MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26
 _LEFT, _RIGHT = 8, 232
+_DIGITS = 9
+"""Of what findings are ranked by: beyond them processors differ, and so would the order."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,13 @@ class Compared:
     sizes: tuple[tuple[str, int], ...]
     missing: int
 
+    def in_words(self, spoken: Language, most: int = MOST_GROUPS) -> str:
+        """Return the groups with their sizes in a line; of many groups, the largest."""
+        told = [f"{spoken.label(group)} {spoken.count(size)}" for group, size in self.sizes[:most]]
+        told += [spoken.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
+        told += [f"{spoken.say('not_known')} {spoken.count(self.missing)}"] if self.missing else []
+        return f"{self.grouping}: {' · '.join(told)}"
+
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings from the clearest down: not met, undecided, met, then those without a threshold.
@@ -55,14 +66,26 @@ def rank(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=_order)
 
 
+def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
+    """Return findings in the one order of terminal, page and files: as ranked, each with those like it behind it.
+
+    Alike are findings without a threshold that say the same of other models or groups; a verdict stands for itself.
+    """
+    alike: dict[object, list[Finding]] = {}
+    for finding in rank(findings):
+        alike.setdefault(_alike(finding) if finding.threshold is None else id(finding), []).append(finding)
+    return [tuple(same) for same in alike.values()]
+
+
 def _order(finding: Finding) -> tuple[float, ...]:
     place = float(VERDICTS.index(finding.verdict))
     if finding.verdict == "no_threshold":
         p_value = finding.p_adjusted if finding.p_adjusted is not None else finding.p_value
-        return place, finding.value is None, 1.0 if p_value is None else p_value, -_clearance(finding, _no_gap(finding))
+        clearance = round(_clearance(finding, _no_gap(finding)), _DIGITS)
+        return place, finding.value is None, 1.0 if p_value is None else round(p_value, _DIGITS), -clearance
     if finding.limit is None or finding.value is None:
         return place, 1.0
-    clearance = min(_clearance(finding, limit) for limit in _limits(finding))
+    clearance = round(min(_clearance(finding, limit) for limit in _limits(finding)), _DIGITS)
     return place, 0.0, clearance if finding.verdict == "insufficient_evidence" else -clearance
 
 
@@ -117,11 +140,16 @@ def drift_in_short(audit: Audit, spoken: Language | None = None) -> list[str]:
     drifted = [drift for drift in drifts if drift.drifted]
     if not drifted:
         return []
-    clearest = max(drifted, key=lambda drift: max(drift.low or 0.0, -(drift.high or 0.0)))
+    clearest = max(drifted, key=_beyond_zero)
     title = spoken.words.get("titles", {}).get(clearest.metric) or METRICS[clearest.metric].title_in_sentence
     words = {name: getattr(clearest, name) for name in ("group", "reference", "grouping", "model")}
     words |= {"number": len(drifted), "total": len(drifts), "title": title, "period": clearest.first_period}
-    return [spoken.say("one_drifted" if len(drifted) == 1 else "several_drifted", "short", **words)]
+    one = "only_drifted" if len(drifts) == 1 else "one_drifted"
+    return [spoken.say(one if len(drifted) == 1 else "several_drifted", "short", **words)]
+
+
+def _beyond_zero(drift: Drift) -> float:
+    return max(drift.low or 0.0, -(drift.high or 0.0))
 
 
 def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -239,19 +267,10 @@ def _what_is_limited(audit: Audit, finding: Finding, spoken: Language) -> str:
     return spoken.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else str(title)
 
 
-def judged_lines(findings: Sequence[Finding], spoken: Language | None = None) -> list[Line]:
-    """Return a line for every finding with a threshold, the clearest first."""
-    judged = rank(finding for finding in findings if finding.threshold is not None)
-    return [Line(finding, _picture(finding, judged, spoken or language())) for finding in judged]
-
-
-def other_lines(findings: Sequence[Finding], spoken: Language | None = None) -> list[Line]:
-    """Return a line for each thing that findings without a threshold say: the clearest, with those like it behind."""
-    others = rank(finding for finding in findings if finding.threshold is None)
-    alike: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in others:
-        alike.setdefault(_alike(finding), []).append(finding)
-    return [Line(first, _picture(first, others, spoken or language()), tuple(rest)) for first, *rest in alike.values()]
+def lines(findings: Iterable[Finding], spoken: Language | None = None) -> list[Line]:
+    """Return a line for each thing that findings say: the clearest, with those like it behind; they share axes."""
+    told = list(findings)
+    return [Line(first, _picture(first, told, spoken or language()), tuple(rest)) for first, *rest in in_order(told)]
 
 
 # The small picture of an interval ------------------------------------------------------------------------------------

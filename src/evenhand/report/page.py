@@ -22,6 +22,7 @@ from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.forest import Forest
 from evenhand.report import front
+from evenhand.report.drift import as_finding
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.languages import Language, language
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
-MOST_GROUPS = 12
 
 
 def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged: bool = False) -> str:
@@ -39,29 +39,29 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
     `sections` are those of the audit, where they are at hand.
     """
     findings, spoken = audit.findings, language_of(audit)
-    judged = front.judged_lines(findings, spoken)
+    judged = front.lines((finding for finding in findings if finding.threshold is not None), spoken)
     return render_page(
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
+        facts=facts(audit, spoken),
         short=[*front.in_short(findings, spoken), *front.drift_in_short(audit, spoken)],
         spoken=spoken,
         compared=front.who_was_compared(audit),
         glance=front.at_a_glance(audit, spoken),
         judged=judged,
-        others=front.other_lines(findings, spoken),
+        others=front.lines((finding for finding in findings if finding.threshold is None), spoken),
         families=audit.families,
+        notes=partial(notes, audit, spoken),
         shown_findings=SHOWN_FINDINGS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
-        left_out=_left_out(audit),
-        roles=[*_roles(audit.config.data, spoken), *_participants(audit.data, spoken)],
+        left_out=left_out(audit),
         data=audit.data,
         run=audit.run,
-        rows_word=_rows_word(audit),
         study="people" in audit.data,
         most_rows=MOST_ROWS,
-        most_groups=MOST_GROUPS,
+        most_groups=front.MOST_GROUPS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
         paged=paged,
@@ -116,6 +116,32 @@ def _policy(style: str) -> str:
     """Return a Content-Security-Policy that allows this page's own style sheet and nothing else."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'; base-uri 'none'; form-action 'none'"
+
+
+def facts(audit: Audit, spoken: Language) -> list[tuple[str, str]]:
+    """Return what stands below the title: what was audited, of whom, by whom, and who set the thresholds."""
+    say, about, data, models = spoken.say, audit.config.report, audit.data, _models(audit)
+    rows, used = spoken.count(data["rows"]), spoken.count(data["rows_used"])
+    told = [(say("system"), about.system), (say("auditor"), about.auditor)]
+    told.append((say("model" if len(models) == 1 else "models"), ", ".join(models)))
+    told += [*_roles(audit.config.data, spoken), *_participants(data, spoken)]
+    told.append((_rows_word(audit), say("rows_used", used=used, rows=rows) if data["rows_dropped"] else used))
+    if any(finding.threshold is not None for finding in audit.findings):
+        told.append((say("thresholds_by"), about.thresholds_by or say("not_said")))
+    if audit.plan is not None:
+        followed = say("followed" if audit.plan["followed"] else "not_followed")
+        sealed = say("plan_told", date=spoken.date(audit.plan["sealed"]), followed=followed)
+        told.append((say("plan"), f"{audit.plan['sha256'][:12]}, {sealed}"))
+    told.append((say("date"), spoken.date(audit.run["started"])))
+    return [(spoken.words["facts"].get(term, term), text) for term, text in told if text]
+
+
+def notes(audit: Audit, spoken: Language, section: Section) -> list[tuple[str, bool]]:
+    """Return the remarks of a section, and whether each is translated; statistical detail is English."""
+    drifts = (drift for extra in audit.extras for drift in extra.tables.get("drifts", ()))
+    known = {} if spoken.code == "en" else {drift.headline: spoken.headline(as_finding(drift)) for drift in drifts}
+    told = ((note, known.get(note) or spoken.note(note)) for note in section.notes)
+    return [(note, False) if turned is None else (turned, spoken.code != "en") for note, turned in told]
 
 
 def _roles(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
@@ -250,7 +276,7 @@ def _panel_title(chart: Any, figure: Figure) -> str:
     return f"{figure.title}: {chart.title if isinstance(chart.title, str) else figure.title}"
 
 
-def _left_out(audit: Audit) -> list[dict[str, Any]]:
+def left_out(audit: Audit) -> list[dict[str, Any]]:
     """Return what was left out, dropped rows first; what concerns several models alike stands once with all of them."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in audit.results.values():

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
@@ -18,6 +17,7 @@ from evenhand.core.result import Result
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, brief
 from evenhand.report.config import read_config
+from evenhand.settings import read_json
 from evenhand.table.roles import make_roles
 
 if TYPE_CHECKING:
@@ -63,14 +63,12 @@ def _read_settings(path: str | os.PathLike[str], allow_code: bool) -> dict[str, 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a plan; one that was changed after it was sealed is refused."""
-    try:
-        plan = json.loads(Path(path).read_text(encoding="utf-8"))
-        sealed = {name: plan[name] for name in ("evenhand", "sealed", "settings")}
-        stated = plan["sha256"]
-    except OSError as error:
-        raise ConfigError(f"the plan '{path}' cannot be read: {error.strerror or error}.") from None
-    except (ValueError, TypeError, KeyError):
-        raise ConfigError(f"'{path}' is not a plan; write one with: evenhand plan audit.toml") from None
+    plan = read_json(path, "a plan that `evenhand plan` sealed")
+    lacking = [name for name in ("evenhand", "sealed", "settings", "sha256") if name not in plan]
+    if lacking:
+        raise ConfigError(f"'{path}' is not a plan that `evenhand plan` sealed: it has no {lacking[0]!r}.")
+    stated = plan["sha256"]
+    sealed = {name: plan[name] for name in ("evenhand", "sealed", "settings")}
     if _digest(sealed) != stated:
         raise ConfigError(f"the plan '{path}' was changed after it was sealed: its contents do not have its SHA-256.")
     return {**sealed, "sha256": stated}

@@ -177,7 +177,8 @@ def _parity(plan: Plan) -> Iterator[PowerLine]:
     questions = list(_questions(plan, spec))
     for question in questions:
         alike = [other for other in questions if (other.threshold is None) == (question.threshold is None)]
-        yield _rate_line(plan, question, (bonferroni(spec.confidence, len(alike)), spec.confidence))
+        answered = sum(len(other.expected.names) > 1 for other in alike)
+        yield _rate_line(plan, question, (bonferroni(spec.confidence, max(1, answered)), spec.confidence))
     for threshold in spec.thresholds:
         metric = METRICS.get(spec.metric_of(threshold))
         if metric is None or metric.method != "rate" or threshold.of == "value":
@@ -199,9 +200,9 @@ def _questions(plan: Plan, spec: Spec) -> Iterator[Question]:
 
 
 def _tested_rates(spec: Spec) -> list[ParityMetric]:
-    chosen = getattr(spec, "metrics", None)
-    rates = [metric for metric in METRICS.values() if metric.headline and metric.method == "rate"]
-    return [metric for metric in rates if chosen is None or metric.name in chosen]
+    chosen = getattr(spec, "metrics", None)  # whatever is asked for by name is told
+    rates = [metric for metric in METRICS.values() if metric.method == "rate"]
+    return [metric for metric in rates if (metric.headline if chosen is None else metric.name in chosen)]
 
 
 def _is_about(threshold: Threshold, expected: Expected) -> bool:
@@ -226,7 +227,8 @@ def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Exp
     share = 1.0 if below is None else rates[below]
     counted = 1.0 - share if rest else share
     for grouping, shares in _planned_groups(plan).items():
-        yield Expected(None, grouping, tuple(shares), counted * np.array(list(shares.values())), rates[metric.name])
+        rate = rates[metric.name]
+        yield _large_enough(plan, None, grouping, [(group, counted * part, rate) for group, part in shares.items()])
 
 
 def _planned_groups(plan: Plan) -> Mapping[str, Mapping[str, float]]:
@@ -255,25 +257,33 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
         known = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
         if grouping is not None and len(known) > 1:
-            yield _expected_of(plan, least, model, grouping, known)
+            yield _large_enough(plan, model, grouping, [(name, n / plan.pilot.rows, rate) for name, n, rate in known])
 
 
-def _expected_of(
-    plan: Plan, least: int, model: str | None, grouping: str, known: Sequence[tuple[str, int, float]]
-) -> Expected:
-    """Return what a pilot's groups (name, n, rate) lead to expect, without those the audit would leave out."""
-    assert plan.pilot is not None  # noqa: S101
-    large = [row for row in known if row[1] * plan.rows >= least * plan.pilot.rows]
-    kept = large if len(large) > 1 else known
-    left_out = tuple(row[0] for row in known if row not in kept)
-    names, n, rates = zip(*kept, strict=True)
-    rate = float(np.average(rates, weights=n))
-    return Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate, left_out)
+def _large_enough(plan: Plan, model: str | None, grouping: str, known: Sequence[tuple[str, float, float]]) -> Expected:
+    """Return what groups (name, share of the rows, rate) lead to expect, without those the audit would leave out."""
+    least = plan.config.audits["parity"].min_count
+    large = [row for row in known if round(row[1] * plan.rows) >= least]
+    names, left_out = (tuple(row[0] for row in known if (row in large) is kept) for kept in (True, False))
+    shares, rates = (np.array([row[at] for row in large], dtype=np.float64) for at in (1, 2))
+    rate = float(np.average(rates, weights=shares)) if large else 0.0
+    return Expected(model, grouping, names, shares, rate, left_out)
 
 
 def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:
     """Return what one test or threshold of a rate could show, with all others of its family and alone."""
     expected, threshold = question.expected, question.threshold
+    place: dict[str, Any] = {
+        "audit": "parity",
+        "metric": question.metric.name,
+        "model": expected.model,
+        "grouping": expected.grouping,
+        "threshold": None if threshold is None else threshold.in_words(points=question.kind == "difference"),
+        "kind": question.kind,
+    }
+    if len(expected.names) < 2:
+        how = f"nothing to compare{_left_out(plan, expected)}"
+        return PowerLine(**place, meets=None if threshold is None else 0.0, how=how)
     people = np.maximum(1, np.round(plan.rows * expected.shares)).astype(np.int64)
     smallest = int(np.argmin(people))
     keys = (question.metric.name, expected.model or "", expected.grouping, threshold.in_words() if threshold else "")
@@ -281,12 +291,7 @@ def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float])
     simulation = _Simulation(question, people, smallest, draws, *confidences)
     gap = simulation.smallest_shown(plan.wanted)
     return PowerLine(
-        audit="parity",
-        metric=question.metric.name,
-        model=expected.model,
-        grouping=expected.grouping,
-        threshold=None if threshold is None else threshold.in_words(points=question.kind == "difference"),
-        kind=question.kind,
+        **place,
         group=expected.names[smallest],
         n=int(people[smallest]),
         gap=gap if gap is None or question.kind == "difference" else 1.0 - gap / expected.rate,

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from evenhand.errors import DataError, count
-from evenhand.settings import Settings
+from evenhand.settings import Settings, read_json
 from evenhand.stats.effort import TrajectoryMeasure
 from evenhand.study.schema import save_text
 from evenhand.table.frames import build_frame
@@ -173,12 +173,4 @@ def _subject_set(values: Mapping[str, Any]) -> SubjectSet:
 
 def load_instrument(path: str | os.PathLike[str]) -> Instrument:
     """Read an instrument from the JSON file that `Instrument.save` wrote."""
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"'{path}' could not be read: {error.strerror or error}.") from None
-    except ValueError as error:
-        raise DataError(f"'{path}' is not valid JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise DataError(f"'{path}' holds no instrument.")
-    return Instrument.from_dict(values)
+    return Instrument.from_dict(read_json(path, "an instrument of design_sets()", DataError))

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, log2, prod
 from typing import Any
 
 import narwhals as nw
@@ -88,21 +88,21 @@ class Cells:
         names = [column_key(column) for column in columns]
         parts = np.column_stack([self.codes[name] for name in names])
         absent = np.column_stack([_is_missing(self.codes[name], self.labels[name]) for name in names]).any(1)
-        observed, codes = np.unique(parts[~absent], axis=0, return_inverse=True)
+        observed, codes = _combinations(parts[~absent], [len(self.labels[name]) for name in names])
         labels = tuple(
             TIMES.join(self.labels[name][code] for name, code in zip(names, row, strict=True)) for row in observed
         )
         out = np.full(len(self.n), len(labels), dtype=np.int64)
-        out[~absent] = codes.reshape(-1)
+        out[~absent] = codes
         return out, labels + ((MISSING,) if absent.any() else ())
 
     def counts_by(self, names: Iterable[str]) -> Cells:
         """Return counts by some of the keys only."""
         kept = list(names)
         parts = np.column_stack([self.codes[name] for name in kept]) if kept else np.zeros((len(self.n), 0), np.int64)
-        observed, cell = np.unique(parts, axis=0, return_inverse=True)
+        observed, cell = _combinations(parts, [len(self.labels[name]) for name in kept])
         n = np.zeros(len(observed), dtype=np.int64)
-        np.add.at(n, cell.reshape(-1), self.n)
+        np.add.at(n, cell, self.n)
         codes = {name: observed[:, position] for position, name in enumerate(kept)}
         return Cells(codes, {name: self.labels[name] for name in kept}, n)
 
@@ -228,6 +228,18 @@ def _code_values(values: list[Any], key: Key) -> tuple[IntArray, tuple[str, ...]
 
 def _trimmed(value: Any) -> tuple[int, Any, str]:
     return *sort_key(value.strip(BLANKS) if isinstance(value, str) else value), str(value)
+
+
+def _combinations(parts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Return the rows of codes that occur, in order, and which of them each row is; in O(n) where few can occur."""
+    possible = prod(sizes)
+    if not sizes or not 0 < possible <= 4 * len(parts):
+        observed, which = np.unique(parts, axis=0, return_inverse=True)
+        return observed, which.reshape(-1)
+    place = np.ravel_multi_index(tuple(parts.T), tuple(sizes))
+    seen = np.bincount(place, minlength=possible) > 0
+    observed = np.column_stack(np.unravel_index(np.flatnonzero(seen), tuple(sizes)))
+    return observed, (np.cumsum(seen) - 1)[place]
 
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MAX_NUMERIC_GROUPS = 20
 NONE_OF_THESE, SEVERAL_OF_THESE = "none of these", "several of these"
 _NEITHER = "neither 0/1 nor yes/no"
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?|inf)")
 COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*")
 PERCENT = re.compile(r"\s*[+-]?\d+([.,]\d+)?\s*%\s*")
 _YES_OR_NO = ("true", "false", "yes", "no")
@@ -48,6 +48,8 @@ def group_label(column: str, named: Mapping[str, str], value: Any) -> str:
     --------
     >>> group_label("black", {}, 1.0), group_label("sex", {}, " F "), group_label("black", {"1": "Black"}, 1)
     ('black = 1', 'F', 'Black')
+    >>> group_label("age", {}, float("-inf"))
+    'age = -inf'
     """
     text = label_of(value).strip(BLANKS)
     if text in named:

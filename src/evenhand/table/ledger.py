@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.stats.types import FloatArray
 from evenhand.table.cells import Cells, Measure
 from evenhand.table.keys import Kind, is_absent, label_of
 from evenhand.table.rows import Coded, DerivedRows
@@ -90,16 +91,20 @@ def _canonical(column: Column) -> tuple[list[str] | None, Any]:
     Numbers are floats, with one zero and one not-a-number.
     """
     if not isinstance(column, Coded):
-        numbers = np.asarray(column, dtype=np.float64) + 0.0
-    elif column.values and not isinstance(column.values[0], str | bool | np.bool_):
-        numbers = np.array([*column.values, np.nan], dtype=np.float64)[column.codes] + 0.0
-    else:
+        return None, _one_zero(np.asarray(column, dtype=np.float64))
+    if not column.values or isinstance(column.values[0], str | bool | np.bool_):
         used = np.bincount(column.codes + 1, minlength=len(column.values) + 1)[1:] > 0
         ranks = np.append(np.cumsum(used) - 1, -1)
         texts = [value for value, is_used in zip(column.values, used.tolist(), strict=True) if is_used]
         return [text if isinstance(text, str) else label_of(text) for text in texts], ranks[column.codes]
+    return None, _one_zero(np.array([*column.values, np.nan], dtype=np.float64))[column.codes]
+
+
+def _one_zero(numbers: FloatArray) -> FloatArray:
+    """Return numbers with one zero and one not-a-number."""
+    numbers = numbers + 0.0
     numbers[np.isnan(numbers)] = np.nan
-    return None, numbers
+    return numbers
 
 
 def _mix(columns: list[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:

@@ -301,3 +301,15 @@ def test_headlines_use_the_readers_verb_and_noun() -> None:
 def test_a_verb_must_be_a_short_word(word: str) -> None:
     with pytest.raises(eh.EvenhandError, match="a word or two of at most 40 characters"):
         eh.Table({"sex": ["F", "M"], "hired": [1, 0]}, groups="sex", predictions="hired", selected_word=word)
+
+
+def test_every_metric_that_is_asked_for_by_name_is_answered_by_a_finding() -> None:
+    """AUC and the Brier score are told where somebody asks for them, and not where nobody does."""
+    rng = np.random.default_rng(5)
+    people = {"group": ["a", "b"] * 150, "score": rng.uniform(size=300), "outcome": rng.integers(0, 2, 300)}
+    table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
+    asked = ("auc", "brier", "weighted_f1", "fnr")
+    assert [finding.metric for finding in eh.parity(table, metrics=asked).findings] == list(asked)
+    assert not {finding.metric for finding in eh.parity(table).findings} & set(asked)
+    alone = eh.parity(table, metrics="auc", min_count=10_000).findings[0]
+    assert (alone.sentence_id, alone.reason) == ("not_comparable", "No group can be compared (min_count 10000).")

@@ -11,7 +11,9 @@ import pytest
 
 from evenhand.datasets import load_dressel_farid
 from evenhand.errors import ConfigError, DataError, EvenhandError
-from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, rates
+from evenhand.stats.bootstrap import Draws
+from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, gap, rates
+from evenhand.stats.feedback.crossed import Masses
 from evenhand.stats.types import FloatArray
 
 Sampler = Callable[..., Answers]
@@ -39,6 +41,56 @@ def test_masses_have_the_mean_and_the_covariance_of_their_law(resampled: Resampl
     np.testing.assert_array_equal(drawn.estimate, answers.masses().ravel())
     assert (np.abs(drawn.values.mean(axis=0) - drawn.estimate) <= 5 * spread / 200).all()
     np.testing.assert_allclose(np.cov(drawn.values.T), covariance, atol=0.04 * covariance.max())
+
+
+@pytest.mark.parametrize("resampled", ["both", "critics", "cases"])
+def test_the_covariance_of_masses_is_that_of_every_two_answers(resampled: Resampled, crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(14), cases=25, critics=12, each=9, labels=3)
+    np.testing.assert_allclose(
+        Masses.of(answers).covariance(resampled), exact_covariance(answers, resampled), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("resampled", ["both", "critics", "cases"])
+def test_the_covariance_of_masses_with_kinds_of_critics_is_the_bootstraps(
+    resampled: Resampled, crossed: Sampler
+) -> None:
+    answers = crossed(np.random.default_rng(16), cases=20, critics=12, each=8)
+    answers = replace(answers, weight=np.random.default_rng(17).uniform(0.2, 3, answers.answer.size))
+    masses = Masses.of(answers, np.arange(12) // 8)
+    drawn = np.concatenate(list(masses.resamples(40_000, resampled, np.random.default_rng(18)))).reshape(40_000, -1)
+    covariance = masses.covariance(resampled)
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.04 * covariance.max())
+
+
+@pytest.mark.parametrize("resampled", ["both", "critics", "cases"])
+def test_many_answers_are_drawn_as_the_bootstrap_draws_them(
+    resampled: Resampled, crossed: Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard errors of rates and of gaps, as the normal law has them, against the bootstrap of every answer."""
+    answers = crossed(np.random.default_rng(20), bias=(0.0, 0.4, 0.4), cases=300, critics=100, each=24)
+    rare = np.flatnonzero(answers.cell == 1)[3:]  # leave three answers of one kind: too few for a normal law
+    answers = answers.where(~np.isin(np.arange(answers.answer.size), rare))
+
+    def statistic(masses: FloatArray) -> FloatArray:
+        found = rates(masses[..., 0, :, :, :], answers.feedback, "equal_opportunity", closed=True)
+        apart = gap(masses[..., 0, :, :, :], answers.feedback, "calibration").estimate
+        return np.concatenate([found.lower.reshape(*found.lower.shape[:-2], -1), apart[..., np.newaxis]], axis=-1)
+
+    few: list[Draws] = []
+    many: list[Draws] = []
+    for limit, kept in ((10**9, few), (0, many)):
+        monkeypatch.setattr("evenhand.stats.feedback.crossed.FEW_ANSWERS", limit)
+        for each in (statistic, everything):
+            kept.append(
+                crossed_bootstrap(answers, each, rng=np.random.default_rng(21), draws=2_000, resampled=resampled)
+            )
+    np.testing.assert_allclose(many[0].stderr(), few[0].stderr(), rtol=0.1)
+    covariance = exact_covariance(answers, resampled)
+    np.testing.assert_allclose(np.asarray(np.cov(many[1].values.T)), covariance, atol=0.08 * covariance.max())
+    never = [(draws.values[:, 1] == 0).mean() for draws in (few[1], many[1])]
+    assert never[0] == pytest.approx(never[1], abs=0.04)
+    assert never[0] > 0.01 or resampled != "both"
 
 
 def test_components_are_the_two_way_variance(crossed: Sampler) -> None:
@@ -78,7 +130,7 @@ def test_the_order_of_rows_and_chunks(crossed: Sampler, monkeypatch: pytest.Monk
         crossed_bootstrap(each, everything, rng=np.random.default_rng(8), draws=20).values for each in (answers, turned)
     )
     np.testing.assert_array_equal(one, two)
-    monkeypatch.setattr("evenhand.stats.feedback.answers._CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("evenhand.stats.feedback.crossed._CHUNK_NUMBERS", 1)
     chunked = crossed_bootstrap(answers, everything, rng=np.random.default_rng(8), draws=3_000)
     covariance = exact_covariance(answers, "both")
     np.testing.assert_allclose(np.cov(chunked.values.T), covariance, atol=0.12 * covariance.max())

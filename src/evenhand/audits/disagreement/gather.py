@@ -21,8 +21,8 @@ from evenhand.audits.disagreement.reading import (
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, DataError, count
-from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback, numbered
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import shown
 from evenhand.table.rows import Coded
@@ -280,8 +280,8 @@ def _answered(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArra
 
 def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback) -> Panel:
     """Put the kept answers in order, and leave out critics and cases without one."""
-    critics, critic = _used(rows.critic.codes[kept], len(rows.critic.values))
-    cases, case = _used(rows.case[kept], len(rows.cases))
+    critics, critic = numbered(rows.critic.codes[kept], len(rows.critic.values))
+    cases, case = numbered(rows.case[kept], len(rows.cases))
     kind, kinds = _kinds(rows, critics)
     groups = Cells(
         {name: codes[cases] for name, codes in rows.groups.codes.items()}, rows.groups.labels, rows.groups.n[cases]
@@ -304,12 +304,6 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
         unanswered=len(rows.cases) - cases.size,
         traits=None if rows.traits is None else rows.traits[cases],
     )
-
-
-def _used(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:
-    """Return the codes that are used, and the codes numbered anew without the others."""
-    seen: BoolArray = np.bincount(codes, minlength=many) > 0
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[codes]
 
 
 def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.records import LeftOut
 from evenhand.errors import count
-from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled
+from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled, numbered
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -173,7 +173,7 @@ def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> An
     keep = group[panel.case] >= 0
     if not keep.all():
         answers, truth = answers.where(keep), None if truth is None else truth.where(keep)
-        critics = np.unique(panel.critic[keep])
+        critics = numbered(panel.critic[keep], len(panel.critics))[0]
     groups = tuple(name for name, chosen in zip(grouping.groups, wanted, strict=True) if chosen)
     return AnswerSet(answers, truth, critics, grouping.name, groups, panel.labels.names)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations, product
 from typing import Any, cast
@@ -154,11 +154,10 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
     ids = people.rows.ids
     if ids is None or spec.worst == 0:
         return
-    names = np.array(ids)
     for (model, weight), estimate in estimates.items():
         if estimate.row_means is None or estimate.value == 1:
             continue
-        for person in np.lexsort((names, np.round(estimate.row_means, 12)))[: spec.worst]:
+        for person in _lowest(np.round(estimate.row_means, 12), ids, spec.worst):
             score, effort, aggregate = (float(column[person]) for column in people.numbers(model))
             yield records.PersonRecord(
                 model=model,
@@ -171,6 +170,15 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
             )
 
 
+def _lowest(values: FloatArray, ids: Sequence[str], count: int) -> list[int]:
+    """Return the places of the lowest values; where they are equal, in the order of the ids."""
+    rank = min(count, len(values)) - 1
+    last = np.partition(values, rank)[rank]
+    places = np.flatnonzero(~(values > last))  # a value that is nan comes last, as in a sort
+    names = np.array([ids[place] for place in places.tolist()])
+    return [int(place) for place in places[np.lexsort((names, values[places]))[:count]]]
+
+
 def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairRecord]:
     """Yield the least fair pairs, where the table has an id and pairs can be enumerated."""
     ids = people.rows.ids
@@ -179,6 +187,7 @@ def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairR
     if ids is None or spec.worst == 0 or len(ids) > most:
         return
     for model, weight in product(people.rows.scores, spec.weights):
+        step(f"Finding the least fair pairs under {model}")
         find = card_worst_pairs if card and not own else worst_pairs
         score = people.rows.scores[model]
         worst = find(*people.numbers(model), weight, spec.worst, people.distance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -30,7 +31,11 @@ class ParitySpec(Spec):
     other_names: ClassVar[Mapping[str, OtherName]] = OTHER_NAMES
     code: ClassVar[tuple[str, ...]] = ("custom",)
 
-    metrics: Names | None = Field(None, description="Metrics to compute; by default all that the data allows.")
+    metrics: Names | None = Field(
+        None,
+        description="Metrics to compute, each told as a finding; by default all that the data allows, of which the "
+        "headline ones are told.",
+    )
     custom: dict[str, Code] = Field(
         {},
         description="Your own metrics by name: functions of the cells of the groups (`tp`, `fp`, `fn`, `tn`, `score`, "
@@ -51,9 +56,10 @@ class ParitySpec(Spec):
     resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the cells.")
 
     def known_metrics(self) -> Mapping[str, ParityMetric]:
-        """Return the metrics of the table, and the user's own."""
-        more = {name: metric for name, (metric, _) in BOOTSTRAPPED.items()}
-        return {**METRICS, **more, **{name: custom_metric(name) for name in self.custom}}
+        """Return the metrics of the table, and the user's own; whatever was asked for by name is told as a finding."""
+        known = {**METRICS, **{name: metric for name, (metric, _) in BOOTSTRAPPED.items()}}
+        asked = {name: replace(known[name], headline=True) for name in self.metrics or ()}
+        return {**known, **asked, **{name: custom_metric(name) for name in self.custom}}
 
     @field_validator("metrics")
     @classmethod

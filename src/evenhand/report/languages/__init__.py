@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from evenhand.core.display import Section, listed
 from evenhand.core.findings import Finding
 from evenhand.core.formats import DASH, show, show_interval
-from evenhand.core.records import STANDARDISED, limits_to_judge
+from evenhand.core.records import OVERALL, STANDARDISED, limits_to_judge
 from evenhand.errors import ConfigError, did_you_mean
+from evenhand.table.roles import UNNAMED
 
 LANGUAGES = ("en", "de")
 _MONTHS = "January February March April May June July August September October November December"
@@ -142,7 +143,7 @@ class Language:
         }
         for name in ("group", "reference", "model", "worse_off", "lower", "higher", "label"):
             if name in arguments:
-                arguments[name] = finding.arguments[name]
+                arguments[name] = self.label(finding.arguments[name])
         stakeholder = finding.coordinates.get("stakeholder")
         verb = str(arguments.get("selects", _USUAL_VERB))
         own = self.words["selects"]
@@ -157,6 +158,14 @@ class Language:
             if finding.grouping is None
             else words["scope_groups"].format(grouping=finding.grouping),
         }
+
+    def label(self, group: Any) -> Any:
+        """Return the label of a group; those that evenhand gives in this language, all others as the data have them."""
+        return self.words.get("words", {}).get(group, group) if group in _OWN_LABELS else group
+
+    def note(self, text: str) -> str | None:
+        """Return a remark of a section; None where it is not translated."""
+        return text if self.code == "en" else self._turned(text, "notes")
 
     def _place(self, finding: Finding, *, model: bool) -> str:
         named = self.words["place"]
@@ -190,13 +199,14 @@ class Language:
         for name, pattern in _patterns(part).items():
             if found := pattern.fullmatch(text):
                 values = {key: self._word(key, value) for key, value in found.groupdict().items()}
-                return self.say(name, part, **values)
+                told = self.say(name, part, **values)
+                return f"{told[:1].upper()}{told[1:]}"
         return None
 
     def _word(self, key: str, text: str) -> str:
         """Return a word or number that stands within a sentence; names stay as they are."""
         words = self.words["words"]
-        if key in ("name", "names"):
+        if key.startswith("name"):
             return text
         if splits := re.fullmatch(r"(\d+) splits?", text):
             return str(words["splits"].format(number=splits[1]))
@@ -210,6 +220,7 @@ class Language:
         return str(words.get(text) or (f"{self.number(amount)} {words['points']}" if points else self.number(text)))
 
 
+_OWN_LABELS = (*UNNAMED, OVERALL)
 _SENTENCE_END = re.compile(r"(?<=[.?]) (?=[A-Z])")
 _FAMILY = re.compile(r"(?P<number>[\d,]+) (?:tested )?(?P<what>verdicts?|findings?) of (?P<audits>.+?)(?: alone)?")
 _AND = re.compile(r", | and ")

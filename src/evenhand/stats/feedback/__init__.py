@@ -11,14 +11,12 @@ from evenhand.stats.feedback.answers import (
     TOO_HIGH,
     TOO_LOW,
     Answers,
-    CrossedDraws,
     Feedback,
     FeedbackKind,
-    Resampled,
-    crossed_bootstrap,
-    crossed_draws,
+    numbered,
 )
 from evenhand.stats.feedback.compare import Comparison, Differences, compare_critics
+from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap
 from evenhand.stats.feedback.inference import GapInterval, gap_intervals, plan_answers
 from evenhand.stats.feedback.limits import numbers_of, set_interval, slacks
@@ -70,6 +68,7 @@ __all__ = [
     "find_like_pairs",
     "gap",
     "gap_intervals",
+    "numbered",
     "numbers_of",
     "plan_answers",
     "rates",

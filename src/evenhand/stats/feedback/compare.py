@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.errors import DataError
-from evenhand.stats.feedback.answers import Answers, CrossedDraws, Feedback, crossed_draws
+from evenhand.stats.feedback.answers import Answers, Feedback, numbered
+from evenhand.stats.feedback.crossed import CrossedDraws, crossed_draws
 from evenhand.stats.feedback.gaps import gap, same_gap
 from evenhand.stats.feedback.limits import ROUNDING
 from evenhand.stats.feedback.metrics import DEFINITE, INDEFINITE, FeedbackMetric, rates
@@ -158,7 +159,7 @@ def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[An
     keep = (side >= 0) & by_both[answers.case]
     equal = np.divide(weight, total[position], out=np.zeros(side.size), where=keep)
     kept = replace(answers, weight=equal).where(keep)
-    return kept, np.asarray(kind[np.unique(answers.critic[keep])] == pair[1], dtype=np.int64)
+    return kept, np.asarray(kind[numbered(answers.critic[keep], kind.size)[0]] == pair[1], dtype=np.int64)
 
 
 def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], masses: FloatArray) -> FloatArray:

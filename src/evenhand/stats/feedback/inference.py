@@ -16,7 +16,8 @@ from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.feedback.answers import Answers, CrossedDraws, Feedback, Resampled, crossed_bootstrap, crossed_draws
+from evenhand.stats.feedback.answers import Answers, Feedback
+from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap, together
 from evenhand.stats.feedback.limits import ROUNDING, critical_values, numbers_behind, slacks
 from evenhand.stats.feedback.metrics import BY_LABEL, INDEFINITE, Bounds, FeedbackMetric, rates

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from evenhand.errors import require_choice
-from evenhand.stats.feedback.answers import Answers, Feedback, Resampled
+from evenhand.stats.feedback.answers import Answers, Feedback
+from evenhand.stats.feedback.crossed import Resampled
 from evenhand.stats.feedback.gaps import ordered_pairs
 from evenhand.stats.feedback.metrics import FeedbackMetric, Rates
 from evenhand.stats.intervals import tail_share
@@ -226,20 +227,10 @@ def numbers_behind(answers: Answers, metric: FeedbackMetric, resampled: Resample
 
     Answers of one critic, or on one case, may all go together; so they count as one. What is no sample does not count.
     """
-    cells = answers.groups * answers.feedback.labels
-    shape = answers.groups, answers.feedback.labels
     if metric == "statistical_parity" and resampled == "critics":
-        return np.full(shape, np.inf)  # the labels of all cases are known
-    counted = answers.weight is None or answers.weight > 0
-    keep = np.broadcast_to(counted, answers.critic.shape)
-    stratum = answers.stratum[answers.case[keep]]
-    asked = np.bincount(answers.critic[keep] * cells + stratum, minlength=answers.critics * cells) > 0
-    by_critic = asked.reshape(answers.critics, *shape).astype(np.float64)
-    seen = np.unique(answers.case[keep])
-    by_case = np.bincount(answers.stratum[seen], minlength=cells).reshape(shape).astype(np.float64)
-    counts = np.bincount(answers.cell[keep], minlength=cells * answers.feedback.answers)
-    masses = counts.reshape(answers.shape).astype(np.float64)
-    critics, cases = _numbers(np.minimum(by_critic, 1.0), metric, heads=True), _numbers(by_case, metric)
+        return np.full(answers.shape[:2], np.inf)  # the labels of all cases are known
+    by_critic, by_case, masses = answers.counted
+    critics, cases = _numbers(by_critic, metric, heads=True), _numbers(by_case, metric)
     if metric == "statistical_parity" or resampled == "cases":
         fewest = cases
     else:

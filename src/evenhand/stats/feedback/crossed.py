@@ -1,0 +1,337 @@
+"""The bootstrap of critics and cases, and the normal law that takes its place where answers are many.
+
+Critics share cases and cases share critics, so answers are not independent, and neither critics nor cases alone are the
+sample. Both are drawn again, independently: an answer counts as often as its critic times as often as its case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.random import Generator
+
+from evenhand.errors import require_at_least, require_choice
+from evenhand.stats.bootstrap import Draws
+from evenhand.stats.feedback.answers import Answers, numbered
+from evenhand.stats.types import FloatArray, IntArray
+
+Resampled = Literal["both", "critics", "cases"]
+RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
+"""What is a sample: critics and cases, only critics (the cases are all there are), or only cases."""
+
+MassStatistic: TypeAlias = Callable[[FloatArray], FloatArray]
+"""statistic(masses (..., kinds, groups, K, answers)) -> (..., T)."""
+
+FEW_ANSWERS = 50_000
+"""Up to so many answers every mass is resampled answer by answer."""
+SURE = 5.0
+"""Beyond, masses of at least so many standard errors are drawn from their normal law."""
+_CHUNK_NUMBERS = 4_000_000
+_ROUNDING = 1e-13
+
+
+def crossed_bootstrap(
+    answers: Answers,
+    statistic: MassStatistic,
+    *,
+    rng: Generator,
+    draws: int = 2_000,
+    resampled: Resampled = "both",
+    kind: IntArray | None = None,
+) -> Draws:
+    """Return the statistics of resamples in which critics and cases are drawn again.
+
+    In each resample critics and cases are drawn with replacement, as many as there are and independently of one
+    another, and an answer has the weight (times its critic is drawn) x (times its case is drawn). The masses of all
+    resamples are two matrix products: sparse answers by drawn critics, then sums over drawn cases. The variance is that
+    of critics plus that of cases plus three times that of single answers; `CrossedDraws` takes the excess off.
+
+    With more than `FEW_ANSWERS` answers, only masses of less than `SURE` standard errors are found so, one by one. The
+    others are drawn from the normal law with the mean and the covariance that the bootstrap has (`Masses.covariance`,
+    exact), given those: the cost of a resample no longer grows with the answers.
+
+    Parameters
+    ----------
+    answers
+        The answers.
+    statistic
+        Maps masses (..., kinds, groups, K, answers) to (..., T); nan where undefined. There is one kind of critics
+        unless `kind` is given.
+    rng
+        Source of randomness.
+    draws
+        Number of resamples.
+    resampled
+        What is drawn again: 'both', 'critics' when the cases are the whole target, or 'cases'.
+    kind
+        (critics,) the kind of each critic, a code from 0. Critics are then drawn within their kind, and the masses kept
+        apart.
+
+    References
+    ----------
+    A. B. Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1. P. McCullagh (2000), Resampling and
+    exchangeable arrays, Bernoulli 6.
+
+    Examples
+    --------
+    >>> from evenhand.stats.feedback.answers import Feedback
+    >>> seed = np.random.default_rng(0)
+    >>> critic, case = np.divmod(np.arange(600), 20)  # 30 critics, the same 20 cases
+    >>> disagree = (seed.random(20)[case] < 0.3).astype(int)  # all critics think alike
+    >>> one = np.zeros(20, dtype=int)
+    >>> answers = Answers(critic, case, disagree, one, one, 1, 30, Feedback(2))
+    >>> def share(masses): return masses[..., 0, 0, 0, 1:] / masses[..., 0, 0, 0, :].sum(axis=-1, keepdims=True)
+    >>> [float(crossed_bootstrap(answers, share, rng=np.random.default_rng(1), resampled=what).stderr()[0].round(3))
+    ...  for what in ("critics", "both")]
+    [0.0, 0.108]
+    """
+    require_choice("resampled", resampled, RESAMPLED)
+    require_at_least("draws", draws, 2)
+    return _draws(Masses.of(answers, kind), statistic, rng, draws, resampled)
+
+
+def _draws(masses: Masses, statistic: MassStatistic, rng: Generator, draws: int, resampled: Resampled) -> Draws:
+    with np.errstate(all="ignore"):
+        estimate = statistic(masses.whole)
+        values = [statistic(drawn) for drawn in masses.resamples(draws, resampled, rng)]
+    return Draws(estimate, np.concatenate(values))
+
+
+@dataclass(frozen=True)
+class CrossedDraws:
+    """Resamples of critics and cases at once, of critics alone and of cases alone: what each adds to the variance.
+
+    An answer drawn with its critic and with its case has the weights' variance 1 + 1 + 1 where 1 is due. So with V, V_c
+    and V_k the variances of the three bootstraps, V - V_c - V_k is the part of single answers, and V_c + V_k less that
+    part the variance with every part counted once. For means this is the two-way variance of Cameron, Gelbach and
+    Miller.
+
+    Attributes
+    ----------
+    both, critics, cases
+        The three bootstraps of the same T statistics.
+
+    References
+    ----------
+    A. C. Cameron, J. B. Gelbach and D. L. Miller (2011), Robust inference with multiway clustering, Journal of Business
+    and Economic Statistics 29. A. B. Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1.
+    """
+
+    both: Draws
+    critics: Draws
+    cases: Draws
+
+    def part(self, columns: slice) -> CrossedDraws:
+        """Return the draws of some of the statistics."""
+        return CrossedDraws(*(draws.part(columns) for draws in (self.both, self.critics, self.cases)))
+
+    def map(self, function: Callable[[FloatArray], FloatArray]) -> CrossedDraws:
+        """Return the draws of statistics (..., S) that are a function of these (..., T)."""
+        every = (self.both, self.critics, self.cases)
+        return CrossedDraws(*(Draws(function(draws.estimate), function(draws.values)) for draws in every))
+
+    def components(self) -> FloatArray:
+        """Return (3, T) the variances that critics, cases and single answers add; none is below 0."""
+        both, critics, cases = (draws.stderr() ** 2 for draws in (self.both, self.critics, self.cases))
+        answers = np.maximum(both - critics - cases, 0.0)
+        return np.stack([np.maximum(critics - answers, 0.0), np.maximum(cases - answers, 0.0), answers])
+
+    def stderr(self) -> FloatArray:
+        """Return (T,) the standard errors."""
+        return np.asarray(np.sqrt(self.components().sum(axis=0)))
+
+
+def crossed_draws(
+    answers: Answers, statistic: MassStatistic, *, rng: Generator, draws: int = 2_000, kind: IntArray | None = None
+) -> CrossedDraws:
+    """Return the three bootstraps that tell critics, cases and single answers apart; see `crossed_bootstrap`."""
+    require_at_least("draws", draws, 2)
+    masses = Masses.of(answers, kind)
+    return CrossedDraws(*(_draws(masses, statistic, rng, draws, what) for what in RESAMPLED))
+
+
+# Masses and their resamples -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """The masses of answers whose critics and cases are drawn again.
+
+    Attributes
+    ----------
+    answers
+        The answers.
+    kind
+        (critics,) the kind of each critic, a code from 0.
+    kinds
+        How many kinds there are.
+
+    Examples
+    --------
+    >>> from evenhand.stats.feedback.answers import Feedback
+    >>> critic, case = np.divmod(np.arange(6), 3)  # two critics, the same three cases of one group and label
+    >>> one = np.zeros(3, dtype=int)
+    >>> answers = Answers(critic, case, np.array([0, 0, 1, 0, 1, 1]), one, one, 1, 2, Feedback(1 + 1))
+    >>> Masses.of(answers).covariance("critics")[:2, :2]  # they agree with 2 and 1: each may be drawn 0 to 2 times
+    array([[ 0.5, -0.5],
+           [-0.5,  0.5]])
+    """
+
+    answers: Answers
+    kind: IntArray
+    kinds: int
+
+    @classmethod
+    def of(cls, answers: Answers, kind: IntArray | None = None) -> Masses:
+        """Return the masses of critics who are of one kind unless their kinds are given."""
+        known = np.zeros(answers.critics, dtype=np.int64) if kind is None else kind
+        return cls(answers, known, int(known.max(initial=0)) + 1)
+
+    @cached_property
+    def whole(self) -> FloatArray:
+        """(kinds, groups, K, answers) the masses of the sample."""
+        return self.answers.by(self.kind, self.kinds)
+
+    @cached_property
+    def code(self) -> IntArray:
+        """(n,) the kind of critic, group, label and answer of each answer as one code: its mass."""
+        return self.kind[self.answers.critic] * int(np.prod(self.answers.shape)) + self.answers.cell
+
+    def covariance(self, resampled: Resampled) -> FloatArray:
+        """Return the covariance (C, C) of the C masses over the bootstrap.
+
+        Of n critics drawn n times, E[u_i u_j] = 1 + [i = j] - 1 / n, and 1 for critics of different kinds; likewise for
+        m cases. With S the masses, A_c and A_k the sums over critics and over cases of the products of their masses, A
+        that over single answers, and 1 / n read as 0 between kinds:
+
+        - critics alone: C_c = A_c - S S' / n; cases alone: C_k = A_k - S S' / m;
+        - both: C_k + (1 - 1 / m) C_c + A - A_k / n.
+
+        Needs that a critic answers a case once at most.
+
+        References
+        ----------
+        A. B. Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1.
+        """
+        by_critic, by_case, single = self._products
+        size, outer = int(np.prod(self.answers.shape)), np.outer(self.whole, self.whole)
+        drawn = np.repeat(1.0 / np.maximum(np.bincount(self.kind, minlength=self.kinds), 1), size)
+        of_kind = np.repeat(np.arange(self.kinds), size)
+        share = np.where(np.equal.outer(of_kind, of_kind), drawn, 0.0)
+        critics, cases = by_critic - share * outer, by_case - outer / self.answers.cases
+        if resampled == "both":
+            return np.asarray(cases + (1.0 - 1.0 / self.answers.cases) * critics + single - share * by_case)
+        return np.asarray(critics if resampled == "critics" else cases)
+
+    @cached_property
+    def _products(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(C, C) each: the products of masses, summed over critics, over cases and over single answers."""
+        answers, many, weight = self.answers, self.whole.size, self.answers.weight
+        single = self.whole if weight is None else np.bincount(self.code, weights=weight**2, minlength=many)
+        by_critic = _summed_products(answers.critic, answers.critics, self.code, many, weight)
+        by_case = _summed_products(answers.case, answers.cases, self.code, many, weight)
+        return by_critic, by_case, np.diag(single.ravel())
+
+    def resamples(self, draws: int, resampled: Resampled, rng: Generator) -> Iterator[FloatArray]:
+        """Yield the masses (some draws, kinds, groups, K, answers) of resamples."""
+        sizes = np.bincount(self.kind, minlength=self.kinds), self.answers.cases
+        if self.code.size <= FEW_ANSWERS:
+            yield from self._drawn_again(draws, resampled, sizes, rng)
+            return
+        mean = self.whole.ravel()
+        present = np.flatnonzero(mean)
+        relative = self.covariance(resampled)[np.ix_(present, present)] / np.outer(mean[present], mean[present])
+        sure = np.diagonal(relative) <= SURE**-2
+        values = np.zeros((draws, mean.size))
+        few, many = present[~sure], present[sure]
+        off = np.zeros((draws, few.size))
+        if few.size:
+            drawn = self._of(few)._drawn_again(draws, resampled, sizes, rng)
+            values[:, few] = np.concatenate(list(drawn)).reshape(draws, -1)[:, few]
+            off = values[:, few] / mean[few] - 1.0
+        follows = relative[np.ix_(sure, ~sure)] @ np.linalg.pinv(relative[np.ix_(~sure, ~sure)], hermitian=True)
+        rest = relative[np.ix_(sure, sure)] - follows @ relative[np.ix_(~sure, sure)]
+        noise = rng.standard_normal((draws, many.size)) @ _root(rest)
+        values[:, many] = np.maximum(1.0 + off @ follows.T + noise, 0.0) * mean[many]
+        yield values.reshape(draws, *self.whole.shape)
+
+    def _of(self, cells: IntArray) -> Masses:
+        """Return some of the masses: the answers in them, and the critics who gave these."""
+        keep = np.isin(self.code, cells)
+        return Masses(
+            self.answers.where(keep), self.kind[numbered(self.answers.critic[keep], self.kind.size)[0]], self.kinds
+        )
+
+    def _drawn_again(
+        self, draws: int, resampled: Resampled, sizes: tuple[IntArray, int], rng: Generator
+    ) -> Iterator[FloatArray]:
+        """Yield resamples of every answer, as many as memory allows at once.
+
+        `sizes` are the numbers of critics of each kind and of cases that these are among.
+        """
+        from scipy.sparse import csr_array
+
+        answers = self.answers
+        order = np.argsort(answers.stratum, kind="stable")  # cases of one group and label side by side
+        position = np.empty_like(order)
+        position[order] = np.arange(order.size)
+        present, starts = np.unique(answers.stratum[order], return_index=True)
+        blocks = self.kinds * answers.feedback.answers
+        block = self.kind[answers.critic] * answers.feedback.answers + answers.answer
+        weight = np.ones(block.size) if answers.weight is None else answers.weight
+        place = block * answers.cases + position[answers.case], answers.critic
+        matrix = csr_array((weight, place), shape=(blocks * answers.cases, answers.critics))
+        for size in _chunks(draws, blocks * answers.cases + answers.critics):
+            everybody = np.ones((size, answers.critics))
+            drawn = everybody if resampled == "cases" else _counts_within(self.kind, sizes[0], size, rng)
+            sums = np.asarray(matrix @ drawn.T).reshape(blocks, answers.cases, size)
+            if resampled != "critics":
+                sums *= _counts(answers.cases, sizes[1], size, rng).T
+            masses = np.zeros((size, self.kinds, answers.groups * answers.feedback.labels, answers.feedback.answers))
+            summed = np.add.reduceat(sums, starts, axis=1).reshape(self.kinds, answers.feedback.answers, -1, size)
+            masses[:, :, present, :] = summed.transpose(3, 0, 2, 1)
+            yield masses.reshape(size, *self.whole.shape)
+
+
+def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray | None) -> FloatArray:
+    """Return (many, many) the products of the sums of two codes in a row, summed over rows."""
+    if rows * many <= code.size:
+        sums = np.bincount(row * many + code, weights=weight, minlength=rows * many).astype(np.float64)
+        return np.asarray(sums.reshape(rows, many).T @ sums.reshape(rows, many))
+    from scipy.sparse import csr_array
+
+    weight = np.ones(code.size) if weight is None else weight
+    matrix = csr_array((weight, (row, code)), shape=(rows, many))
+    return np.asarray((matrix.T @ matrix).toarray())
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """Return the symmetric square root of a covariance of relative errors, without what is rounding."""
+    value, vector = np.linalg.eigh(covariance)
+    return np.asarray((vector * np.sqrt(np.where(value > _ROUNDING, value, 0.0))) @ vector.T)
+
+
+def _chunks(draws: int, numbers: int) -> Iterator[int]:
+    step = max(1, min(draws, _CHUNK_NUMBERS // max(numbers, 1)))
+    yield from (min(step, draws - start) for start in range(0, draws, step))
+
+
+def _counts(n: int, among: int, draws: int, rng: Generator) -> FloatArray:
+    """Return (draws, n) how often each of n is drawn when as many as they are among are drawn with replacement."""
+    size = np.full(draws, n) if n == among else rng.binomial(among, n / among, draws)
+    picked = rng.integers(0, n, size=int(size.sum())) + np.repeat(n * np.arange(draws), size)
+    return np.bincount(picked, minlength=draws * n).astype(np.float64).reshape(draws, n)
+
+
+def _counts_within(kind: IntArray, among: IntArray, draws: int, rng: Generator) -> FloatArray:
+    """Return (draws, critics) how often each critic is drawn, each kind of critics on its own."""
+    counts = np.empty((draws, kind.size))
+    for number, size in enumerate(among.tolist()):
+        members = np.flatnonzero(kind == number)
+        if members.size:
+            counts[:, members] = _counts(members.size, size, draws, rng)
+    return counts
