@@ -38,7 +38,7 @@ KNOWN = ROOT / "build" / "mutants-tests.json"
 RECORD = ROOT / "benchmarks" / "results" / "mutants.jsonl"
 TESTS = ("tests/stats", "tests/core", "src/evenhand/stats", "src/evenhand/core")
 MORE_TESTS = ("tests/audits", "src/evenhand/audits")
-"""What the survivors are shown besides."""
+"""What the survivors are shown besides, and every test elsewhere that names a module of the folders."""
 LEFT_OUT = ("stats/pairs/cuda.py", "stats/workers.py")
 """Code that runs on a graphics card only, and what starts processes."""
 BUDGET = 5.0
@@ -272,6 +272,14 @@ def tried(mutant: Mutant, runner: Runner, budget: float) -> tuple[str, str]:
     return ended or runner.try_module(mutant.file, ast.unparse(new), tests)
 
 
+def named_tests() -> list[Path]:
+    """Return the files of tests in other folders that import from `stats/` or `core/`."""
+    own = tuple(f"{COPY}/{folder}/" for folder in (*TESTS, *MORE_TESTS))
+    files = [file for file in sorted((COPY / "tests").rglob("test_*.py")) if not str(file).startswith(own)]
+    names = ("from evenhand.stats", "from evenhand.core")
+    return [file.relative_to(COPY) for file in files if any(name in file.read_text("utf-8") for name in names)]
+
+
 def prepare() -> None:
     """Copy the tree, turn numba off, and read the large libraries once."""
     shutil.rmtree(COPY, ignore_errors=True)
@@ -378,7 +386,8 @@ def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool
                 file.write(json.dumps(line) + "\n")
                 file.flush()
 
-    pytest.main([*WORDS, *TESTS, *(MORE_TESTS if again else ())], plugins=[Runner(COPY, KNOWN, work)])
+    elsewhere = [*MORE_TESTS, *map(str, named_tests())] if again else []
+    pytest.main([*WORDS, *TESTS, *elsewhere], plugins=[Runner(COPY, KNOWN, work)])
     ordered = sorted(lines.values(), key=lambda line: (line["file"], line["line"], line["node"], line["variant"]))
     RECORD.write_text("".join(json.dumps(line) + "\n" for line in ordered), encoding="utf-8")
 
