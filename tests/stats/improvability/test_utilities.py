@@ -188,7 +188,7 @@ def test_degrees_of_freedom_are_those_of_the_kurtosis_of_each_group() -> None:
     def freedom(right: FloatArray) -> float:
         e = right - right.mean()
         excess = (e**4).sum() - (e**2).sum() ** 2 / e.size
-        return min(e.size - 1.0, 2 * (e**2).sum() ** 2 / excess)
+        return float(min(e.size - 1.0, 2 * (e**2).sum() ** 2 / excess))
 
     each = [freedom((y == made)[group == g] * 1.0) for g in (0, 1) for made in (old, new)]
     assert rows.freedom() == pytest.approx(min(each))

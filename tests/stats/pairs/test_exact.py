@@ -210,7 +210,7 @@ def test_wrong_counts_get_one_sentence() -> None:
 
 def test_values_are_common_where_two_people_share_one_more_often_than_once_in_a_thousand() -> None:
     assert not exact.has_common(np.arange(2_000.0)[np.newaxis], np.ones(2_000))
-    assert exact.has_common((np.arange(2_000) % 500)[np.newaxis] * 1.0, np.ones(2_000))
+    assert exact.has_common((np.arange(2_000.0) % 500)[np.newaxis], np.ones(2_000))
 
 
 def test_violations_of_an_own_distance_are_counted_once_each(people: MakeColumns, by_definition: Maker) -> None:

@@ -21,7 +21,6 @@ from evenhand.stats.pairs import (
 )
 from evenhand.stats.pairs.approximate import correct
 from evenhand.stats.pairs.grid import Bounds, excess_table, extrapolated_means
-from evenhand.stats.pairs.inputs import People
 from evenhand.stats.pairs.kernels import deviations
 from evenhand.stats.types import FloatArray
 
@@ -197,11 +196,13 @@ def deviation(a: FloatArray, b: FloatArray, fine: GridMoments, weight: float) ->
 def test_what_the_grid_adds_to_a_pair_is_what_spreading_both_over_their_cells_adds() -> None:
     rng, weight = np.random.default_rng(3), 0.3
     columns = rng.random((3, 40)) * np.array([[1.0], [0.6], [1.4]])
-    fine = bin_people(People(*columns), 9)
+    fine = bin_people(check_people(*columns), 9)
     first, second = columns[:, :39].copy(), columns[:, 1:].copy()
     tables = excess_table(fine.coarser(), weight), excess_table(fine, weight)
     out = np.empty((39, 2))
-    deviations((first, second), weight, 1e-12, fine.scale, (*tables, (tables[1] > 1e-12) * 1.0), fine.shape, out)
+    deviations(
+        (first, second), weight, 1e-12, fine.scale, (*tables, (tables[1] > 1e-12).astype(np.float64)), fine.shape, out
+    )
     expected = [deviation(a, b, fine, weight) for a, b in zip(first.T, second.T, strict=True)]
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12)
     assert (np.abs(out[:, 0]) > 1e-4).sum() > 10
@@ -214,7 +215,8 @@ def test_the_correction_and_its_error_are_those_of_all_pairs(sample: bool, monke
     monkeypatch.setattr(approximate, "_CHUNK", 2**6)
     rng, n, weight = np.random.default_rng(4), 8, 0.3
     columns, v = rng.random((3, n)), rng.gamma(2.0, 1.0, n)
-    people = People(*columns, v)
+    v /= v.mean()
+    people = check_people(columns[0], columns[1], columns[2], v)
     fine = bin_people(people, 5)
     drawn = [correct(people, fine, weight, sample=sample, rng=np.random.default_rng(seed)) for seed in range(2)]
     both = np.outer(v, v) * ~np.eye(n, dtype=bool)
@@ -237,7 +239,8 @@ def test_the_correction_and_its_error_are_those_of_all_pairs(sample: bool, monke
 def test_the_mean_and_the_rows_of_a_grid_are_those_of_people_spread_over_their_cells() -> None:
     rng, n, weight = np.random.default_rng(5), 7, 0.3
     columns, v = rng.random((3, n)), rng.gamma(2.0, 1.0, n)
-    people = People(*columns, v)
+    v /= v.mean()
+    people = check_people(columns[0], columns[1], columns[2], v)
     fine = bin_people(people, 5)
     spread = np.array([[spread_pair(a, b, fine, weight) for b in columns.T] for a in columns.T])
     both = np.outer(v, v) * ~np.eye(n, dtype=bool)
