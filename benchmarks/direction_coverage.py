@@ -94,7 +94,7 @@ def promises(book: Book) -> None:
                 f"{n} people, scores: {kind}",
                 partial(covers, n=n, kind=kind),
                 samples=1_000,
-                guard=100 if (n, kind) == (100, "level with noise") else 0,
+                guard=60 if (n, kind) == (100, "level with noise") else 0,
                 oracle="as if pairs were independent (Wilson)",
                 **about,
             )

@@ -90,7 +90,7 @@ def promises(book: Book) -> None:
                 kind="interval",
                 nominal=0.95,
                 samples=300,
-                guard=60 if (n, error) == (200, 0.3) else 0,
+                guard=30 if (n, error) == (200, 0.3) else 0,
                 oracle="rates taken as given",
             )
 

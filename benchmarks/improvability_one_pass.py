@@ -296,7 +296,7 @@ def promises(book: Book) -> None:
             partial(column, n=n, alpha=alpha, **nulls[name]),
             nominal=alpha,
             samples=1_000,
-            guard=150 if (name, n, alpha) == (hard[0], 1_000, 0.1) else 0,
+            guard=80 if (name, n, alpha) == (hard[0], 1_000, 0.1) else 0,
             kind="test",
             oracle="direction known",
         )
@@ -318,7 +318,7 @@ def promises(book: Book) -> None:
                 partial(fitted, n=n, data=data, learner=learner, alpha=alpha),
                 nominal=alpha,
                 samples=500,
-                guard=60 if (data, learner, n, alpha) == ("ranked", "linear", 500, 0.1) else 0,
+                guard=40 if (data, learner, n, alpha) == ("ranked", "linear", 500, 0.1) else 0,
                 kind="test",
                 oracle="cross-fitting",
             )

@@ -145,7 +145,7 @@ def promises(book: Book) -> None:
                 kind="interval",
                 nominal=0.95,
                 samples=400 if least == raters else 250,
-                guard=40 if (people, least) == (50, 4) else 0,
+                guard=20 if (people, least) == (50, 4) else 0,
                 oracle="McGraw and Wong" if least == raters else "",
             )
     for form, title in (("C,1", "ICC(C,1) of real raters"), ("1", "ICC(1) of real raters")):

@@ -145,7 +145,7 @@ def promises(book: Book) -> None:
     two, six = ("parity", "effort"), tuple(AUDITS)
     every = "race, sex and race × sex (10 cells), 2 models, nothing differs"
     what = ("a headline of a report claims a difference", "a row of a report says “worse off”")
-    for audits, n, samples, guard in ((ONE, 300, 400, 20), (two, 600, 60, 0), (six, 800, 120, 0)):
+    for audits, n, samples, guard in ((ONE, 300, 400, 8), (two, 600, 60, 0), (six, 800, 120, 0)):
         who = {ONE: "selection rates alone", two: "parity and effort", six: "six audits"}[audits]
         for position, name in enumerate(what):
             book.measure(

@@ -94,7 +94,7 @@ def promises(book: Book) -> None:
                 kind="interval",
                 nominal=0.95,
                 samples=600 if people < 75 else 300,
-                guard=150 if (people, name) == (12, "random slopes") else 0,
+                guard=80 if (people, name) == (12, "random slopes") else 0,
                 oracle="the model's own",
                 **lopsided,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -21,6 +22,22 @@ import pytest
 import evenhand as eh
 
 _NUMBERS = count(1)
+
+
+def pytest_sessionstart() -> None:
+    """Collect no garbage while tests are collected: all of that stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but never look again at the libraries and tests that are there now."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Let go of everything: libraries complain at the end of what was not collected."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from evenhand.charts import PALETTE, columns_for, curve, joined, legend_of, to_svg
+from evenhand.charts import PALETTE, columns_for, joined, legend_of, to_svg
+from evenhand.curve import curve
 from evenhand.forest import forest, share_axis
 
 
@@ -95,7 +96,7 @@ def test_no_panel_stands_alone_in_the_last_row() -> None:
 def test_a_figure_of_several_panels_has_one_legend() -> None:
     rows = [{"label": "a", "value": 1.0, "low": 0.0, "high": 2.0, "series": name, "n": 7} for name in ("one", "two")]
     panels = [forest(rows, title=title) for title in ("left", "right")]
-    assert [name for name, _ in legend_of(panels)] == ["one", "two"]
+    assert [name for name, *_ in legend_of(panels)] == ["one", "two"]
     svg = to_svg(joined(panels, "Both", "What it shows."), "t", "d", name="a")
     assert (svg.count(">one<"), svg.count(">left<"), svg.count(">What it shows.<")) == (1, 1, 1)
     assert svg.count("a (n = 7)") == 2

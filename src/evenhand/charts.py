@@ -1,4 +1,4 @@
-"""Charts: the common look and the curve, and how a chart becomes an accessible SVG.
+"""Charts: the common look, and how a chart becomes an accessible SVG.
 
 Series differ in colour and in shape, so that no reader depends on colour alone.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import showable
 
@@ -123,113 +124,20 @@ MOST_LINES = 6
 """Lines that a reader can tell apart."""
 
 
-def curve(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    title: str,
-    x: str,
-    y: str,
-    order: Sequence[str] | None = None,
-    intervals: Literal["band", "bars", "none"] = "band",
-    points: bool = False,
-    percent_x: bool = False,
-    percent_y: bool = False,
-    log_x: bool = False,
-    domain: tuple[float, float] | None = None,
-    diagonal: bool = False,
-    level: float | None = None,
-    limit: float | None = None,
-    width: int = PANEL_WIDTH,
-    height: int = 200,
-) -> Any:
-    """Return one panel of curves.
+def round_ticks(low: float, high: float) -> list[float]:
+    """Return at most five round numbers that reach from one end of an axis to the other.
 
-    Parameters
-    ----------
-    rows
-        For each point `x`, `y`, `low`, `high` (null where there is none) and its `series`.
-    title
-        The panel's title.
-    x, y
-        The titles of the axes.
-    order
-        The series in order; by default as they come.
-    intervals
-        Whether limits are drawn as a band, as bars, or not.
-    points
-        Whether each point is marked.
-    percent_x, percent_y
-        Whether an axis is in percent.
-    log_x
-        Whether the horizontal axis is logarithmic.
-    domain
-        The range of both axes; of the vertical one where the other is logarithmic.
-    diagonal
-        Whether to draw the line on which x and y are equal, over `domain`.
-    level
-        Where to draw a level line, such as that of equality.
-    limit
-        Where to draw the limit of a threshold, if anywhere.
-    width, height
-        Of the plot, in pixels.
+    Examples
+    --------
+    >>> round_ticks(0.12, 0.31)
+    [0.1, 0.2, 0.3, 0.4]
     """
-    import altair as alt
-
-    series = list(order or dict.fromkeys(row["series"] for row in rows))
-    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
-    across = alt.Scale(type="log", nice=False) if log_x else scale
-    axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~f"))
-    base = alt.Chart().encode(
-        x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
-        color=alt.Color(**by_series(series, PALETTE)),
-    )
-    axis_y = alt.Axis(tickCount=5, format=_number_format(percent_y))
-    vertical = alt.Y("y:Q", title=y, axis=axis_y, scale=scale)
-    layers = _guides(level, domain if diagonal else None, limit)
-    if intervals != "none":
-        limits = base.mark_area(opacity=0.15) if intervals == "band" else base.mark_rule(opacity=0.35)
-        layers.append(limits.encode(y=alt.Y("low:Q", title=y, axis=axis_y, scale=scale), y2=alt.Y2("high:Q")))
-    layers.append(base.mark_line(strokeWidth=1.5).encode(y=vertical))
-    if points:
-        shape = alt.Shape(**by_series(series, SHAPES))
-        layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
-    return layered(layers, rows, title=title, width=width, height=height)
-
-
-def over_time(
-    rows: Sequence[Mapping[str, Any]], *, title: str, y: str, width: int = 2 * PANEL_WIDTH, height: int = 200
-) -> Any:
-    """Return one panel of gaps by period, in points: points with limits.
-
-    Parameters
-    ----------
-    rows
-        For each point `x` (the period, in order), `y`, `low`, `high` (null where there is none) and its `series`.
-    title
-        The panel's title.
-    y
-        The title of the vertical axis.
-    width, height
-        Of the plot, in pixels.
-    """
-    import altair as alt
-
-    series, periods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("series", "x"))
-    aside = alt.XOffset("series:N", sort=series) if len(series) > 1 else alt.Undefined
-    labels = alt.Axis(labelAngle=-40 if len(periods) > 8 else 0, labelOverlap=True, grid=False)
-    base = alt.Chart().encode(
-        x=alt.X("x:O", title=None, sort=periods, axis=labels),
-        color=alt.Color(**by_series(series, PALETTE)),
-    )
-    axis = alt.Axis(tickCount=5, labelExpr="format(100 * datum.value, '~g')")
-    layers = _guides(0.0, None, None)
-    limits = base.mark_rule(opacity=0.45).encode(
-        y=alt.Y("low:Q", title=y, axis=axis), y2=alt.Y2("high:Q"), xOffset=aside
-    )
-    points = base.mark_point(filled=True, size=40, opacity=1).encode(
-        y=alt.Y("y:Q", title=y, axis=axis), shape=alt.Shape(**by_series(series, SHAPES)), xOffset=aside
-    )
-    return layered([*layers, limits, points], rows, title=title, width=width, height=height)
+    rough = (high - low) / 4
+    power = 10.0 ** floor(log10(rough))
+    steps = (power * factor for factor in (1, 2, 2.5, 5, 10, 20))
+    step = next(step for step in steps if ceil(high / step - 1e-9) - floor(low / step + 1e-9) <= 4)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]
 
 
 def layered(layers: Sequence[Any], rows: Sequence[Mapping[str, Any]], **about: Any) -> Any:
@@ -249,11 +157,7 @@ def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
     return {"shorthand": "series:N", "sort": list(series), "scale": series_scale(series, values), "legend": legend}
 
 
-def _number_format(percent: bool, plain: str = "~f") -> str:
-    return "%" if percent else plain
-
-
-def _guides(level: float | None, diagonal: tuple[float, float] | None, limit: float | None) -> list[Any]:
+def guides(level: float | None, diagonal: tuple[float, float] | None, limit: float | None) -> list[Any]:
     """Return the lines behind curves: a level and where x and y are equal (dashed), and a limit."""
     import altair as alt
 
@@ -268,6 +172,32 @@ def _guides(level: float | None, diagonal: tuple[float, float] | None, limit: fl
         ends = alt.Chart(data([{"x": end, "y": end} for end in diagonal]))
         lines.append(ends.mark_line(**dashed).encode(x=alt.X("x:Q"), y=alt.Y("y:Q")))
     return lines
+
+
+_OUTLINES = {
+    "square": "m-3-3h6v6h-6z",
+    "triangle-up": "m0-4.2l4 7h-8z",
+    "diamond": "m0-4.4l3.6 4.4-3.6 4.4-3.6-4.4z",
+    "cross": "m-1.3-4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7z",
+    "triangle-down": "m0 4.2l4-7h-8z",
+    "triangle-right": "m4.2 0l-7 4v-8z",
+    "triangle-left": "m-4.2 0l7 4v-8z",
+}
+
+
+def mark_path(shape: str, colour: str, places: Sequence[tuple[float, float]]) -> str:
+    """Return the marks of a series as one path; a circle is the round end of a line of no length.
+
+    Examples
+    --------
+    >>> mark_path("square", "#000", [(10, 5)])
+    '<path fill="#000" d="M10 5m-3-3h6v6h-6z"/>'
+    """
+    outline = _OUTLINES.get(shape)
+    if outline is None:
+        dots = "".join(f"M{x:g} {y:g}h.01" for x, y in places)
+        return f'<path stroke="{colour}" stroke-width="7" stroke-linecap="round" d="{dots}"/>'
+    return f'<path fill="{colour}" d="{"".join(f"M{x:g} {y:g}{outline}" for x, y in places)}"/>'
 
 
 # SVG ------------------------------------------------------------------------------------------------------------------
@@ -293,6 +223,22 @@ def to_svg(
     >>> to_svg(chart, "Points", "One point at 1.", name="figure-1").startswith('<svg role="img"')
     True
     """
+    if hasattr(chart, "drawn"):
+        wide, high, body = chart.drawn(width, height, legend=legend)
+        box, body = f"0 0 {wide} {high}", f'<g aria-hidden="true">{body}</g>'
+    else:
+        wide, high, box, body = _rendered(chart, name, legend, width, height)
+    head = (
+        f'<svg role="img" aria-labelledby="{name}-title {name}-text" class="chart" xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="{box}" width="{wide}" height="{high}" font-family="{FONT}">'
+        f'<title id="{name}-title">{escape(showable(title))}</title>'
+        f'<desc id="{name}-text">{escape(showable(description))}</desc>'
+    )
+    return f"{head}{body}</svg>"
+
+
+def _rendered(chart: Any, name: str, legend: bool, width: int, height: int) -> tuple[str, str, str, str]:
+    """Return the width, the height, the box and the content of a chart of Altair."""
     import vl_convert
 
     specification = specified(chart)
@@ -307,13 +253,7 @@ def to_svg(
     match = _SIZE.search(raw)
     wide, high, box = match.groups() if match else ("300", "200", "0 0 300 200")
     body = raw[match.end() : raw.rindex("</svg>")] if match else raw
-    head = (
-        f'<svg role="img" aria-labelledby="{name}-title {name}-text" class="chart" xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="{box}" width="{wide}" height="{high}" font-family="{FONT}">'
-        f'<title id="{name}-title">{escape(showable(title))}</title>'
-        f'<desc id="{name}-text">{escape(showable(description))}</desc>'
-    )
-    return head + _quiet(_own_ids(_lean(body), name)) + "</svg>"
+    return wide, high, box, _quiet(_own_ids(_lean(body), name))
 
 
 def to_png(chart: Any) -> bytes:
@@ -326,19 +266,25 @@ def to_png(chart: Any) -> bytes:
     return drawn
 
 
-def legend_of(charts: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return the series of a figure with their colours, where all its panels have the same ones; else nothing."""
-    found: dict[tuple[tuple[str, str], ...], None] = {}
-    for chart in charts:
-        own = [
-            tuple(zip(map(str, encoding["scale"]["domain"]), encoding["scale"]["range"], strict=False))
-            for encoding in _encodings(chart.to_dict(validate=False))
-            if encoding.get("legend") and str(encoding.get("scale", {}).get("range", [""])[0]).startswith("#")
-        ]
-        found |= dict.fromkeys(own)
-        if not own:
-            return []
+def legend_of(charts: Sequence[Any]) -> list[tuple[str, str, str]]:
+    """Return the series of a figure with colour and shape, where all its panels have the same ones; else nothing."""
+    found = dict.fromkeys(
+        tuple(chart.legend) if hasattr(chart, "drawn") else _legend_of_altair(chart.to_dict(validate=False))
+        for chart in charts
+    )
     return list(next(iter(found))) if len(found) == 1 else []
+
+
+def _legend_of_altair(specification: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """Return the series of a chart of Altair with colour and shape, where it has a legend."""
+    scales = [encoding.get("scale", {}) for encoding in _encodings(specification) if encoding.get("legend")]
+    ranges = [(scale["domain"], scale["range"]) for scale in scales if scale.get("range")]
+    colours = next(((domain, values) for domain, values in ranges if values[0].startswith("#")), ((), ()))
+    shaped = any(values[0] in SHAPES for _, values in ranges)
+    return tuple(
+        (str(name), colour, SHAPES[at % len(SHAPES)] if shaped else SHAPES[0])
+        for at, (name, colour) in enumerate(zip(*colours, strict=False))
+    )
 
 
 def _encodings(specification: Any) -> Iterator[dict[str, Any]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, log10
 from typing import Any
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data, round_ticks
 from evenhand.core.findings import Finding
-from evenhand.core.formats import Format, show
+from evenhand.core.formats import Format, show, show_interval
 from evenhand.core.records import Gap
 
 MOST_ROWS = 24
@@ -23,12 +22,15 @@ class Forest:
     Parameters
     ----------
     title : the panel's title.
-    rows : for each value its `label`, `series`, `value`, `low`, `high`, `n`, `limits` and whether it is `small`.
+    rows : for each value its `label`, `series`, `value`, `low`, `high`, `n`, `limits` and whether it is `small`; where
+        a value is not known exactly the two ends of what is `open`, and the `truth` where that is known.
     labels : the labels, top first.
     series : all series in order, so that each has its colour in every panel.
     style : how numbers are written.
     zero : where the line of equality is drawn, if anywhere.
     domain : the ends of the axis, where several panels share one.
+    width : of the plot, in pixels.
+    thin : whether intervals are thin lines, as thick bars are for what is open.
     """
 
     title: str
@@ -39,13 +41,14 @@ class Forest:
     zero: float | None = None
     domain: tuple[float, float] | None = None
     width: int = PANEL_WIDTH
+    thin: bool = False
 
     def ends(self) -> tuple[float, float]:
         """Return the ends of what is drawn, or of the shared axis."""
         if self.domain is not None and self.domain[0] < self.domain[1]:
             return self.domain
-        numbers = [row[name] for row in self.rows for name in ("value", "low", "high")]
-        numbers += [limit for row in self.rows for limit in row["limits"]] + [self.zero]
+        numbers = [row[name] for row in self.rows for name in ("value", "low", "high", "truth")]
+        numbers += [end for row in self.rows for end in (*row["limits"], *(row["open"] or ()))] + [self.zero]
         known = [number for number in numbers if number is not None]
         low, high = min(known, default=0.0), max(known, default=1.0)
         return (low, high) if high > low else (low - 0.5, high + 0.5)
@@ -58,20 +61,14 @@ class Forest:
         >>> forest([{"label": "a", "value": 0.17, "low": 0.12, "high": 0.31}], title="").ticks()
         [0.1, 0.2, 0.3, 0.4]
         """
-        low, high = self.ends()
-        rough = (high - low) / 4
-        power = 10.0 ** floor(log10(rough))
-        steps = (power * factor for factor in (1, 2, 2.5, 5, 10, 20))
-        step = next(step for step in steps if ceil(high / step - 1e-9) - floor(low / step + 1e-9) <= 4)
-        first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-        return [round(number * step, 12) for number in range(first, last + 1)]
+        return round_ticks(*self.ends())
 
     def chart(self) -> Any:
         """Return the panel as an Altair chart: n beside the label, the value as text on the right."""
         import altair as alt
 
         ticks = self.ticks()
-        rows = [row for row in self.rows if row["value"] is not None]
+        rows = [row for row in self.rows if row["value"] is not None or row["open"]]
         labels = {row["label"]: f"{row['label']} (n = {row['n']:,})" for row in rows if row.get("n") is not None}
         records = [self._record(row, labels) for row in rows]
         axis = alt.Axis(**self._numbers(), values=ticks, title=None, labelOverlap=True)
@@ -85,19 +82,22 @@ class Forest:
         rule = base.mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q", opacity=opacity
         )
-        point = base.mark_point(size=55).encode(
-            x=alt.X("value:Q", axis=axis, scale=scale),
-            shape=alt.Shape(**by_series(self.series, SHAPES)),
-            fill=alt.Fill(**by_series(self.series, PALETTE)),
-            fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
-            opacity=opacity,
+        point = (
+            base.transform_filter("isValid(datum.value)")
+            .mark_point(size=55)
+            .encode(
+                x=alt.X("value:Q", axis=axis, scale=scale),
+                shape=alt.Shape(**by_series(self.series, SHAPES)),
+                fill=alt.Fill(**by_series(self.series, PALETTE)),
+                fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
+                opacity=opacity,
+            )
         )
         text = base.mark_text(align="left", fontSize=11).encode(x=alt.value(self.width + 8), text="text:N")
-        marks = [{"x": x, "label": labels.get(row["label"], row["label"])} for row in rows for x in row["limits"]]
         layers = [] if self.zero is None else [_upright([{"x": self.zero}], PALETTE[6], strokeDash=[4, 3])]
-        if marks:
-            limits = alt.Chart(data(marks)).mark_tick(color="currentColor", thickness=2, bandSize=22)
-            layers.append(limits.encode(x="x:Q", y=alt.Y("label:N", sort=list(labels.values()))))
+        layers += _limit_layers(rows, labels)
+        if any(row["open"] for row in rows):
+            layers += _open_layers(base, axis, scale)
         step = alt.Step(max(26, 13 * len(self.series) + 8), **{"for": "position"})
         drawn = alt.layer(*layers, rule, point, text.encode(color=alt.value("currentColor")))
         return drawn.properties(title=self.title, width=self.width, height=step)
@@ -113,10 +113,12 @@ class Forest:
         drawn = {
             "label": labels.get(row["label"], row["label"]),
             "filled": int(row["low"] is not None),
-            "text": show(row["value"], self.style),
+            "text": shown_value(row, self.style),
             "strength": 0.4 if row["small"] else 1,
+            "lower": row["open"] and row["open"][0],
+            "upper": row["open"] and row["open"][1],
         }
-        return {name: value for name, value in row.items() if name != "limits"} | drawn
+        return {name: value for name, value in row.items() if name not in ("limits", "open")} | drawn
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
         """Return the chart's specification, as a chart of Altair does."""
@@ -135,6 +137,7 @@ def forest(
     zero: float | None = None,
     domain: tuple[float, float] | None = None,
     width: int = PANEL_WIDTH,
+    thin: bool = False,
 ) -> Forest:
     """Return one panel of values with intervals.
 
@@ -142,7 +145,8 @@ def forest(
     ----------
     rows
         For each value its `label` (the row), `value`, `low`, `high`, and where there are any its `series`, `n`,
-        `limits` (of thresholds) and whether it is `small` and so drawn faint. A value without an interval is hollow.
+        `limits` (of thresholds), whether it is `small` and so drawn faint, what is `open` of it (two ends) and the
+        `truth`. A value without an interval is hollow.
     title
         The panel's title.
     order
@@ -159,8 +163,11 @@ def forest(
         The ends of the axis, where several panels share one; by default those of the values.
     width
         Of the plot, in pixels.
+    thin
+        Whether intervals are thin lines.
     """
     usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
+    usual |= {"open": None, "truth": None}
     records = tuple({**usual, **row} for row in rows)
     return Forest(
         title,
@@ -171,7 +178,16 @@ def forest(
         zero,
         domain,
         width,
+        thin,
     )
+
+
+def shown_value(row: Mapping[str, Any], style: Format) -> str:
+    """Return the number of a row as text; both ends of what is open of it."""
+    if row["open"]:
+        low, high = row["open"]
+        return show_interval(low, high, "points" if style == "percent" else style)
+    return show(row["value"], style)
 
 
 def forest_row(record: Any, label: str | None, series: str | None = "") -> dict[str, Any]:
@@ -197,3 +213,24 @@ def _upright(records: list[dict[str, Any]], color: str, **look: Any) -> Any:
     import altair as alt
 
     return alt.Chart(data(records)).mark_rule(color=color, **look).encode(x="x:Q")
+
+
+def _limit_layers(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[Any]:
+    """Return dark ticks for the limits of thresholds."""
+    import altair as alt
+
+    marks = [{"x": x, "label": labels.get(row["label"], row["label"])} for row in rows for x in row["limits"]]
+    limits = alt.Chart(data(marks)).mark_tick(color="currentColor", thickness=2, bandSize=22)
+    return [limits.encode(x="x:Q", y=alt.Y("label:N", sort=list(labels.values())))] if marks else []
+
+
+def _open_layers(base: Any, axis: Any, scale: Any) -> list[Any]:
+    """Return thick bars for what is open of values, and dark ticks for the truth."""
+    import altair as alt
+
+    thick = base.transform_filter("isValid(datum.lower)").mark_bar(size=7, opacity=0.45)
+    tick = base.transform_filter("isValid(datum.truth)").mark_tick(thickness=2, size=13)
+    return [
+        thick.encode(x=alt.X("lower:Q", axis=axis, scale=scale), x2=alt.X2("upper:Q")),
+        tick.encode(x=alt.X("truth:Q", axis=axis, scale=scale), color=alt.value("currentColor")),
+    ]

@@ -15,6 +15,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.table import files
+from evenhand.table.engines import connect
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -176,11 +177,10 @@ def test_twice_and_on_any_number_of_threads(
 ) -> None:
     first = saved(cli, scored, tmp_path)
     assert saved(cli, scored, tmp_path) == first
-    connect = files.connect
     for threads in (1, 2):
 
-        def with_threads(threads: int = threads) -> duckdb.DuckDBPyConnection:
-            connection = connect()
+        def with_threads(memory_limit: str | None = None, threads: int = threads) -> duckdb.DuckDBPyConnection:
+            connection = connect(memory_limit)
             connection.execute(f"set threads = {threads}")
             return connection
 

@@ -413,3 +413,19 @@ def test_bad_numbers_in_options(cli: Cli, place: Path, options: list[str], messa
     done = cli("audit", "d.csv", "--groups", "g", "--scores", "y", *options)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
+
+
+def test_timings_stand_at_the_end(cli: Cli, place: Path) -> None:
+    told = cli("audit", "audit.toml", "--timings", "-f", "csv")
+    where = told.stdout.partition("Where the time went")[2]
+    assert [line.split()[0] for line in where.splitlines()[1:] if line[:1].isalpha()] == [
+        "read",
+        "parity",
+        "verdicts",
+        "hash",
+        "report",
+        "all",
+    ]
+    printed = cli("audit", "d.csv", "--groups", "g", "--decisions", "y", "--timings", "--json", "-f", "csv")
+    assert json.loads(printed.stdout)["audits"]
+    assert "Where the time went" in printed.stderr

@@ -15,8 +15,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli import init as command
-from evenhand.cli.proposal import Proposal, cut_points, propose, sounds, words
-from evenhand.table.profile import ColumnProfile, look
+from evenhand.cli.proposal import Proposal, cut_points, propose, sounds
+from evenhand.table.profile import ColumnProfile, look, words
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Columns = dict[str, list[Any]]

@@ -40,7 +40,7 @@ def test_every_argument_that_a_message_translates_is_a_flag() -> None:
 def test_every_option_of_the_readers_is_a_flag() -> None:
     options = set(FileOptions.model_fields) - {"types_from_all_rows"}
     assert options <= FLAGS
-    assert options <= set(inspect.signature(init).parameters)
+    assert options - {"memory_limit"} <= set(inspect.signature(init).parameters)  # a first look takes few rows
 
 
 def test_the_key_of_a_comparison_is_a_flag() -> None:

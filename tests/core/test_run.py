@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.core.run import write_files
+from evenhand.core.run import step, timed, write_files
 from evenhand.errors import ConfigError
 
 ROWS = 120
@@ -213,9 +213,38 @@ def test_a_saved_audit_knows_its_own_files(tmp_path: Path) -> None:
     audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"), parity={"resamples": 100})
     files = audit.save(tmp_path)
     loaded = eh.Audit.load(tmp_path)
-    assert loaded.run == audit.run
+    assert loaded.run.pop("seconds").pop("report") > 0  # what writing took is known to the files only
+    assert loaded.run.pop("steps")[: len(audit.run["steps"])] == audit.run["steps"]
+    assert loaded.run == {name: value for name, value in audit.run.items() if name not in ("seconds", "steps")}
     assert loaded.to_json() == files["results.json"].read_text(encoding="utf-8")
     results = json.loads(files["results.json"].read_text(encoding="utf-8"))
     files["results.json"].write_text(json.dumps(results), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"results\.json' is not what the run of '.*run\.json' wrote; audit again"):
         eh.Audit.load(tmp_path)
+
+
+def test_where_the_time_went_is_in_run_json_only(tmp_path: Path) -> None:
+    table = eh.Table(people(), groups="group", outcome="late", predictions={"m": "risk"})
+    sections: dict[str, Any] = {name: SECTIONS[name][0] for name in ("parity", "agreement")}
+    files = eh.audit(table, **sections).save(tmp_path, [])
+    run = json.loads(files["run.json"].read_text())
+    assert list(run["seconds"]) == ["parity", "agreement", "verdicts", "hash", "report"]
+    for section, seconds in run["seconds"].items():
+        spent = [record["seconds"] for record in run["steps"] if record["section"] == section]
+        assert seconds == pytest.approx(sum(spent), abs=0.002)
+    assert '"seconds"' not in files["results.json"].read_text()
+
+
+def test_steps_add_up_and_how_far_one_has_come_is_no_name() -> None:
+    with timed() as clock:
+        step("outside of all sections")
+        with clock.timing("pairs"):
+            for share in (10, 50, 100):
+                step(f"Comparing: {share}%")
+            with timed() as same, same.timing("inner"):
+                step("Fitting")
+        with clock.timing("pairs"):
+            step("Comparing: 10%")
+    found = [(record["section"], record["step"]) for record in clock.records()]
+    assert found == [("pairs", ""), ("pairs", "Comparing"), ("inner", ""), ("inner", "Fitting")]
+    assert all(record["seconds"] >= 0 and record["cpu"] >= 0 for record in clock.records())

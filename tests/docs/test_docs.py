@@ -8,6 +8,7 @@ import pkgutil
 import re
 import runpy
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,13 +35,18 @@ from evenhand.table.engines import EngineSettings
 
 DOCS = Path(__file__).parents[2] / "docs"
 GENERATOR = runpy.run_path(str(DOCS / "generate.py"))
-PARTS: dict[str, str] = {name: part() for name, part in GENERATOR["PARTS"].items()}
+
+
+@cache
+def part(name: str) -> str:
+    """Return a generated part of the reference."""
+    return str(GENERATOR["PARTS"][name]())
 
 
 def reference(page: str) -> str:
     """Return a page of the reference with the generated parts that it includes."""
     text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
-    return re.sub(r"```\{include\} \.\./_generated/(\w+)\.md\n```", lambda match: PARTS[match[1]], text)
+    return re.sub(r"```\{include\} \.\./_generated/(\w+)\.md\n```", lambda match: part(match[1]), text)
 
 
 def section(text: str, heading: str) -> str:
@@ -52,7 +58,7 @@ def section(text: str, heading: str) -> str:
 
 def test_every_generated_part_is_included() -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
-    for name in PARTS:
+    for name in GENERATOR["PARTS"]:
         assert f"_generated/{name}.md" in pages
 
 

@@ -84,8 +84,11 @@ def run_command(command: Command, folder: Path) -> None:
     """Say the words in a folder of their own: an exit code that means something, and never a traceback."""
     given = as_kind(command.columns, command.kind, folder)
     if isinstance(given, dict):  # a kind of file that cannot hold these columns
-        pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in given.items()}).astype(str).to_csv(
-            folder / "people.csv", index=False, encoding="utf-8", errors="replace"
+        texts = {
+            name: [str(value).encode(errors="replace").decode() for value in column] for name, column in given.items()
+        }
+        pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in texts.items()}).to_csv(
+            folder / "people.csv", index=False
         )
     (folder / "audit.toml").write_bytes(command.toml)
     (folder / "study.toml").write_text(study_template("effort"), encoding="utf-8")

@@ -12,12 +12,14 @@ import pytest
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, EvenhandError, brief
+from evenhand.stats.effort import aggregate_scores
 from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
 from evenhand.study.analysis.estimate import share_estimates
 
 from .laws import require_lawful
 from .others import copy_of_saved, sound_columns
+from .tables import as_kind
 
 
 def table(**roles: Any) -> eh.Table:
@@ -91,3 +93,23 @@ def test_a_group_that_is_an_infinite_number_is_called_by_its_column() -> None:
     found = eh.parity(eh.Table(columns, groups="g", predictions="d"), metrics=["selection_rate"], min_count=1)
     require_lawful(found)
     assert {record.group for record in found.rows("values")} >= {"g = 1", "g = inf"}
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "pyarrow", "duckdb"])
+def test_ids_may_be_numbers_beyond_all_whole_ones(kind: str, tmp_path: Path) -> None:
+    columns = sound_columns() | {"id": [1e308, *map(float, range(1, 24))]}
+    roles: dict[str, Any] = {"groups": "g", "predictions": "s", "id": "id"}
+    found = eh.effort(eh.Table(as_kind(columns, kind, tmp_path), **roles), trajectory=["y1", "y2", "y3"], min_count=1)
+    assert {found.rows("values")[0].n} == {24}
+
+
+@pytest.mark.parametrize("limits", [None, 3, float("inf"), {"metric": "selection_rate"}, "x", [None]])
+def test_what_are_no_thresholds_is_told(limits: Any) -> None:
+    with pytest.raises(ConfigError, match="threshold"):
+        eh.testing.assert_meets(table(predictions="s"), limits)
+
+
+def test_a_scale_of_next_to_nothing_gives_the_largest_aggregate_and_such_a_unit_is_refused() -> None:
+    assert aggregate_scores([[1.0, 2.0], [-1.0, 0.0]], scale=5e-324).tolist() == [1.0, -1.0]
+    with pytest.raises(EvenhandError, match=r"`unit` is too small for these values; got 4\.94066e-324"):
+        eh.effort(table(predictions="s"), trajectory=["y1", "y2", "y3"], unit=5e-324, min_count=1)

@@ -144,6 +144,35 @@ def test_where_being_selected_is_bad_the_others_are_counted() -> None:
     assert {row.group: (row.selected, row.highest) for row in rows} == {"White": (32, "Black"), "Black": (28, "Black")}
 
 
+def test_the_tables_are_about_race_sex_and_ethnic_group_and_what_is_not_here_is_told() -> None:
+    """Age and office are other laws' or nobody's; who means them says so."""
+    data = hiring(age=["old", "young"] * 60, applicantSex=["F", "M"] * 60)
+    groups = ["race", "applicantSex", "age", ["race", "applicantSex"], ["race", "age"]]
+
+    def shown(named: Any = None, groups: Any = groups, profile: str = "ugesp-1978") -> tuple[set[str], str]:
+        table = eh.Table(data, groups=groups, predictions={"screen": "hired"}, favourable="selected")
+        about = {"profile": profile, "profile_groupings": named}
+        made = eh.audit(table, parity={"metrics": "selection_rate"}, report=about).profiles[0]
+        rows = made.tables["impact" if profile == "ugesp-1978" else "rates"]
+        return {row.grouping for row in rows}, " ".join(made.notes)
+
+    for profile in ("ugesp-1978", "nyc-ll144-2023"):
+        told, notes = shown(profile=profile)
+        assert told == {"race", "applicantSex", "race × applicantSex"}
+        assert "Not here: age, race × age, which the rule does not name" in notes
+    told, notes = shown(["age"])
+    assert told == {"age"}
+    assert "which `profile_groupings` does not name." in notes
+    assert shown(groups=["race"])[1] == ""
+    told, notes = shown(groups=["age"])
+    assert told == {"age"}
+    assert notes.startswith("No grouping is called after race, sex or ethnic group, so that every grouping is here")
+    with pytest.raises(
+        ConfigError, match=r"`profile_groupings` names 'rcae', no grouping of the data; did you mean 'race'"
+    ):
+        shown("rcae")
+
+
 @pytest.mark.parametrize("profile", ["ugesp-1978", "nyc-ll144-2023"])
 def test_the_table_says_that_people_not_selected_are_counted(profile: str) -> None:
     audit = of_hiring(profile=profile, favourable="not_selected")

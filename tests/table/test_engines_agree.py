@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenhand.table import Table, files
+from evenhand.table.engines import connect
 from evenhand.table.rows import ScoreRows
 
 Columns = dict[str, list[Any]]
@@ -199,10 +200,8 @@ def test_files(folder: Path, expected: dict[str, Any], name: str, roles: str) ->
 
 @pytest.mark.parametrize("threads", [1, 5])
 def test_threads(folder: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    connect = files.connect
-
-    def with_threads() -> duckdb.DuckDBPyConnection:
-        connection = connect()
+    def with_threads(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+        connection = connect(memory_limit)
         connection.execute(f"set threads = {threads}")
         return connection
 

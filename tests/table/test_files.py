@@ -16,6 +16,7 @@ import pytest
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.table import Table, files
+from evenhand.table.engines import connect
 from evenhand.table.sources import FileOptions, open_source
 
 ROWS = "a,1\nb,0\na,0\nb,1\n"
@@ -416,7 +417,7 @@ def test_header_only(tmp_path: Path) -> None:
 
 
 def test_spills_go_to_the_folder_for_temporary_files() -> None:
-    found = files.connect().execute("select current_setting('temp_directory')").fetchone()
+    found = connect().execute("select current_setting('temp_directory')").fetchone()
     assert found is not None
     assert "evenhand-" in found[0]
 

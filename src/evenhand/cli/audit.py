@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, print_line, print_summary, progress
+from evenhand.cli.console import (
+    BROKEN,
+    FINE,
+    TIMINGS_HELP,
+    UNDECIDED,
+    err,
+    out,
+    print_line,
+    print_summary,
+    print_timings,
+    progress,
+)
 from evenhand.cli.report import FORMATS_HELP, listed_formats
 from evenhand.errors import ConfigError, speaking
 
@@ -54,6 +65,7 @@ def audit(
     json: Annotated[
         bool, typer.Option("--json", help="Print results.json to standard output instead of the summary.")
     ] = False,
+    timings: Annotated[bool, typer.Option("--timings", help=TIMINGS_HELP)] = False,
     allow_code: Annotated[
         bool, typer.Option("--allow-code", help="Let audit.toml import the Python functions it names.")
     ] = False,
@@ -114,6 +126,9 @@ def audit(
     missing_values: Annotated[
         Many, _of_data(about="A word for a missing value in a CSV file, such as NA or -9; repeat it.")
     ] = None,
+    memory_limit: Annotated[
+        Text, _of_data(about="What DuckDB may fill of the memory, such as 4GB; the rest goes into temporary files.")
+    ] = None,
 ) -> int:
     """Audit a system: summary on the terminal, report.html and results.json in a folder.
 
@@ -121,10 +136,7 @@ def audit(
 
     `evenhand audit data.csv --outcome y --groups race --scores risk` audits a table at once.
     """
-    if strict and not check:
-        raise ConfigError("--strict needs --check; give both.")
-    if check and not _is_toml(target) and not require:
-        raise ConfigError(_NO_THRESHOLDS)
+    _require_check(check, strict, _is_toml(target) or bool(require))
     for_data = {
         "profile": profile,
         "outcome": outcome,
@@ -151,21 +163,32 @@ def audit(
         "encoding": encoding,
         "delimiter": delimiter,
         "missing-values": missing_values,
+        "memory-limit": memory_limit,
     }
-    with progress(quiet or json):
+    silent = quiet or json
+    with progress(silent) as clock:
         result = _run(target, for_data, seed, allow_code, plan)
         files = result.save(out_folder, listed_formats(formats))
         if plan is not None:
             _keep_plan(plan, out_folder)
     if json:
         typer.echo(result.to_json().encode(), nl=False)
-    elif not quiet:
-        print_summary(result)
-        _print_places(files)
+    if not silent:
+        _print_result(result, files)
+    if timings:
+        print_timings(clock, err if silent else out)
     return _checked(result.findings, strict, quiet) if check else FINE
 
 
-def _print_places(files: Mapping[str, Path]) -> None:
+def _require_check(check: bool, strict: bool, has_thresholds: bool) -> None:
+    if strict and not check:
+        raise ConfigError("--strict needs --check; give both.")
+    if check and not has_thresholds:
+        raise ConfigError(_NO_THRESHOLDS)
+
+
+def _print_result(result: Audit, files: Mapping[str, Path]) -> None:
+    print_summary(result)
     reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
     print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
 
@@ -184,13 +207,15 @@ def _is_toml(target: str) -> bool:
 def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
     """Run an audit.toml, or the parity audit of a data file."""
     from evenhand import audit as run_audit
+    from evenhand.core.run import timed
 
     if _is_toml(target):
         _refuse_data_options(for_data)
         return run_audit(target, seed=seed, allow_code=allow_code, plan=plan)
     limits = [_limit(text) for text in for_data["require"] or ()]
     with speaking("command"):
-        table = _table(target, for_data)
+        with timed() as clock, clock.timing("read"):
+            table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
         parity = {"within": within, "metrics": metrics or None}
         report = {"profile": _listed(for_data["profile"] or (), ())}
@@ -239,6 +264,7 @@ def _file_options(options: Mapping[str, Any]) -> FileOptions:
         "encoding": options["encoding"],
         "delimiter": options["delimiter"],
         "missing_values": ("", *(options["missing-values"] or ())),
+        "memory_limit": options["memory-limit"],
     }
     return FileOptions.parse(given, "the options of the file")
 

@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand._version import __version__
-from evenhand.cli.console import BROKEN, FINE, out, print_line, print_summary, progress
+from evenhand.cli.console import BROKEN, FINE, TIMINGS_HELP, out, print_line, print_summary, print_timings, progress
 
 if TYPE_CHECKING:
     from evenhand.report.power import PowerLine
@@ -66,22 +66,23 @@ def demo(
     rows: Annotated[int, typer.Option(min=100, help="Number of made-up households.")] = 20_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the audit.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    timings: Annotated[bool, typer.Option("--timings", help=TIMINGS_HELP)] = False,
 ) -> int:
     """Audit three made-up credit models on made-up households: a report in less than a minute, no network."""
     import evenhand as eh
 
-    with progress(quiet):
-        households = eh.datasets.make_households(rows, seed=seed)
-        table = eh.Table(
-            households,
-            id="household",
-            outcome="missed_payment",
-            groups=["race", "sex", "age_group", ["race", "sex"]],
-            predictions={name: f"risk_{name}" for name in ("xgboost", "logistic", "random_forest")},
-            favourable="not_selected",
-            selected_word="flags",
-            people="households",
-        )
+    with progress(quiet) as clock:
+        with clock.timing("read"):
+            table = eh.Table(
+                eh.datasets.make_households(rows, seed=seed),
+                id="household",
+                outcome="missed_payment",
+                groups=["race", "sex", "age_group", ["race", "sex"]],
+                predictions={name: f"risk_{name}" for name in ("xgboost", "logistic", "random_forest")},
+                favourable="not_selected",
+                selected_word="flags",
+                people="households",
+            )
         about = {
             "title": "Demonstration audit of three credit models",
             "system": "three made-up models of the risk of a missed payment",
@@ -94,6 +95,8 @@ def demo(
     if not quiet:
         print_summary(audit)
         print_line("\nReport: ", str(files["report.html"]))
+        if timings:
+            print_timings(clock)
         print_line("Next: evenhand init YOUR_DATA.csv")
     return FINE
 

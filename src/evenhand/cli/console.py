@@ -5,22 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.run import listening
+from evenhand.core.run import Clock, listening, timed
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import count, showable
+from evenhand.table.engines import share_read
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
+TIMINGS_HELP = "Say at the end where the time went, by section and step; run.json keeps it."
+_SHORT = 2.0  # seconds after which a query is worth an estimate
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _STYLES: dict[Verdict, str] = {
@@ -58,17 +63,62 @@ def print_error(message: str) -> None:
     err.print(Text(message), soft_wrap=True)
 
 
+class _Reading(ProgressColumn):
+    """How much of the data DuckDB has read for the step, and when it will have read all at this pace."""
+
+    max_refresh = 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began, self._before = 0.0, 1.0
+
+    def render(self, task: Any) -> Text:  # noqa: ARG002
+        share, now = share_read() or 0.0, perf_counter()
+        if share < self._before or not share:  # another query
+            self._began = now
+        self._before, passed = share, now - self._began
+        if passed < _SHORT or share < 0.01:
+            return Text()
+        left = timedelta(seconds=round(passed * (1.0 - share) / share))
+        return Text(f"{share:.0%} read, about {left} left of this step")
+
+
 @contextmanager
-def progress(quiet: bool) -> Iterator[None]:
-    """Show each step of an audit on the terminal while it runs; nothing stays behind."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("Starting", total=None)
-        with listening(lambda description: bar.update(task, description=description)):
-            yield
+def progress(quiet: bool) -> Iterator[Clock]:
+    """Show each step of an audit on the terminal while it runs; nothing stays behind but what took how long."""
+    with timed() as clock:
+        if quiet or not sys.stderr.isatty():
+            yield clock
+            return
+        shown = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), _Reading())
+        with Progress(*shown, console=err, transient=True) as bar:
+            task = bar.add_task("Starting", total=None)
+            with listening(lambda description: bar.update(task, description=description)):
+                yield clock
+
+
+def print_timings(clock: Clock, console: Console = out) -> None:
+    """Print where the time went, by section and step, but for steps that took less than a hundredth of it."""
+    records = clock.records()
+    total = sum(record["seconds"] for record in records)
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Where the time went")
+    for name in ("seconds", "CPU", "share"):
+        table.add_column(name, justify="right")
+    for section in dict.fromkeys(record["section"] for record in records):
+        steps = [record for record in records if record["section"] == section]
+        table.add_row(section, *_spent(steps, total))
+        for record in steps:
+            if record["step"] and record["seconds"] >= total / 100.0:
+                table.add_row(Text(f"  {record['step']}", style="dim"), *_spent([record], total))
+    table.add_row(Text("all", style="bold"), *_spent(records, total))
+    console.print(table)
+
+
+def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
+    """Return seconds, CPU seconds and the share of all seconds that some steps took."""
+    wall, cpu = (sum(record[column] for record in records) for column in ("seconds", "cpu"))
+    return f"{wall:.2f}", f"{cpu:.2f}", f"{wall / max(total, 1e-9):.0%}"
 
 
 def print_summary(audit: Audit, most: int = 8) -> None:

@@ -7,12 +7,11 @@ Certain is what somebody said, and a column whose name and values fit exactly on
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 
-from evenhand.table.profile import ColumnProfile, Look
+from evenhand.table.profile import ColumnProfile, Look, words
 
 MOST_GROUPS = 20
 _OLDEST = 120
@@ -332,19 +331,6 @@ def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
 
 
 # Names ----------------------------------------------------------------------------------------------------
-
-
-def words(name: str) -> list[str]:
-    """Split a column name into lower-case words without accents.
-
-    Examples
-    --------
-    >>> words("riskScore_XGB"), words("Âge du client")
-    (['risk', 'score', 'xgb'], ['age', 'du', 'client'])
-    """
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("ß", "ss"))
-    plain = unicodedata.normalize("NFKD", spaced).encode("ascii", "ignore").decode()
-    return [word for word in re.split(r"[^a-z0-9]+", plain.lower()) if word]
 
 
 def sounds(name: str, role: str) -> bool:

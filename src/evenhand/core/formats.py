@@ -60,6 +60,8 @@ def show(value: float | None, style: Format = "number") -> str:
     --------
     >>> show(0.12345), show(0.12345, "percent"), show(-0.05, "signed_points"), show(None), show(0.0002, "p")
     ('0.123', '12.3%', '−5.0', '–', '<0.001')
+    >>> show(0.0000421), show(3.1e-9), show(2_000_000.0)
+    ('0.000042', '3.1 × 10⁻⁹', '2,000,000')
     """
     if value is None:
         return DASH
@@ -82,11 +84,38 @@ def _plain(value: float, sign: str) -> str:
     magnitude = abs(value)
     if magnitude < _ROUNDING:
         return "0"
-    if magnitude < 1e-3:
-        return f"{value:{sign}.2g}"
-    if magnitude >= 1e5:
-        return f"{value:{sign}.2e}"
-    return f"{value:{sign}.3f}" if magnitude < 100 else f"{value:{sign},.1f}"
+    if magnitude < 1e-3 or magnitude >= 1e15:
+        return _in_full(value, 2, sign)
+    places = 3 if magnitude < 100 else 1 if magnitude < 1e5 else 0
+    return f"{value:{sign},.{places}f}"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _in_full(value: float, digits: int, sign: str = "") -> str:
+    """Return a number with so many significant digits as a reader writes it: in full, or by a power of ten."""
+    if value == 0:
+        return "0"
+    text, power = f"{value:{sign}.{digits - 1}e}".split("e")
+    if -7 < int(power) < 15:
+        text = f"{float(f'{text}e{power}'):{sign},.{max(0, digits - 1 - int(power))}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text if -7 < int(power) < 15 else f"{text} × 10{str(int(power)).translate(_RAISED)}"
+
+
+def show_tick(value: float, style: Format = "number") -> str:
+    """Return a number as it stands at an axis: as short as it can be.
+
+    Examples
+    --------
+    >>> show_tick(0.25), show_tick(0.25, "percent"), show_tick(-0.05, "points"), show_tick(0.00002), show_tick(250000.0)
+    ('0.25', '25%', '−5', '0.00002', '250,000')
+    """
+    hundreds = style in ("percent", "points", "signed_points")
+    shown = _in_full(100 * value if hundreds else value, 6).replace("-", MINUS)
+    return shown + ("%" if style == "percent" else "")
 
 
 def show_interval(low: float | None, high: float | None, style: Format = "number") -> str:

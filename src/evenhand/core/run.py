@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import stat
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -17,7 +19,7 @@ from html import escape
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from time import time
+from time import perf_counter, process_time, time
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,74 @@ from evenhand.table.cells import Cells
 from evenhand.table.table import Table
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("evenhand_progress", default=None)
+_clock: ContextVar[Clock | None] = ContextVar("evenhand_clock", default=None)
+
+
+class Clock:
+    """Where the time of a run goes: seconds and CPU seconds of each section, and of each step of it.
+
+    Examples
+    --------
+    >>> with timed() as clock:
+    ...     with clock.timing("parity"):
+    ...         step("Counting")
+    >>> [(record["section"], record["step"]) for record in clock.records()]
+    [('parity', ''), ('parity', 'Counting')]
+    """
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC)
+        self._spent: dict[tuple[str, str], list[float]] = {}
+        self._now = ("", "")
+        self._since = (perf_counter(), process_time())
+
+    @contextmanager
+    def timing(self, section: str) -> Iterator[None]:
+        """Count the time of the block, and of the steps within it, as that of a section."""
+        before = self._now
+        self._turn(section, "")
+        try:
+            yield
+        finally:
+            self._turn(*before)
+
+    def mark(self, description: str) -> None:
+        """Count the time from now on as that of a step; how far it has come is no part of its name."""
+        self._turn(self._now[0], re.sub(r": \d+%$", "", description))
+
+    def _turn(self, section: str, description: str) -> None:
+        now = (perf_counter(), process_time())
+        spent = self._spent.setdefault(self._now, [0.0, 0.0])
+        for position, (later, earlier) in enumerate(zip(now, self._since, strict=True)):
+            spent[position] += later - earlier
+        self._now, self._since = (section, description), now
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return seconds and CPU seconds by section and step, in the order in which they began."""
+        return [
+            {"section": section, "step": description, "seconds": round(wall, 3), "cpu": round(cpu, 3)}
+            for (section, description), (wall, cpu) in self._spent.items()
+            if section
+        ]
+
+
+@contextmanager
+def timed() -> Iterator[Clock]:
+    """Let one clock run while the block does: that of whoever runs a larger part already, or a new one."""
+    running = _clock.get()
+    clock = running or Clock()
+    token = _clock.set(clock)
+    try:
+        yield clock
+    finally:
+        _clock.reset(token)
 
 
 def step(description: str) -> None:
     """Say what happens next; silent unless somebody listens."""
-    listener = _listener.get()
+    clock, listener = _clock.get(), _listener.get()
+    if clock is not None:
+        clock.mark(description)
     if listener is not None:
         listener(description)
 
@@ -121,23 +186,29 @@ def _sizes(cells: Cells, columns: Sequence[str]) -> dict[str, int]:
     return dict(zip(labels, sizes.tolist(), strict=True))
 
 
-def run_record(
-    started: datetime, seconds: dict[str, float], device: str = "cpu", engine: str | None = None
-) -> dict[str, Any]:
-    """Return when, where and with what the audit ran.
+def run_record(clock: Clock, device: str = "cpu", engine: str | None = None) -> dict[str, Any]:
+    """Return when, where and with what the audit ran, and what took how long.
 
     Nothing in it changes a number but the device: those of a card agree with the processor's, not to the last digit.
     """
     return {
         "evenhand": __version__,
-        "started": started.astimezone(UTC).isoformat(timespec="seconds"),
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "started": clock.started.isoformat(timespec="seconds"),
+        **_times(clock),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "engine": engine,
         "device": device,
         "packages": {name: installed for name in _PARTS if (installed := _version(name)) is not None},
     }
+
+
+def _times(clock: Clock) -> dict[str, Any]:
+    """Return seconds by section, and with CPU seconds by section and step."""
+    steps, seconds = clock.records(), Counter[str]()
+    for record in steps:
+        seconds[record["section"]] += record["seconds"]
+    return {"seconds": {name: round(value, 3) for name, value in seconds.items()}, "steps": steps}
 
 
 def _version(name: str) -> str | None:

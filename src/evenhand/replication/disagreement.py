@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.charts import curve
 from evenhand.core.display import Figure
 from evenhand.core.formats import show
+from evenhand.curve import curve
 from evenhand.datasets import load_dressel_farid
 from evenhand.datasets.registry import at_hand
 from evenhand.replication.records import Chapter, Claim, Line, Missing, published

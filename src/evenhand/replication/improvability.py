@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.charts import curve
 from evenhand.core.display import Figure
 from evenhand.core.run import step
+from evenhand.curve import curve
 from evenhand.datasets import load_hospital
 from evenhand.datasets.registry import at_hand
 from evenhand.replication.records import Chapter, Claim, Line, Missing, published

@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from evenhand._version import __version__
 from evenhand.core.display import DisplayTable, Section
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.run import run_record, step, write_files
+from evenhand.core.run import run_record, step, timed, write_files
 from evenhand.datasets.registry import DATA_VARIABLE
 from evenhand.errors import ConfigError, count, require_choice
 from evenhand.replication.disagreement import replicate_disagreement
@@ -118,12 +117,13 @@ def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None
         require_choice("paper", name, list(PAPERS))
     if data is not None and not Path(data).is_dir():
         raise ConfigError(f"`data` is '{data}'; there is no such folder.")
-    started, chapters = datetime.now(tz=UTC), []
-    with _data_in(data):
+    chapters = []
+    with _data_in(data), timed() as clock:
         for name in dict.fromkeys(papers or PAPERS):
-            step(f"Replicating the paper on {name}")
-            chapters.append(PAPERS[name]())
-    return Replication(tuple(chapters), run_record(started, {}))
+            with clock.timing(name):
+                step(f"Replicating the paper on {name}")
+                chapters.append(PAPERS[name]())
+    return Replication(tuple(chapters), run_record(clock))
 
 
 @contextmanager

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
@@ -21,7 +18,7 @@ from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
 from evenhand.core.result import Draft, Result, badge, settle, settled
-from evenhand.core.run import data_record, read_run, run_record, shown_in_notebook, step, write_files
+from evenhand.core.run import Clock, data_record, read_run, run_record, shown_in_notebook, step, timed, write_files
 from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, EvenhandError, brief, require_choice, speaking
@@ -33,7 +30,7 @@ from evenhand.report.front import in_order
 from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
-from evenhand.report.profiles.tables import require_counts
+from evenhand.report.profiles.tables import require_counts, require_groupings
 from evenhand.report.suppression import run_hidden
 from evenhand.stats.pairs.device import name_of
 from evenhand.table.engines import name_of as engine_name
@@ -238,11 +235,14 @@ class Audit:
         """
         from evenhand.report.formats import make_files
 
-        step("Writing the report")
-        contents = {**make_files(self, formats), "results.json": self.to_json()}
-        held = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
-        sums = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
-        run = {**self.run, "sha256": sums}
+        with timed() as clock, clock.timing("report"):
+            step("Writing the report")
+            contents = {**make_files(self, formats), "results.json": self.to_json()}
+            held = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
+            sums = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
+        spent = [record for record in clock.records() if record["section"] == "report"]
+        seconds = {**self.run["seconds"], "report": round(sum(record["seconds"] for record in spent), 3)}
+        run = {**self.run, "seconds": seconds, "steps": [*self.run.get("steps", ()), *spent], "sha256": sums}
         return write_files(folder, {**held, "run.json": json_text(run)})
 
 
@@ -290,19 +290,19 @@ def audit(
             raise ConfigError("a study takes no `plan`; its study.toml is its plan.")
         return _audit_study(source, sections, seed)
     sealed = None if plan is None else read_plan(plan)
-    done = _audit_rows(source, sections, seed, allow_code)
+    with timed() as clock:
+        done = _audit_rows(source, sections, seed, allow_code, clock)
     return done if sealed is None else follow(done, sealed)
 
 
 def _audit_rows(
-    source: str | os.PathLike[str] | Table, sections: dict[str, Any], seed: int | None, allow_code: bool
+    source: str | os.PathLike[str] | Table, sections: dict[str, Any], seed: int | None, allow_code: bool, clock: Clock
 ) -> Audit:
     """Run an `audit.toml`, or the audits of a table."""
     if isinstance(source, Table):
-        return _audit_table(source, sections, seed)
+        return _audit_table(source, sections, seed, clock)
     if sections:
         raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
-    clock = _Clock()
     with speaking("file"):
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
@@ -311,8 +311,7 @@ def _audit_rows(
         return _run(config, table, arguments, seed, clock)
 
 
-def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Audit:
-    clock = _Clock()
+def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock: Clock) -> Audit:
     if "models" in sections:
         raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
     if not any(name in REGISTRY for name in sections):
@@ -324,9 +323,10 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Au
     return _run(config, table, {}, seed, clock)
 
 
-def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:
+def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: Clock) -> Audit:
     """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
     require_counts(config.report.profile, config.audits)
+    require_groupings(config.report.profile_groupings, table.groupings)
     require_extras(config, table)
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
@@ -348,14 +348,16 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         step("Hiding small counts")
         safe, drafts = run_hidden(table, config.audits, least, run_audit)
         table = safe.table
-    results: dict[str, Result] = dict(zip(drafts, settle(list(drafts.values())), strict=True))
-    results = results if safe is None else safe.relabelled(results)
-    profiles = make_profiles(config, results, table)
-    profiles = profiles if safe is None else safe.profiles(profiles)
+    with clock.timing("verdicts"):
+        results: dict[str, Result] = dict(zip(drafts, settle(list(drafts.values())), strict=True))
+        results = results if safe is None else safe.relabelled(results)
+        profiles = make_profiles(config, results, table)
+        profiles = profiles if safe is None else safe.profiles(profiles)
+        extras = make_extras(config, results, table, safe)
+    with clock.timing("hash"):
+        record = data_record(table) if safe is None else safe.record()
     device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
-    run = run_record(clock.started, clock.seconds, device, engine_name(table.source.frame))
-    extras = make_extras(config, results, table, safe)
-    record = data_record(table) if safe is None else safe.record()
+    run = run_record(clock, device, engine_name(table.source.frame))
     return Audit(config, results, record, run, profiles=profiles, extras=extras)
 
 
@@ -378,7 +380,6 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
         raise ConfigError(
             f"audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}."
         )
-    clock = _Clock()
     require_known(sections, ("study", "thresholds", "report"), "responses take no section {name}")
     spec = _analysis_spec(sections.get("study", {}), sections.get("thresholds", ()), seed)
     about = {"title": "Human study", **sections.get("report", {})}
@@ -386,12 +387,12 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     require_counts(report.profile, {})
     if report.suppress_below is not None:
         raise ConfigError("`suppress_below` hides small counts of a table's audits, not of a study; leave it out.")
-    with clock.timing("study"):
+    with timed() as clock, clock.timing("study"):
         result = settled(run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
     config = AuditConfig(source=None, data=data, audits={"study": spec}, report=report)
     results: dict[str, Result] = {"study": result}
-    record, run_of = _study_record(responses, result), run_record(clock.started, clock.seconds)
+    record, run_of = _study_record(responses, result), run_record(clock)
     return Audit(config, results, record, run_of, profiles=make_profiles(config, results, None))
 
 
@@ -431,17 +432,3 @@ def _result_type(name: str) -> type[Result]:
         return StudyResult
     require_choice("audit", name, list(REGISTRY))
     return REGISTRY[name].result
-
-
-class _Clock:
-    """Seconds by stage, for `run.json`."""
-
-    def __init__(self) -> None:
-        self.started = datetime.now(UTC)
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def timing(self, stage: str) -> Iterator[None]:
-        start = perf_counter()
-        yield
-        self.seconds[stage] = perf_counter() - start

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
 from evenhand.audits import REGISTRY
-from evenhand.core.spec import Spec
+from evenhand.core.spec import Names, Spec
 from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
 from evenhand.report.languages import LANGUAGES
@@ -45,6 +45,10 @@ class ReportSettings(Settings):
         (),
         description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
         "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
+    )
+    profile_groupings: Names | None = Field(
+        None,
+        description="Groupings that the tables of profiles are about; by default those by race, sex and ethnic group.",
     )
     language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(

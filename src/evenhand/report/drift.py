@@ -11,10 +11,8 @@ import numpy as np
 
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.charts import over_time
-from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
 from evenhand.core.findings import Finding, render
-from evenhand.core.formats import finite, show_confidence
+from evenhand.core.formats import finite
 from evenhand.core.groups import reference_of
 from evenhand.errors import ConfigError
 from evenhand.report.extras import Drift, Extra, Period
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 MOST_PERIODS = 200
-_MOST_PANELS = 8
 _CALENDARS = {
     "month": (
         "january february march april may june july august september october november december",
@@ -282,118 +279,3 @@ def as_finding(drift: Drift) -> Finding:
     told = {**{name: getattr(drift, name) for name in names}, "period": drift.first_period}
     place = {name: getattr(drift, name) for name in ("model", "grouping", "metric", "sentence_id", "headline")}
     return Finding(audit="over_time", **place, arguments=told, value=drift.change, n=0)
-
-
-# The section ---------------------------------------------------------------------------------------------------------
-
-
-def section(extra: Extra) -> Section:
-    """Return the part of the report: what drifted, charts of the gaps by period, and the numbers."""
-    drifts, periods = extra.tables["drifts"], extra.tables["periods"]
-    confidence = extra.settings["confidence"]
-    drifted = [drift for drift in drifts if drift.drifted]
-    calm = "none_drifted" if len(drifts) > 1 else "not_drifted"
-    nothing = language().say(calm, "notes", number=len(drifts), name=extra.settings["period"])
-    told = [drift.headline for drift in drifted] or [nothing]
-    return Section(
-        "Over time",
-        f"Has a gap drifted, by {extra.settings['period']}, beyond chance?",
-        (_figure(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
-        tuple(_methods(extra)),
-        notes=(*told, *extra.notes),
-        caveats=(
-            (
-                "Drift",
-                "It says that a gap was not the same in all periods: whether it goes one way, comes back, or only "
-                "varies from period to period, the chart shows and the test does not tell.",
-            ),
-        ),
-    )
-
-
-def _figure(extra: Extra, drifted: Sequence[Drift]) -> Figure:
-    """Return a panel for each model, grouping and metric, those with a drift first."""
-    gaps = [row for row in extra.tables["periods"] if row.reference is not None]
-    places = {(drift.model, drift.grouping, drift.metric): None for drift in drifted}
-    places |= {(row.model, row.grouping, row.metric): None for row in gaps}
-    shown = list(places)[:_MOST_PANELS]
-    panels = [_panel([row for row in gaps if (row.model, row.grouping, row.metric) == place]) for place in shown]
-    more = len(places) - _MOST_PANELS
-    left_out = f" {more} more {'is' if more == 1 else 'are'} in the table." if more > 0 else ""
-    return Figure(
-        "Gaps over time",
-        "Points: each group minus the group it is compared with, period by period. Lines: limits that hold for all "
-        "periods and all gaps together, also for periods still to come. Where names of periods would collide, some "
-        f"are left out; the table has all.{left_out}",
-        " ".join(drift.headline for drift in drifted) or "No gap has drifted beyond chance.",
-        tuple(panels),
-    )
-
-
-def _panel(rows: Sequence[Any]) -> Any:
-    """Return the panel of one model, grouping and metric: a line for each group."""
-    points = [{"x": r.period, "y": r.gap, "low": r.low, "high": r.high, "series": r.group} for r in rows]
-    first = rows[0]
-    what = f"{METRICS[first.metric].title_in_sentence} by {first.grouping}, minus {first.reference}"
-    return over_time(points, title=f"{first.model}: {what}", y="Gap, points")
-
-
-def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
-    columns = {
-        "Model": lambda r: r.model,
-        "Grouping": lambda r: r.grouping,
-        "Metric": lambda r: METRICS[r.metric].title,
-        "Group": lambda r: r.group,
-        "Compared with": lambda r: r.reference,
-        "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
-        "First seen": lambda r: r.first_period,
-        "Last seen": lambda r: r.period,
-        "Change when first seen, points": lambda r: Number(r.change, "signed_points"),
-        "Limits": lambda r: Range(r.low, r.high, "signed_points"),
-    }
-    return make_table("Which gaps have drifted", columns, drifts, folded=len(drifts) > _MOST_PANELS)
-
-
-def _period_table(periods: Sequence[Period], confidence: float) -> DisplayTable:
-    columns = {
-        "Model": lambda r: r.model,
-        "Grouping": lambda r: r.grouping,
-        "Metric": lambda r: METRICS[r.metric].title,
-        "Group": lambda r: r.group,
-        "Period": lambda r: r.period,
-        "n": lambda r: Number(r.n, "count"),
-        "Rate": lambda r: Number(r.value, "percent"),
-        "Gap, points": lambda r: Number(r.gap, "signed_points"),
-        "Limits of the gap": lambda r: Range(r.low, r.high, "signed_points"),
-        "Rate so far": lambda r: Number(r.mean, "percent"),
-        f"{show_confidence(confidence)} limits at all times": lambda r: Range(r.mean_low, r.mean_high, "percent"),
-    }
-    return make_table("Every period", columns, periods, folded=True)
-
-
-def _methods(extra: Extra) -> Iterator[Method]:
-    alpha = show_confidence(1 - extra.settings["confidence"])
-    yield Method(
-        "Gaps period by period",
-        f"The k-th period spends alpha / (k (k + 1)) of alpha = {alpha} / {extra.settings['gaps']} (so many gaps are "
-        "told), with exact limits of both rates combined by MOVER. All limits of all periods hold together with the "
-        "confidence stated, however many periods there are and will be, and whether rates are constant or not. Within "
-        "a period that is not complete nothing is promised.",
-        "Clopper and Pearson 1934, Biometrika 26; Zou and Donner 2008, Statistics in Medicine 27",
-    )
-    yield Method(
-        "Drift",
-        "The gap of each period is held against the mean of the gaps before it (Mantel and Haenszel's weights), again "
-        "with alpha / (k (k + 1)) for the k-th comparison, exact limits of all rates, and MOVER. Where a gap is the "
-        "same in all periods, drift is told with a chance of at most alpha for all gaps together, however often one "
-        "looks; rates may move as long as they move together. benchmarks/drift_level.py shows how often drift is told "
-        "where there is none.",
-        "Mantel and Haenszel 1959, JNCI 22; Zou and Donner 2008, Statistics in Medicine 27",
-    )
-    yield Method(
-        "Rates so far",
-        "A confidence sequence (beta-binomial mixture): for a rate that is constant it holds at all times together, "
-        "each group on its own. For a rate that drifts its limits are those of the mean so far, and say nothing of the "
-        "rate today; they must not be intersected over time.",
-        "Robbins 1970, Annals of Mathematical Statistics 41; Howard et al. 2021, Annals of Statistics 49",
-    )

@@ -30,8 +30,8 @@ from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
 from evenhand.report.drift import gaps_over_time
-from evenhand.report.drift import section as drift_section
 from evenhand.report.extras import Extra, Shift
+from evenhand.report.over_time import section as drift_section
 from evenhand.report.reweighting import EffortAgain, Mix, ParityAgain
 from evenhand.stats.types import FloatArray
 from evenhand.table.keys import column_key

@@ -13,13 +13,15 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.charts import PALETTE
-from evenhand.core.formats import MINUS, Format, show, show_interval
-from evenhand.forest import Forest
+from evenhand.core.formats import Format, show_interval, show_tick
+from evenhand.forest import Forest, shown_value
 
 _ROW, _ROW_ON_PAPER = 18, 12
 """How high a row of a forest is."""
 _LETTER = 5.1
 """How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
+_LEAST_PICTURE = 18
+"""Letters that the picture of a forest on paper must have room for."""
 _MOST_LINES, _CUT_TO = 56, 28
 """Lines that a panel on paper may have; a longer one is cut to fewer, as it is not whole in any case."""
 
@@ -84,8 +86,7 @@ def forest_view(panel: Forest) -> dict[str, Any]:
         return Markup(f'<svg width="100%" height="{height}"{more} aria-hidden="true">{content}</svg>')  # noqa: S704
 
     lines = [
-        replace(line, picture=picture(_interval_marks(line.row, x, line.colour, panel.zero, _ROW), _ROW))
-        for line in _forest_lines(panel)
+        replace(line, picture=picture(_interval_marks(line, x, panel, _ROW), _ROW)) for line in _forest_lines(panel)
     ]
     return {
         "title": panel.title,
@@ -104,7 +105,8 @@ class _Paper:
     ----------
     letters : in a whole line.
     indent : how far rows stand behind their label; 0 where a row is a label.
-    label, count, value, interval : of these columns; the picture takes the rest.
+    label, count, value, interval : of these columns; the picture takes the rest. Where that would be too little, the
+        interval is only drawn.
     """
 
     letters: int
@@ -124,7 +126,8 @@ class _Paper:
         label = longest(line.series if several else line.label for line in lines) + several
         numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
         count, value, interval = map(longest, numbers)
-        return cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
+        paper = cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
+        return paper if paper.picture >= _LEAST_PICTURE else replace(paper, interval=0)
 
     @property
     def picture(self) -> int:
@@ -144,8 +147,11 @@ class _Paper:
         label = "\n".join([*(space + part for part in before), f"{space + name:{self.label}}"])
         yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
 
-    def _cells(self, n: str, value: str, interval: str) -> tuple[str, str, str]:
-        return f" {n:>{self.count}}", f"{'':{self.picture}} {value:>{self.value}}", f"  {interval:>{self.interval}}"
+    def _cells(self, n: str, value: str, interval: str) -> tuple[str, ...]:
+        """Return the cells after the label; a printer takes time for each, so there are none without text."""
+        counted = [f" {n:>{self.count}}"] if self.count else []
+        known = [f"  {interval:>{self.interval}}"] if self.interval else []
+        return *counted, f"{'':{self.picture + (not self.count)}} {value:>{self.value}}", *known
 
     def x(self, share: float) -> str:
         """Return where in the picture a share of the axis lies, in pixels."""
@@ -153,12 +159,12 @@ class _Paper:
 
     @property
     def _start(self) -> float:
-        return (self.label + self.count + 3) * _LETTER
+        return (self.label + self.count + 4) * _LETTER
 
     @property
     def room(self) -> float:
         """How wide the picture is, in pixels."""
-        return (self.picture - 5) * _LETTER
+        return (self.picture - 6) * _LETTER
 
 
 @dataclass(frozen=True)
@@ -222,7 +228,7 @@ def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], w
         height += row.high
         if row.line is not None:
             top = height * _ROW_ON_PAPER
-            for look, path in _marks_on_paper(row.line, x, top):
+            for look, path in _marks_on_paper(row.line, x, top, panel.thin):
                 paths.setdefault(look, []).append(path)
             if paper.indent and row.line.span:
                 paths.setdefault('stroke="#bbb" stroke-width=".6"', []).append(f"M0 {top - _ROW_ON_PAPER}H{width}")
@@ -236,19 +242,22 @@ def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], w
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
 
-def _marks_on_paper(line: _Line, x: Callable[[float], str], top: int) -> Iterator[tuple[str, str]]:
+def _marks_on_paper(line: _Line, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
     """Yield the look and the path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
     row, middle = line.row, top + _ROW_ON_PAPER / 2
+    stroke, faint = f'stroke="{line.colour}"', ' opacity=".4"' if line.small else ""
+    ends = _ends_of(row)
+    if ends:
+        look = 'stroke-width="1.4"' if thin else f'stroke-width="5" opacity="{".15" if line.small else ".38"}"'
+        yield f"{stroke} {look}", f"M{x(ends[0])} {middle}H{x(ends[1])}"
+    if row["open"]:
+        yield f'{stroke} stroke-width="5" opacity=".5"', f"M{x(row['open'][0])} {middle}H{x(row['open'][1])}"
     if row["value"] is not None:
-        low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
-        stroke, hollow = f'stroke="{line.colour}"', row["low"] is None and row["high"] is None
-        yield f'{stroke} stroke-width="5" opacity="{".15" if line.small else ".38"}"', f"M{x(low)} {middle}H{x(high)}"
-        faint = ' opacity=".4"' if line.small else ""
         yield f'{stroke} stroke-width="5.4" stroke-linecap="round"{faint}', f"M{x(row['value'])} {middle}h.01"
-        if hollow:
+        if ends is None:
             yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
-    for limit in row["limits"]:
-        yield 'stroke="#000" stroke-width="2"', f"M{x(limit)} {top + 1}v{_ROW_ON_PAPER - 2}"
+    for dark in (*row["limits"], *([] if row["truth"] is None else [row["truth"]])):
+        yield 'stroke="#000" stroke-width="2"', f"M{x(dark)} {top + 1}v{_ROW_ON_PAPER - 2}"
 
 
 def _share(number: float, panel: Forest) -> float:
@@ -259,7 +268,7 @@ def _share(number: float, panel: Forest) -> float:
 
 def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
     """Return the numbers of an axis; where they would collide in the room there is, fewer of them."""
-    ticks = [(tick, _tick(tick, panel)) for tick in panel.ticks()]
+    ticks = [(tick, show_tick(tick, panel.style)) for tick in panel.ticks()]
     letters = max(len(text) for _, text in ticks) + 2
     while room is not None and len(ticks) > 2 and letters * size * 0.5 * (len(ticks) - 1) > room:
         ticks = ticks[::2] if len(ticks) % 2 else [ticks[0], ticks[-1]]
@@ -283,8 +292,10 @@ def _forest_lines(panel: Forest) -> Iterator[_Line]:
                 colour=colours[row["series"]],
                 span=0 if number else len(alike),
                 people=people.get(label),
-                value=show(row["value"], panel.style),
-                interval=show_interval(row["low"], row["high"], style) if row["value"] is not None else "",
+                value=shown_value(row, panel.style),
+                interval=show_interval(row["low"], row["high"], style)
+                if row["value"] is not None or row["open"]
+                else "",
             )
 
 
@@ -297,29 +308,35 @@ def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return people
 
 
-def _interval_marks(
-    row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None, height: int
-) -> str:
-    """Return the interval of one row as a bar with its value, against equality and the limits; numbers are ours."""
-    middle, thick = height / 2, 'stroke-width="5" opacity=".38"'
-    parts = []
-    if zero is not None:
-        parts.append(
-            f'<line x1="{x(zero)}" x2="{x(zero)}" y1="0" y2="{height}" stroke="{PALETTE[6]}" stroke-dasharray="3 2"/>'
-        )
+def _interval_marks(line: _Line, x: Callable[[float], str], panel: Forest, height: int) -> str:
+    """Return one row as a bar with its value, against equality and the limits; numbers are ours.
+
+    The interval is a wide pale bar, or a thin line where wide bars are for what is open of a value.
+    """
+    row, colour, middle = line.row, line.colour, height / 2
+
+    def upright(number: float, look: str, top: float = 1) -> str:
+        return f'<line x1="{x(number)}" x2="{x(number)}" y1="{top}" y2="{height - top}" {look}/>'
+
+    def along(ends: Sequence[float], look: str) -> str:
+        return f'<line x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle}" y2="{middle}" stroke="{colour}" {look}/>'
+
+    parts = [] if panel.zero is None else [upright(panel.zero, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"', 0)]
+    ends = _ends_of(row)
+    if ends:
+        parts.append(along(ends, 'stroke-width="1.6"' if panel.thin else 'stroke-width="5" opacity=".38"'))
+    if row["open"]:
+        parts.append(along(row["open"], 'stroke-width="7" opacity=".5"'))
     if row["value"] is not None:
-        low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
-        parts.append(f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{colour}" {thick}/>')
-        hollow = row["low"] is None and row["high"] is None
-        paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if hollow else f'fill="{colour}"'
+        paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if ends is None else f'fill="{colour}"'
         parts.append(f'<circle cx="{x(row["value"])}" cy="{middle}" r="{round(height / 4.5, 1)}" {paint}/>')
-    for limit in row["limits"]:
-        parts.append(
-            f'<line x1="{x(limit)}" x2="{x(limit)}" y1="1" y2="{height - 1}" stroke="currentColor" stroke-width="2"/>'
-        )
-    return "".join(parts)
+    dark = [*row["limits"], *([] if row["truth"] is None else [row["truth"]])]
+    return "".join([*parts, *(upright(number, 'stroke="currentColor" stroke-width="2"') for number in dark)])
 
 
-def _tick(number: float, panel: Forest) -> str:
-    shown = f"{100 * number:g}" if panel.style in ("percent", "points", "signed_points") else f"{number:g}"
-    return shown.replace("-", MINUS) + ("%" if panel.style == "percent" else "")
+def _ends_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the ends of the interval that is drawn, if any; a missing one is where the value is."""
+    inner = row["open"] or (row["value"], row["value"])
+    ends = tuple(own if end is None else end for own, end in zip(inner, (row["low"], row["high"]), strict=True))
+    known = (row["low"] is not None or row["high"] is not None) and None not in ends
+    return (ends[0], ends[1]) if known else None

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import columns_for, legend_of, to_svg
+from evenhand.charts import columns_for, legend_of, mark_path, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.formats import rounded
 from evenhand.core.run import step
@@ -232,7 +232,7 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
     """
     forests = [chart for chart in figure.charts if isinstance(chart, Forest)]
     legend = [] if forests else legend_of(figure.charts)
-    columns = _columns(figure.charts, forests)
+    columns = _columns(figure.charts, forests, paged=paged)
     panels: list[dict[str, Any]] = []
     for number, chart in enumerate(figure.charts):
         if isinstance(chart, Forest):
@@ -253,17 +253,21 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         "figure": figure,
         "panels": panels,
         "columns": columns,
-        "legend": legend,
+        "legend": [(name, Markup(mark_path(shape, colour, [(6, 6)]))) for name, colour, shape in legend],  # noqa: S704
         "forest": len(forests) == len(panels),
         "marks": " ".join(what_marks_mean(forests)),
     }
 
 
-def _columns(charts: Sequence[Any], forests: Sequence[Forest]) -> int:
-    """Return in how many columns panels stand; forests need more room, and with a shared axis one below the other."""
+def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
+    """Return in how many columns panels stand; forests need more room, and with a shared axis one below the other.
+
+    Where both ends of what is open are written out, two columns are too narrow; paper leaves out intervals instead.
+    """
     if len(forests) < len(charts):
         return columns_for(len(charts))
-    return 1 if any(panel.domain for panel in forests) else min(2, len(forests))
+    wide = not paged and any(panel.thin and len(panel.series) > 1 for panel in forests)
+    return 1 if wide or any(panel.domain for panel in forests) else min(2, len(forests))
 
 
 def _widths(columns: int) -> dict[str, int]:

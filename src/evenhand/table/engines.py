@@ -1,6 +1,6 @@
-"""Data that stays elsewhere: tables and files of Spark, and tables of databases, which ibis reads.
+"""The engines: DuckDB of our own for files, and data that stays elsewhere, in Spark or in a database that ibis reads.
 
-What an audit asks is worked out there. What comes back are counts and sums, and for statistics of whole people their
+What an audit asks is worked out there. From elsewhere come counts and sums, and for statistics of whole people their
 rows: at most `MOST_ROWS` at a time, so that one machine can hold them.
 """
 
@@ -9,20 +9,24 @@ from __future__ import annotations
 import os
 import re
 import socket
+import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
 from evenhand.errors import ConfigError, DataError, EvenhandError, require_extra
 from evenhand.settings import Settings
+
+if TYPE_CHECKING:
+    import duckdb
 
 MOST_ROWS = 5_000_000
 """Rows that one read brings from an engine elsewhere; above it, whatever needs every row is refused."""
@@ -71,7 +75,50 @@ _LOST = re.compile(r"most recent failure: .* executor \w+\): (?:(?:[\w$]+\.)+[\w
 _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
+_connections: weakref.WeakSet[Any] = weakref.WeakSet()
 _received: ContextVar[list[int] | None] = ContextVar("evenhand_rows_received", default=None)
+
+
+def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB connection of our own, which never fetches anything over the network.
+
+    With a `memory_limit` such as "4GB" it keeps no more of its work in memory, and puts the rest into temporary files.
+    """
+    import duckdb
+
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "preserve_insertion_order": "false",
+            # What does not fit into memory goes where temporary files go, not into the working folder.
+            "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
+            # The type of a column of Python objects depends on all of them, not on the first thousand.
+            "pandas_analyze_sample": str(2**31),
+            **({} if memory_limit is None else {"memory_limit": memory_limit}),
+        }
+    )
+    connection.execute("set enable_progress_bar = true; set enable_progress_bar_print = false")
+    _connections.add(connection)
+    return connection
+
+
+def share_read() -> float | None:
+    """Return how much of what it reads now DuckDB has read, from 0 to 1; None where it reads nothing.
+
+    Examples
+    --------
+    >>> share_read() is None
+    True
+    """
+    shares = [share for connection in tuple(_connections) for share in _percent(connection)]
+    return max(shares) / 100.0 if shares else None
+
+
+def _percent(connection: Any) -> Iterator[float]:
+    with suppress(Exception):  # of a connection that was closed
+        share = connection.query_progress()
+        if share >= 0.0:
+            yield share
 
 
 class EngineSettings(Settings):

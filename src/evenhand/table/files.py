@@ -8,7 +8,6 @@ import gzip
 import io
 import os
 import re
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals as nw
+from pydantic import field_validator
 
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import ConfigError, DataError, brief, count
 from evenhand.settings import Settings
-from evenhand.table.engines import said
+from evenhand.table.engines import connect, said
 from evenhand.table.formats import (
     format_of,
     is_foreign,
@@ -58,7 +58,15 @@ class FileOptions(Settings):
     delimiter: str | None = None
     decimal: Literal[".", ","] = "."
     missing_values: tuple[str, ...] = ("",)
+    memory_limit: str | None = None
     types_from_all_rows: bool = False
+
+    @field_validator("memory_limit")
+    @classmethod
+    def _is_size(cls, limit: str | None) -> str | None:
+        if limit is not None and not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", limit):
+            raise ValueError(f"it must be a size such as '4GB' or '500MB'; got {brief(limit)}")
+        return limit
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     paths = matching_files(pattern)
     reader = _READERS[format_of(paths)]
     refuse_disguised(paths)
-    connection = connect()
+    connection = connect(options.memory_limit)
     where = f"'{pattern}'"
     try:
         with engine_errors(where):
@@ -86,22 +94,6 @@ def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     except duckdb.Error as error:
         raise DataError(f"{where} could not be read: {reason(str(error))}") from error
     return OpenFiles(relation, connection, tuple(paths), notes)
-
-
-def connect() -> duckdb.DuckDBPyConnection:
-    """Return a connection of our own, which never fetches anything over the network."""
-    import duckdb
-
-    return duckdb.connect(
-        config={
-            "autoinstall_known_extensions": "false",
-            "preserve_insertion_order": "false",
-            # What does not fit into memory goes where temporary files go, not into the working folder.
-            "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
-            # The type of a column of Python objects depends on all of them, not on the first thousand.
-            "pandas_analyze_sample": str(2**31),
-        }
-    )
 
 
 # How each format is read ----------------------------------------------------------------------------------
@@ -424,6 +416,10 @@ def reason(text: str) -> str:
 
 
 _SENTENCES = {
+    re.compile("Out of Memory Error"): (
+        "it needs more memory, or room for temporary files, than there is; give a larger memory_limit, or name a "
+        "roomier folder in TMPDIR."
+    ),
     _LONG_NUMBERS: "it holds whole numbers of more than 64 bits; turn them into text, or into fractions.",
     re.compile("value nan can't be cast"): (
         "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "

@@ -204,8 +204,9 @@ def id_text(value: nw.Expr, kind: Kind) -> nw.Expr:
     """Return an id as text, the same for 7 and 7.0."""
     if kind != "real":
         return value.cast(nw.String)
-    whole = value == value.floor()
-    return nw.when(whole).then(value.cast(nw.Int64).cast(nw.String)).otherwise(value.cast(nw.String))
+    whole = (value == value.floor()) & (value.abs() < 2.0**53)
+    number = nw.when(whole).then(value).otherwise(nw.lit(0.0))  # engines cast the numbers of all rows
+    return nw.when(whole).then(number.cast(nw.Int64).cast(nw.String)).otherwise(value.cast(nw.String))
 
 
 def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None, label: Callable[[Any], str]) -> Key:

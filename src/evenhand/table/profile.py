@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -206,3 +207,16 @@ def _odd_numbers(texts: Collection[str]) -> tuple[bool, tuple[str, ...], bool]:
     if len(texts) > len(words) and commas == rest:
         return commas > 0, words, percents > 0 and percents == rest
     return False, (), percents > 0 and percents == rest
+
+
+def words(name: str) -> list[str]:
+    """Split a column name into lower-case words without accents.
+
+    Examples
+    --------
+    >>> words("riskScore_XGB"), words("Âge du client")
+    (['risk', 'score', 'xgb'], ['age', 'du', 'client'])
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("ß", "ss"))
+    plain = unicodedata.normalize("NFKD", spaced).encode("ascii", "ignore").decode()
+    return [word for word in re.split(r"[^a-z0-9]+", plain.lower()) if word]

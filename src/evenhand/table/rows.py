@@ -394,8 +394,8 @@ class DerivedRows:
     >>> from evenhand.table import Table
     >>> table = Table({"g": ["a", "a", "b"], "m": [0.1, 0.2, 0.2]}, groups="g", predictions="m")
     >>> doubled = DerivedRows(table, [{"twice": 2.0 * nw.col("m")}, nw.col("twice") > 0.3])
-    >>> doubled.extremes({"twice": nw.col("twice")})["twice"], doubled.different({"twice": nw.col("twice")})
-    ((0.4, 0.4), 1)
+    >>> doubled.extremes({"twice": nw.col("twice")})["twice"], doubled.more_than(1, {"twice": nw.col("twice")})
+    ((0.4, 0.4), False)
     """
 
     table: Table
@@ -423,9 +423,16 @@ class DerivedRows:
         values = self.values(ends)
         return {name: (float(values[f"low:{name}"][0]), float(values[f"high:{name}"][0])) for name in columns}
 
-    def different(self, columns: Mapping[str, nw.Expr]) -> int:
-        """Return how many different rows the expressions make."""
-        return int(self._ask(lambda frame: fetch(self._counted(frame, columns).select(n=nw.len())))["n"][0])
+    def more_than(self, most: int, columns: Mapping[str, nw.Expr]) -> bool:
+        """Tell whether the expressions make more different rows than that.
+
+        The first rows decide it, where they can: all different rows of a long table would fill the memory.
+        """
+
+        def number(frame: Any) -> int:
+            return int(fetch(self._counted(frame, columns).select(n=nw.len()))["n"][0])
+
+        return self._ask(lambda frame: number(frame.head(5 * most))) > most or self._ask(number) > most
 
     def frequent(self, columns: Mapping[str, nw.Expr], least: int = 1) -> dict[str, Any]:
         """Return the different rows that occur at least so often, with their number `n` and weights `w`, `ww`."""

@@ -15,8 +15,8 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.table.engines import collect, elsewhere, require_few_rows
-from evenhand.table.files import FileOptions, MisreadTypeError, connect, engine_errors, open_files
+from evenhand.table.engines import collect, connect, elsewhere, require_few_rows
+from evenhand.table.files import FileOptions, MisreadTypeError, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import check_shapes
 from evenhand.table.keys import NUMBERS, Kind, label_of, speak_plain_sql, unusable
@@ -107,7 +107,7 @@ class Source:
             self.connection.execute("set preserve_insertion_order = false")
 
 
-def open_source(data: Any, options: FileOptions | None = None) -> Source:
+def open_source(data: Any, options: FileOptions = FileOptions()) -> Source:  # noqa: B008 it is frozen
     """Open a data frame, a mapping of columns, or the path or glob of files.
 
     Examples
@@ -122,11 +122,11 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
             return replace(
                 open_source(foreign.data), backend=None, paths=tuple(paths), notes=foreign.notes, labels=foreign.labels
             )
-        files = open_files(os.fspath(data), options or FileOptions())
+        files = open_files(os.fspath(data), options)
         frame = _in_plain_types(nw.from_native(files.relation))
         return Source(frame, None, files.paths, files.notes, files.connection)
     if isinstance(data, Mapping):
-        connection = connect()
+        connection = connect(options.memory_limit)
         connection.register("columns_of_mapping", _arrays_of(data))
         return Source(
             _in_plain_types(nw.from_native(connection.table("columns_of_mapping"))), None, connection=connection

@@ -70,6 +70,9 @@ class Table:
         group is never dropped: it is a row of its own, "(missing)", left out of gaps.
     encoding, delimiter, decimal, missing_values
         How to read a text file, where guessing is not enough.
+    memory_limit
+        How much memory DuckDB may fill while it reads files, such as "4GB" (default: four fifths of the machine's);
+        what does not fit goes into temporary files.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class Table:
         delimiter: str | None = None,
         decimal: str = ".",
         missing_values: Sequence[str] = ("",),
+        memory_limit: str | None = None,
     ) -> None:
         columns = {"id": id, "outcome": outcome, "groups": groups, "predictions": predictions, "weight": weight}
         data, columns = name_arrays(data, columns)
@@ -119,7 +123,13 @@ class Table:
             **columns,
         )
         options = FileOptions.parse(
-            {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing_values": missing_values},
+            {
+                "encoding": encoding,
+                "delimiter": delimiter,
+                "decimal": decimal,
+                "missing_values": missing_values,
+                "memory_limit": memory_limit,
+            },
             "the options of the file",
         )
         self._options = options
@@ -371,7 +381,7 @@ class Table:
         roles = self.roles.model_dump(mode="json")
         for model, prediction in roles["predictions"].items():
             prediction["kind"] = "score" if self.has_scores(model) else "decision"
-        options = self._options.model_dump(mode="json", exclude={"types_from_all_rows"})
+        options = self._options.model_dump(mode="json", exclude={"types_from_all_rows", "memory_limit"})
         return {**roles, **(options if self.source.paths else {})}
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from evenhand.audits.effort.estimate import compare_groups, curve_records, effor
 from evenhand.audits.effort.gather import gather
 from evenhand.audits.effort.large_table import gather_large
 from evenhand.errors import ConfigError, DataError
+from evenhand.table.rows import DerivedRows
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 36, "Black": 39, "Hispanic": 33}
@@ -208,3 +209,23 @@ def test_effort_is_not_given_back(households: pd.DataFrame, in_engine: None) -> 
     result: EffortResult = eh.effort(make_table(households), **options)
     assert "stayed in the data's own engine" in result.notes[0]
     assert result.section().parts
+
+
+def test_frequent_people_are_found_without_counting_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    kind = rng.geometric(0.02, 3_000)
+    data = {"s": (kind % 97) / 97, **{f"x{year}": (kind * year % 13).astype(float) for year in (1, 2, 3)}}
+    data["s"][:500] = rng.random(500)
+    spec = EffortSpec.parse({"trajectory": ["x1", "x2", "x3"], "scale": 10}, "here")
+    large = gather_large(eh.Table({**data, "g": ["a", "b", "c"] * 1_000}, groups="g", predictions="s"), spec)
+    columns = {name: nw.col(name) for name in large._scores}
+    columns |= {"effort": large_table.EFFORT, "aggregate": large_table.AGGREGATE}
+    stages = [*large.stages, large._scores]
+    for least in (2, 30, 3_000):
+        expected = DerivedRows(large.table, stages).frequent(columns, least)
+        for most in (0, 1_000):
+            monkeypatch.setattr(large_table, "_FEW_BUCKETS", most)
+            found = large._frequent(columns, stages, least)
+            assert found.keys() == expected.keys()
+            for name, values in expected.items():
+                np.testing.assert_array_equal(found[name], values)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.disagreement.metrics import METRICS
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, layered, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
 from evenhand.core.records import open_range
+from evenhand.curve import curve
+from evenhand.forest import Forest, forest, forest_row
 from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ def _gap_panel(
         for gap in gaps
         if gap.metric == metric
     ]
-    return _known_panel(rows, [METRICS[metric].title for metric in metrics], series, grouping or "", domain)
+    titles = [METRICS[metric].title for metric in metrics]
+    return _known_panel(rows, titles, series, f"By {grouping}", domain=domain, style="points")
 
 
 def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
@@ -105,54 +108,23 @@ def _largest(rates: Sequence[DisagreementValue]) -> list[str]:
 
 
 def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, series: str) -> dict[str, Any]:
-    """Return what a chart draws of a gap or rate; a number that is exact is a point and has no bar."""
-    exact = open_range(record) is None
+    """Return what a chart draws of a gap or rate: a number that is exact, or what is open of it."""
+    bounds = open_range(record)
     return {
-        "label": label,
-        "series": series,
-        "lower": record.lower,
-        "upper": record.upper,
-        "value": record.value if exact else None,
-        "low": record.low,
-        "high": record.high,
-        "truth": None if exact else record.truth,
+        **forest_row(record, label, series),
+        "value": record.value if bounds is None else None,
+        "open": bounds,
+        "truth": None if bounds is None else record.truth,
     }
 
 
 def _known_panel(
-    rows: list[dict[str, Any]],
-    order: list[str],
-    series: list[str],
-    title: str,
-    domain: tuple[float, float] | None = None,
-) -> list[Any]:
+    rows: list[dict[str, Any]], order: list[str], series: list[str], title: str, **options: Any
+) -> list[Forest]:
     """Return thick bars for what the answers leave open, thin lines for the interval, points for what is exact."""
-    import altair as alt
-
-    rows = [row for row in rows if row["lower"] is not None and row["series"] in series]
-    if not rows:
-        return []
-    legend = alt.Legend(title=None) if len(series) > 1 else None
-    axis = alt.Axis(format="%", tickCount=4, title=None, labelOverlap="greedy", labelSeparation=6)
-    base = alt.Chart().encode(
-        y=alt.Y("label:N", sort=order, title=None),
-        yOffset=alt.YOffset("series:N", sort=series),
-        color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
-    )
-    thin = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, opacity=0.8)
-    thick = base.transform_filter("!isValid(datum.value)").mark_bar(size=7, opacity=0.45)
-    point = base.transform_filter("isValid(datum.value)").mark_point(filled=True, size=50, opacity=1)
-    tick = base.transform_filter("isValid(datum.truth)").mark_tick(thickness=2, size=13, color="currentColor")
-    shape = alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend)
-    scale = alt.Scale() if domain is None else alt.Scale(domain=list(domain), nice=True)
-    layers = (
-        thin.encode(x=alt.X("low:Q", axis=axis, scale=scale), x2=alt.X2("high:Q")),
-        thick.encode(x=alt.X("lower:Q", axis=axis, scale=scale), x2=alt.X2("upper:Q")),
-        point.encode(x=alt.X("value:Q", axis=axis, scale=scale), shape=shape),
-        tick.encode(x=alt.X("truth:Q", axis=axis, scale=scale), color=alt.value("currentColor")),
-    )
-    step = alt.Step(max(26, 12 * len(series) + 8), **{"for": "position"})
-    return [layered(layers, rows, title=title, width=PANEL_WIDTH, height=step)]
+    known = [row for row in rows if row["series"] in series and (row["value"] is not None or row["open"])]
+    options = {"percent": True} | options
+    return [forest(known, title=title, order=order, series=series, thin=True, **options)] if known else []
 
 
 # Critics one by one ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
-from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.curve import curve
 from evenhand.forest import Forest, forest, forest_row
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING

@@ -187,6 +187,7 @@ def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairR
     if ids is None or spec.worst == 0 or len(ids) > most:
         return
     for model, weight in product(people.rows.scores, spec.weights):
+        step(f"Finding the least fair pairs under {model}")
         find = card_worst_pairs if card and not own else worst_pairs
         score = people.rows.scores[model]
         worst = find(*people.numbers(model), weight, spec.worst, people.distance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add, mul, or_
@@ -36,6 +36,9 @@ _STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the
 OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")
+_CHANCE = nw.col(f"{OURS}chance")
+_BUCKETS = 2**17  # six times as many as there can be frequent kinds of people
+_FEW_BUCKETS = 1_000  # that one condition names
 
 Estimates = tuple[dict[tuple[str, float], pairs.PairFairness], dict[str, tuple[FloatArray, FloatArray]]]
 
@@ -100,9 +103,9 @@ class LargeTable:
         stages = [*self.stages, self._scores]
         step("Counting people who are alike")
         rows = DerivedRows(self.table, stages)
-        if rows.different(columns) <= MOST_DIFFERENT:
-            return self._exact(rows.frequent(columns))
-        return self._by_grid(self._sample(columns, stages))
+        if rows.more_than(MOST_DIFFERENT, columns):
+            return self._by_grid(self._sample(columns, stages))
+        return self._exact(rows.frequent(columns))
 
     def _exact(self, rows: dict[str, Any]) -> Estimates:
         estimates, curves = {}, {}
@@ -174,7 +177,7 @@ class LargeTable:
         chance: they are in it in proportion.
         """
         share = min(1.0, SAMPLE / self.n)
-        frequent = DerivedRows(self.table, stages).frequent(columns, least=max(2, self.n // MOST_FREQUENT))
+        frequent = self._frequent(columns, stages, max(2, self.n // MOST_FREQUENT))
         drawn = self._drawn(columns, stages, share)
         kinds = len(frequent["n"])
         alike = np.vstack([np.column_stack([rows[name] for name in columns]) for rows in (frequent, drawn)])
@@ -192,17 +195,36 @@ class LargeTable:
         clustering = float((sizes**2).sum() / max(sizes.sum(), 1))
         return Sample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
 
+    def _frequent(self, columns: Mapping[str, nw.Expr], stages: Stages, least: int) -> dict[str, Any]:
+        """Return the kinds of people of whom there are at least so many.
+
+        People are first counted in buckets by their digits, and kinds of people only in those that hold so many: to
+        count all kinds would need memory for about as many as there are people.
+        """
+        bucket = (_CHANCE * _BUCKETS).floor().cast(nw.Int64)
+        mixed = [*stages, *_mixing(columns.values()), {f"{OURS}bucket": bucket}]
+        cells = DerivedRows(self.table, mixed).cells([Key("bucket", nw.col(f"{OURS}bucket"))], [], groups=False)
+        full = cell_numbers(cells, "bucket")[cells.n >= least].tolist()
+        if not full:
+            return {name: np.zeros(0) for name in (*columns, "n", "w", "ww")}
+        within = [nw.col(f"{OURS}bucket").is_in(full)] if len(full) <= _FEW_BUCKETS else []
+        return DerivedRows(self.table, [*mixed, *within]).frequent(columns, least)
+
     def _drawn(self, columns: Mapping[str, nw.Expr], stages: Stages, share: float) -> dict[str, Any]:
         """Return a share of the people, decided by the digits of their numbers."""
         steps = (nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size)
-        chance = nw.col(f"{OURS}chance")
-        mixing: list[Mapping[str, nw.Expr] | nw.Expr] = [{f"{OURS}chance": nw.lit(0.5)}]
-        for number in [*self._scores.values(), *steps, nw.lit(0.0), nw.lit(0.0)]:
-            mixing += [{f"{OURS}chance": (chance + number * 997.13) * 12_345.6789}]
-            mixing += [{f"{OURS}chance": chance - chance.floor()}]
+        mixing = _mixing([*self._scores.values(), *steps])
         weight = self.table.weight_and_exponent()[0]
         weighted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
-        return DerivedRows(self.table, [*stages, *mixing, chance < share]).rows(weighted)
+        return DerivedRows(self.table, [*stages, *mixing, share > _CHANCE]).rows(weighted)
+
+
+def _mixing(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
+    """Yield the stages that make a number between 0 and 1 of the digits of each row's numbers, as if by chance."""
+    yield {f"{OURS}chance": nw.lit(0.5)}
+    for number in [*numbers, nw.lit(0.0), nw.lit(0.0)]:
+        yield {f"{OURS}chance": (_CHANCE + number * 997.13) * 12_345.6789}
+        yield {f"{OURS}chance": _CHANCE - _CHANCE.floor()}
 
 
 def gather_large(table: Table, spec: EffortSpec) -> LargeTable:

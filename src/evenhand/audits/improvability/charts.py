@@ -13,10 +13,11 @@ from evenhand.audits.improvability.frontier import frontier_panels
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
 from evenhand.core.display import DESCRIBES, Figure
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.records import OVERALL
+from evenhand.curve import curve
 
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import ImprovabilityResult

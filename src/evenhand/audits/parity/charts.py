@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts import MOST_LINES, curve
+from evenhand.charts import MOST_LINES
+from evenhand.curve import curve
 from evenhand.forest import MOST_ROWS, forest, forest_row, limits_of, share_axis
 from evenhand.table.roles import MISSING
 

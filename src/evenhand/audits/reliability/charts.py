@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, curve, data, series_scale
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, data, series_scale
+from evenhand.curve import curve
 from evenhand.forest import forest, forest_row
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def _value_curves(result: ReliabilityResult, run: Run, metric: str, axis: str) -
         x=_LEVEL,
         y=axis,
         order=groups,
+        points=True,
         height=_HEIGHT,
     )
 
@@ -105,6 +107,7 @@ def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
                 x=_LEVEL,
                 y="Gap",
                 order=groups,
+                points=True,
                 level=0.0,
                 height=150,
             )

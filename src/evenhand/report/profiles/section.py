@@ -16,6 +16,7 @@ from evenhand.report.profiles.tables import (
     count_notes,
     impact_rows,
     is_reverse,
+    meant,
     rate_notes,
     rate_rows,
     unknown_notes,
@@ -57,9 +58,11 @@ def _counted(name: str, config: AuditConfig, parity: Any, table: Table) -> tuple
     notes = count_notes(parity, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
     if config.data.get("weight") is not None:
         return {"impact" if ugesp else "rates": ()}, [*notes]
+    groupings, left_out = meant(table.groupings, config.report.profile_groupings)
+    told = [left_out, *notes] if left_out else [*notes]
     if ugesp:
-        return {"impact": tuple(impact_rows(parity))}, [*notes, *unknown_notes(parity)]
-    return {"rates": tuple(rate_rows(parity, table))}, [*notes, *rate_notes(parity, table)]
+        return {"impact": tuple(impact_rows(parity, groupings))}, [*told, *unknown_notes(parity, groupings)]
+    return {"rates": tuple(rate_rows(parity, table, groupings))}, [*told, *rate_notes(parity, table)]
 
 
 def profile_section(result: ProfileResult, parity: Any) -> Section:

@@ -6,7 +6,7 @@ the scoring rates of Local Law 144 read the data again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,12 @@ import numpy as np
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL
 from evenhand.core.spec import Spec
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.profiles import PROFILES
 from evenhand.report.profiles.result import Impact, Rate
 from evenhand.stats.adverse_impact import adverse_impact
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.profile import words
 from evenhand.table.roles import MISSING, SMALL, UNNAMED
 from evenhand.table.table import EXACT_ROWS, FINE_BINS, Table
 
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
 SMALL_SHARE = 0.02
 """Local Law 144: a category with a smaller share of the data may be left out of the impact ratio."""
+
+
+_NAMES = """
+race races racial ethnicity ethnic ethnie black white nonwhite asian latino latina latinx hisp hispan hispanic
+indigenous sex gender female male woman women man men geschlecht herkunft sexe sexo genero raza etnia
+"""
+"""Words of column names that say race, sex or ethnic group."""
 
 
 def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
@@ -39,6 +47,41 @@ def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
                 f"the profile {name!r} counts who is selected, which the parity audit does with the metric "
                 "'selection_rate'; add it, or leave out the profile."
             )
+
+
+def require_groupings(named: Sequence[str] | None, known: Iterable[str]) -> None:
+    """Refuse a grouping for the tables of profiles that the data do not have."""
+    for name in named or ():
+        if name not in (names := list(known)):
+            raise ConfigError(
+                f"`profile_groupings` names {name!r}, no grouping of the data; {did_you_mean(name, names)}"
+            )
+
+
+def meant(groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None) -> tuple[list[str], str]:
+    """Return the groupings that a rule is about, and in a sentence which are left out and why.
+
+    The rules are about race, sex and ethnic group. Without `named`, those are the groupings of which every column is
+    called so; where none is, all stand, since names in other words may mean the same.
+
+    Examples
+    --------
+    >>> meant({"race": ["race"], "age": ["age"]}, None)[0]
+    ['race']
+    """
+    called = [name for name, columns in groupings.items() if all(map(_is_named_so, columns))]
+    wanted = named if named is not None else called or list(groupings)
+    shown, left_out = ([name for name in groupings if (name in wanted) is kept] for kept in (True, False))
+    say = "say which are meant with `profile_groupings` in [report]"
+    if wanted is not named and not called:
+        return shown, f"No grouping is called after race, sex or ethnic group, so that every grouping is here; {say}."
+    why = f"which the rule does not name: it is about race, sex and ethnic group ({say})"
+    why = why if wanted is not named else "which `profile_groupings` does not name"
+    return shown, f"Not here: {', '.join(left_out)}, {why}." if left_out else ""
+
+
+def _is_named_so(column: str) -> bool:
+    return bool({*_NAMES.split()} & {*words(column)})
 
 
 @dataclass(frozen=True)
@@ -54,11 +97,13 @@ class Counted:
     nobody: str = "nobody was selected"
 
 
-def selections(parity: ParityResult) -> Iterator[Counted]:
-    """Yield who got the favourable decision, for every model and grouping."""
+def selections(parity: ParityResult, groupings: Collection[str]) -> Iterator[Counted]:
+    """Yield who got the favourable decision, for every model and each of these groupings."""
     found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
     for value in parity.values:
         if value.metric != "selection_rate" or value.stratum is not None or value.group == OVERALL:
+            continue
+        if value.grouping not in groupings:
             continue
         chosen = 0 if value.value is None else round(value.n * value.value)
         good = value.n - chosen if is_reverse(parity, str(value.model)) else chosen
@@ -104,16 +149,16 @@ def count_notes(parity: ParityResult, data: Mapping[str, Any], decided: Iterable
 # UGESP ----------------------------------------------------------------------------------------------------------------
 
 
-def impact_rows(parity: ParityResult) -> Iterator[Impact]:
+def impact_rows(parity: ParityResult, groupings: Collection[str]) -> Iterator[Impact]:
     """Yield every group beside the one with the highest rate; groups stand as the data have them, none is merged."""
-    for item in selections(parity):
+    for item in selections(parity, groupings):
         if item.groups:
             yield from _impact(item, parity.spec.min_count, parity.spec.confidence)
 
 
-def unknown_notes(parity: ParityResult) -> Iterator[str]:
+def unknown_notes(parity: ParityResult, groupings: Collection[str]) -> Iterator[str]:
     """Say how many people are in no table because their group is not known."""
-    unknown = {item.grouping: item.unknown for item in selections(parity) if item.unknown}
+    unknown = {item.grouping: item.unknown for item in selections(parity, groupings) if item.unknown}
     if unknown:
         listed = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
         small = any(value.group == SMALL for value in parity.values)
@@ -152,24 +197,24 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
 # Local Law 144 --------------------------------------------------------------------------------------------------------
 
 
-def rate_rows(parity: ParityResult, table: Table) -> Iterator[Rate]:
-    """Yield the categories of every grouping: selection rates of decisions, scoring rates of scores."""
-    for item in selections(parity):
+def rate_rows(parity: ParityResult, table: Table, groupings: Collection[str]) -> Iterator[Rate]:
+    """Yield the categories of these groupings: selection rates of decisions, scoring rates of scores."""
+    for item in selections(parity, groupings):
         if not table.has_scores(item.model):
             yield from _rates(item, "selection")
     for model in table.models:
         if table.has_scores(model):
-            yield from _scoring(table, model)
+            yield from _scoring(table, model, groupings)
 
 
-def _scoring(table: Table, model: str) -> Iterator[Rate]:
+def _scoring(table: Table, model: str, groupings: Collection[str]) -> Iterator[Rate]:
     """Yield the share of each category that scores above the median of the full sample, unknown categories included."""
     rows = table.score_rows(model)
     times = rows.groups.n
     score = np.repeat(_in_units(rows.score, table, model) if rows.binned else rows.score, times)
     median = float(np.median(score))
     above = score > median
-    for grouping, columns in table.groupings.items():
+    for grouping, columns in ((name, table.groupings[name]) for name in groupings):
         codes, labels = rows.groups.joint(columns)
         code = np.repeat(codes, times)
         counted = {

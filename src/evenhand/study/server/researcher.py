@@ -332,7 +332,7 @@ def _json(columns: dict[str, Values]) -> bytes:
 
 
 def _parquet(columns: dict[str, Values]) -> bytes:
-    from evenhand.table.files import connect
+    from evenhand.table.engines import connect
 
     typed = ", ".join(
         f"CAST({_quoted(name)} AS {'DOUBLE' if values.dtype.kind == 'f' else 'VARCHAR'}) AS {_quoted(name)}"
