@@ -1,8 +1,8 @@
 """All six audits of a million made-up households, by section: `python benchmarks/million.py [--rows N] [--spark]`.
 
 Households get two raters, critics of 25 answers each and a decision; a model is refitted for reliability and for
-improvability. Each line has the seconds and CPU seconds of a section and the peak of memory so far, of one run. `--spark`
-audits the same rows on two workers too, from a Parquet file, and tells whether `results.json` is the same to the byte.
+improvability. Each line has the seconds and CPU seconds of a section and the peak of memory so far, of one run.
+`--spark` audits the same rows on two workers too, from a Parquet file, and tells whether `results.json` is the same.
 """
 
 from __future__ import annotations
