@@ -68,7 +68,8 @@ def measure(source: Any, name: str) -> dict[str, Any]:
     found, totals = {}, np.zeros(2)
     for section, settings in SECTIONS.items():
         start = np.array([perf_counter(), process_time()])
-        audit = eh.audit(eh.Table(source, **ROLES), **{section: settings})
+        asked: dict[str, Any] = {section: settings}
+        audit = eh.audit(eh.Table(source, **ROLES), **asked)
         spent = np.array([perf_counter(), process_time()]) - start
         totals += spent
         found[section] = json.loads(audit.to_json())
