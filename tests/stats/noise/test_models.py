@@ -140,7 +140,6 @@ def test_one_weight_among_many_is_enough_to_be_wrong() -> None:
 
 
 def test_chances_must_add_up_to_1_but_for_rounding() -> None:
-    thirds = np.array([[1 / 3, 2 / 3], [0.1 + 0.2, 0.7]])
-    assert Confusion((0.0, 1.0), thirds) is not None
+    assert Confusion((0.0, 1.0), ((1 / 3, 2 / 3), (0.1 + 0.2, 0.7))) is not None
     with pytest.raises(EvenhandError):
-        Confusion((0.0, 1.0), thirds + 1e-6)
+        Confusion((0.0, 1.0), ((1 / 3, 2 / 3 + 1e-6), (0.3, 0.7)))

@@ -315,7 +315,12 @@ def test_columns_that_have_nothing_to_do_with_each_other_are_not_reported(people
 @pytest.mark.parametrize("apart", [(), (np.array([3, 4]),)])
 def test_everybody_of_a_pilot_can_be_resampled(apart: tuple[IntArray, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[IntArray] = []
-    monkeypatch.setattr(Pilot, "_profiles", lambda _, everybody, __: drawn.append(everybody) or ())
+
+    def learn(_: Pilot, everybody: IntArray, __: object) -> tuple[()]:
+        drawn.append(everybody)
+        return ()
+
+    monkeypatch.setattr(Pilot, "_profiles", learn)
     rated = np.arange(6.0)[:, np.newaxis]
     renew, rng = Pilot(rated, rated, (0,), apart=apart).resampled(), np.random.default_rng(0)
     for _ in range(300):
