@@ -843,7 +843,7 @@ def test_records_about_one_person_are_published_only_on_request(audit: str) -> N
 def test_the_hash_covers_every_column_read(audit: str) -> None:
     """A number changes with the data it was computed from; so must the hash, and with nothing else."""
 
-    less = {
+    less: dict[str, dict[str, Any]] = {
         "parity": {"metrics": ["tpr"], "custom": {}},
         "reliability": {"metrics": ["pabak"], "noise": {"age": 5, "income": 3}, "attribution": False},
         "improvability": {"test": {"splits": 1}},
