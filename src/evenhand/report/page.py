@@ -271,9 +271,9 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
 
 
 def _widths(columns: int) -> dict[str, int]:
-    """Return how wide a chart is drawn for a screen: once, or, where letters would be too small, again for phones."""
+    """Return how wide a chart is drawn for a screen: once, or alone in its row once more for phones."""
     wide = _CHART_WIDTHS[columns]
-    return {"wide": wide, "narrow": _PHONE} if columns <= 2 else {"": wide}
+    return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
 
 
 def _panel_title(chart: Any, figure: Figure) -> str:
