@@ -7,6 +7,7 @@ export PIP_NO_INPUT := 1
 # Python compiles what it imports; compiling all that is installed takes a minute of a fresh set-up.
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
+, := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats measure constraints system clean
@@ -104,7 +105,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up $(VENV) (once) ..."
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.$(if $(EVENHAND_INSTALL),[dev$(,)docs$(,)spark])'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
@@ -122,13 +123,14 @@ $(VENV)/.docs: $(VENV)/.dev
 
 # Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace java:default-jre-headless; do \
-	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
-	  echo "Installing $${need#*:} ..."; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \
-	done
-	@[ -z "$$EVENHAND_INSTALL" ] || ldconfig -p | grep -q libpangoft2-1.0 || { echo "Installing Pango ..."; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libpango-1.0-0 libpangoft2-1.0-0 >/dev/null; }
+	@[ -z "$$EVENHAND_INSTALL" ] || { \
+	  PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; missing=; \
+	  for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace java:default-jre-headless; do \
+	    command -v "$${need%:*}" >/dev/null || missing="$$missing $${need#*:}"; \
+	  done; \
+	  ldconfig -p | grep -q libpangoft2-1.0 || missing="$$missing libpango-1.0-0 libpangoft2-1.0-0"; \
+	  [ -z "$$missing" ] || { echo "Installing$$missing ..."; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; }; }
 
 clean:  ## Remove what was built; keep the environment.
 	@rm -rf build dist out evenhand-demo docs/_build docs/_generated docs/notebooks .pytest_cache .mypy_cache .ruff_cache

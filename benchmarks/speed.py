@@ -1,10 +1,11 @@
 """What every audit costs, beside a peer in the same run: `python benchmarks/speed.py [--quick] [--only NAME]`.
 
-Writes `benchmarks/speed.json` and `docs/benchmarks.md` (`--quick` and `--only` write nothing). Our figures are the
-middle of three runs and a peer's are of one, each in a process of its own, warmed up on 500 rows; memory is what the
-peak of that process grew by, with the table made before. A peer that is not installed is left out;
-`PEERS=/path/to/python make bench` looks for peers in another environment too, since some of them need older
-libraries. A row that takes a third more CPU time than the last committed figure on the same machine is marked.
+Writes `benchmarks/speed.json` and `docs/benchmarks.md` (`--quick` and `--only` write nothing, `--page` only
+the page). Our figures are the middle of three runs and a peer's are of one, each in a process of its own, warmed up
+on 500 rows; memory is what the peak of that process grew by, with the table made before. A peer that is not installed
+is left out; `PEERS=/path/to/python make bench` looks for peers in another environment too, since some of them need
+older libraries. A row that takes a third more CPU time than the last committed figure on the same machine is marked.
+First calls are of 2,000 rows, in a process of their own with an empty cache of compiled loops, and in another after it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import platform
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -29,7 +31,8 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 FIGURES, PAGE = HERE / "speed.json", HERE.parent / "docs" / "benchmarks.md"
-WARM_UP, RUNS, SLOWER = 500, 3, 4 / 3
+LARGE = HERE / "hundred_million.json"
+WARM_UP, FIRST, RUNS, SLOWER = 500, 2_000, 3, 4 / 3
 SIZES, QUICK = (10_000, 100_000, 1_000_000), (2_000, 10_000)
 PLANNED = (10_000, 1_000_000, 100_000_000, 10_000_000_000)
 
@@ -296,6 +299,29 @@ def child(python: str, *arguments: object) -> dict[str, float] | None:
     return found
 
 
+def first_call(row: str) -> dict[str, float]:
+    """Return the CPU seconds of an audit's first call, with imports, and of its second; for a process of its own."""
+    data, spent = frame(FIRST), [process_time()]
+    for _ in range(2):
+        ROWS[row].ours(data)
+        spent.append(process_time())
+    return {"first": spent[1] - spent[0], "again": spent[2] - spent[1]}
+
+
+def first_calls(names: list[str]) -> dict[str, Any]:
+    """Return what first calls cost where the loops were never compiled, and where an earlier process has done it."""
+    found = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as cache:
+            command = [sys.executable, str(HERE / "speed.py"), "--first", name]
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            runs = [subprocess.check_output(command, text=True, env=environment) for _ in range(2)]
+            cold, warm = (json.loads(run.splitlines()[-1]) for run in runs)
+        found[name] = {"cold": cold["first"], "warm": warm["first"], "again": warm["again"]}
+        print(json.dumps({name: found[name]}), flush=True)
+    return found
+
+
 def contest(name: str, sizes: tuple[int, ...], runs: int, pythons: list[str]) -> list[dict[str, Any]]:
     """Return the figures of one row at all sizes, ours and the peers'."""
     row, lines = ROWS[name], []
@@ -397,7 +423,9 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
         power = exponent(lines)
         grows = "" if power is None else f" CPU time grows with the rows to the power {power:.2f} at the end."
         text.append(f"- **{name}**: {row.what}.{grows} `python benchmarks/speed.py --only '{name}'`")
-    text += ["", *sizing(figures["figures"])]
+    text += ["", *first_page(figures["first"])]
+    large = json.loads(LARGE.read_text(encoding="utf-8"))
+    text += ["", *hundred_million(large), "", *sizing([*figures["figures"], *from_files(large)])]
     text += [
         "",
         "One claim each, with more sizes and peers: `make bench-claims`. Pairs on a graphics card: `python "
@@ -407,17 +435,81 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
     return "\n".join(text)
 
 
+def first_page(first: dict[str, Any]) -> list[str]:
+    """Return what the first call of a process pays."""
+    text = [
+        "## The first call",
+        "",
+        f"CPU seconds of {FIRST:,} rows in a new process, imports included. Loops over pairs of people and over "
+        "mistakes in inputs are compiled when they are first called: once for a machine, since the result is kept "
+        "beside the package, or in the user's cache folder where the package is read-only. Where neither "
+        "can be written, in a container, name a folder in `NUMBA_CACHE_DIR` and run `evenhand demo` once while the "
+        "image is built.",
+        "",
+        "| Audit | Never compiled before | Compiled by an earlier process | Second call |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, spent in first.items():
+        text.append(f"| {name} | {spent['cold']:.1f} | {spent['warm']:.1f} | {spent['again']:.1f} |")
+    return text
+
+
+def from_files(large: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what parity and effort cost of a Parquet file, with reading and checking it, as figures of their rows."""
+    return [
+        {"row": row, "rows": line["rows"], "cpu": line["stages"]["read"]["cpu"] + line["stages"][row]["cpu"]}
+        for row in ("parity", "effort")
+        for line in large["figures"]
+    ]
+
+
+def hundred_million(large: dict[str, Any]) -> list[str]:
+    """Return what `hundred_million.py` found."""
+    text = [
+        "## A hundred million rows in a file",
+        "",
+        "Parity with AUC, parity by effort and individual fairness of a Parquet file, one model and two group columns, "
+        f'an id that must not repeat; `memory_limit = "{large["memory_limit"]}"` on {large["cores"]} cores, one run '
+        f"({large['beside']}, so that the wall time means little). The peak is that of the whole process. "
+        "`python benchmarks/hundred_million.py`",
+        "",
+        "| Rows | File, MB | Stage | CPU, s | Wall, s | Peak so far, MB |",
+        "| ---: | ---: | --- | ---: | ---: | ---: |",
+    ]
+    for line in large["figures"]:
+        for stage, spent in line["stages"].items():
+            text.append(
+                f"| {line['rows']:,} | {line['file']:,.0f} | {stage} | {spent['cpu']:,.1f} | {spent['wall']:,.1f} | "
+                f"{spent['peak']:,.0f} |"
+            )
+    return text
+
+
 def sizing(figures: list[dict[str, Any]]) -> list[str]:
     """Return what audits cost at sizes beyond those measured, by how they grow."""
     heads = " | ".join(["Audit", *(f"{rows:,} rows" for rows in PLANNED)])
     text = [
         "## How to size a machine",
         "",
-        "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above, and "
-        "computed beyond it (in italics), with the growth between the two largest sizes, but at least in proportion to "
-        "the rows, and to their square for exact pairs. Divide by the cores. Audits that first reduce a table to "
-        "cells (parity, agreement) do that part in "
-        "the engine that holds it, DuckDB, a database or Spark; the others take as many rows as their pages say.",
+        "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above "
+        "(parity and effort from 10,000,000 rows on of a Parquet file, everything else of a pandas frame), and "
+        "computed beyond it (in italics), with the growth between the two largest sizes, but at least in "
+        "proportion to the rows, and to their square for exact pairs.",
+        "",
+        "**Cores.** Divide the core-hours by the hours you have. Counting, adding up and filling the grid run on "
+        "all cores, in the engine that holds the data: DuckDB on one machine, Spark or a database on theirs. What"
+        " Spark adds for moving data between its workers was not measured; time your query on a hundredth of the "
+        "rows first.",
+        "",
+        "**Memory** is for cells, not for rows. An id of whole numbers that must not repeat took about 25 bytes a"
+        " row at 100,000,000; what is above `memory_limit` goes into temporary files. From about 2,000,000,000 "
+        "rows in one combination of groups, outcome, decision and score bin on, sums do not fit into 64 bits, "
+        "which is an error: split the table.",
+        "",
+        "**What needs rows** (disagreement, reliability, agreement, improvability, and effort by other distances "
+        "or with `robustness`) reads them into memory, 8 bytes a number: 5,000,000 people with ten columns are "
+        "400 MB. From Spark or a database 5,000,000 come at most (see {doc}`howto/your-data`). Beyond what fits, "
+        "audit a random sample: the figures below are then what a larger machine would take.",
         "",
         f"| {heads} |",
         "| --- |" + " ---: |" * len(PLANNED),
@@ -440,11 +532,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, one run: a look, not a measurement")
     parser.add_argument("--only", choices=list(ROWS), help="one row; nothing is written")
+    parser.add_argument("--page", action="store_true", help="measure nothing: write the page of the stored figures")
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--first", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         row, who, rows, runs = options.measure
         print(json.dumps(measure(row, who, int(rows), int(runs))))
+        return 0
+    if options.first:
+        print(json.dumps(first_call(options.first)))
+        return 0
+    if options.page:
+        stored = json.loads(FIGURES.read_text(encoding="utf-8"))
+        PAGE.write_text(page(stored, stored), encoding="utf-8")
         return 0
     pythons = [sys.executable, *filter(None, [os.environ.get("PEERS")])]
     sizes, runs = (QUICK, 1) if options.quick else (SIZES, RUNS)
@@ -452,6 +553,7 @@ def main() -> int:
     names = [options.only] if options.only else list(ROWS)
     lines = [line for name in names for line in contest(name, sizes, runs, pythons)]
     figures = {"machine": machine(), "beside": beside, "versions": versions(pythons), "figures": lines}
+    figures["first"] = first_calls([name for name in names if name not in ("resamples", "exact pairs")])
     last = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     text = page(figures, last if last.get("machine") == figures["machine"] else {})
     if options.quick or options.only:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.core.thresholds import Threshold
@@ -59,7 +59,9 @@ def assert_meets(
     1 of 1 thresholds is not met:
     - By sex, hired selects 60.0% of M and 40.0% of F
     """
-    limits = [limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else limit for limit in thresholds]
+    limits: Any = thresholds
+    if isinstance(thresholds, Iterable):  # `audit` refuses what is none
+        limits = [one.model_dump(exclude_none=True) if isinstance(one, Threshold) else one for one in thresholds]
     given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
     found = audit(source, **given)
     judged = [finding for finding in found.findings if finding.threshold is not None]

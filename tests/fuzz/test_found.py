@@ -12,6 +12,7 @@ import pytest
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, EvenhandError, brief
+from evenhand.stats.effort import aggregate_scores
 from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
 from evenhand.study.analysis.estimate import share_estimates
@@ -100,3 +101,15 @@ def test_ids_may_be_numbers_beyond_all_whole_ones(kind: str, tmp_path: Path) -> 
     roles: dict[str, Any] = {"groups": "g", "predictions": "s", "id": "id"}
     found = eh.effort(eh.Table(as_kind(columns, kind, tmp_path), **roles), trajectory=["y1", "y2", "y3"], min_count=1)
     assert {found.rows("values")[0].n} == {24}
+
+
+@pytest.mark.parametrize("limits", [None, 3, float("inf"), {"metric": "selection_rate"}, "x", [None]])
+def test_what_are_no_thresholds_is_told(limits: Any) -> None:
+    with pytest.raises(ConfigError, match="threshold"):
+        eh.testing.assert_meets(table(predictions="s"), limits)
+
+
+def test_a_scale_of_next_to_nothing_gives_the_largest_aggregate_and_such_a_unit_is_refused() -> None:
+    assert aggregate_scores([[1.0, 2.0], [-1.0, 0.0]], scale=5e-324).tolist() == [1.0, -1.0]
+    with pytest.raises(EvenhandError, match=r"`unit` is too small for these values; got 4\.94066e-324"):
+        eh.effort(table(predictions="s"), trajectory=["y1", "y2", "y3"], unit=5e-324, min_count=1)

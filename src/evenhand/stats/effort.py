@@ -122,7 +122,11 @@ def effort_scores(
         raise EvenhandError(f"`inertia` must be above 0 and finite; got {m[~(np.isfinite(m) & (m > 0))].flat[0]:g}.")
     if not (np.isfinite(unit) and unit > 0):
         raise EvenhandError(f"`unit` must be above 0; got {unit:g}.")
-    change = trajectory_measure(_trajectories(x) / unit, measure, times)
+    with np.errstate(over="ignore"):
+        measured = _trajectories(x) / unit
+    if not np.isfinite(measured).all():
+        raise EvenhandError(f"`unit` is too small for these values; got {unit:g}.")
+    change = trajectory_measure(measured, measure, times)
     return np.asarray(m * _sigmoid(change if desirable else -change), dtype=np.float64)
 
 
@@ -136,7 +140,8 @@ def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
     """
     if not (np.isfinite(scale) and scale > 0):
         raise EvenhandError(f"`scale` must be above 0; got {scale:g}.")
-    total = _trajectories(x, least=1).sum(axis=1) / scale
+    with np.errstate(over="ignore"):  # of a total beyond all numbers the aggregate is 1
+        total = _trajectories(x, least=1).sum(axis=1) / scale
     return np.asarray(np.tanh(total / 2), dtype=np.float64)  # 2 sigmoid(v) - 1, without cancellation
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, log2, prod
 from typing import Any
 
@@ -34,11 +34,15 @@ class TooManyCellsError(DataError):
 
 @dataclass(frozen=True)
 class Measure:
-    """A row value to be summed: its name, expression, and an exponent with ``|value| <= 2**exponent``."""
+    """A row value to be summed: its name, expression, and an exponent with ``|value| <= 2**exponent``.
+
+    `factors` names the two measures that it is the product of, where it is one.
+    """
 
     name: str
     expression: nw.Expr
     exponent: int = 0
+    factors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,15 +138,34 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
     most = MAX_CELLS if most is None and elsewhere(frame) is not None else most
     key_names = [f"key{position}" for position in range(len(keys))]
     parts: dict[str, nw.Expr] = {}
-    for position, measure in enumerate(measures):
-        parts[f"high{position}"], parts[f"low{position}"] = _limbs(measure)
     with engine_errors():
+        frame, summed = _worked_out(frame, measures)
+        for position, measure in enumerate(summed):
+            parts[f"high{position}"], parts[f"low{position}"] = _limbs(measure)
         counted = _grouped(frame, keys, key_names, parts) if keys else _one_cell(frame, parts)
         counted = counted.with_columns(nw.col(name).cast(nw.Int64) for name in ["n", *parts])
         raw = fetch(counted if most is None else counted.head(most + 1))
     if most is not None and len(raw["n"]) > most:
         raise TooManyCellsError(f"the groups, outcomes and predictions make more than {most:,} combinations.")
     return _canonical(keys, [raw[name] for name in key_names], raw, measures)
+
+
+def _worked_out(frame: Frame, measures: Sequence[Measure]) -> tuple[Frame, Sequence[Measure]]:
+    """Work out each measure once, where the frame is in memory; an engine itself sees what is the same."""
+    if not isinstance(frame, nw.DataFrame) or not measures:
+        return frame, measures
+    mark = _unused_prefix(frame.columns)
+    simple = {measure.name for measure in measures if not measure.factors}
+    for of_factors in (False, True):
+        values = {
+            f"{mark}{measure.name}": nw.col(f"{mark}{measure.factors[0]}") * nw.col(f"{mark}{measure.factors[1]}")
+            if of_factors
+            else measure.expression
+            for measure in measures
+            if (bool(measure.factors) and simple.issuperset(measure.factors)) == of_factors
+        }
+        frame = frame.with_columns(**values)
+    return frame, [replace(measure, expression=nw.col(f"{mark}{measure.name}")) for measure in measures]
 
 
 def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Any:
@@ -282,5 +305,6 @@ def score_measures(
     for position, a in enumerate(names):
         for b in names[position:]:
             if a + b != "ww":  # already among the weight's own measures
-                measures.append(Measure(a + b, values[a][0] * values[b][0], values[a][1] + values[b][1]))
+                product = values[a][0] * values[b][0]
+                measures.append(Measure(a + b, product, values[a][1] + values[b][1], (a, b)))
     return measures

@@ -92,7 +92,7 @@ def test_linear_coefficients_are_those_of_least_squares(patients: pd.DataFrame) 
     train = ordered.iloc[make_splits(len(ordered), result.spec)[0].train]
     design = np.column_stack([np.ones(len(train)), train[["age", "medications"]]])
     by_hand = np.linalg.lstsq(design, train.illnesses.to_numpy(float), rcond=None)[0]
-    for name, tolerance in (("linear", 1e-8), ("lasso", 0.05)):  # a lasso of few features is near least squares
+    for name, tolerance in (("linear", 1e-6), ("lasso", 0.05)):  # a lasso of few features is near least squares
         found = [r.value for r in result.coefficients if r.model == name]
         np.testing.assert_allclose(found, by_hand, atol=tolerance)
 

@@ -358,10 +358,14 @@ def _solved(piece: Piece, margin: float) -> dict[str, Any]:
 
 
 def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:
-    """Yield the coefficients of linear candidates."""
+    """Yield the coefficients of linear candidates, as far as every processor computes them alike.
+
+    A design may hold columns that add up to 1, and its small coefficients have the error of the large ones.
+    """
     for name, piece in _pieces(trials):
         for feature, value in piece.made.coefficients if piece.made is not None else ():
-            yield records.CoefficientRecord(model=name, split=piece.split + 1, feature=feature, value=float(value))
+            told = float(f"{value:.6g}")
+            yield records.CoefficientRecord(model=name, split=piece.split + 1, feature=feature, value=told)
 
 
 def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any], list[Power]]]:
