@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError
 from evenhand.report.evidence import pack, sign, verify
+from evenhand.report.page import render
 from evenhand.report.plan import differences, other_settings, read_plan, seal
 
 SETTINGS = """
@@ -184,6 +186,19 @@ def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> 
         "report.html is not the page that this evenhand makes of results.json: the page was changed, or evenhand was "
         f"since the run, with the same version {eh.__version__}."
     ]
+
+
+def test_verify_knows_the_page_of_a_number_that_lies_half_way(place: Path) -> None:
+    whole = run(place)
+    result = whole.results["parity"]
+    first, *others = result.tables["values"]
+    close = replace(first, value=0.003499999999997)  # 0.3% with all its digits, 0.4% with those of results.json
+    near = replace(whole, results={"parity": replace(result, values=(close, *others))})
+    near.save(place / "out", ["html", "md"])
+    page = (place / "out" / "report.html").read_text(encoding="utf-8")
+    assert page == near.to_html() == eh.Audit.load(place / "out").to_html()
+    assert page != render(near)
+    assert not any(check.holds is False for check in verify(place / "out"))
 
 
 def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None:
