@@ -221,6 +221,32 @@ def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None
     assert not any(check.holds is False for check in verify(place / "unpacked"))
 
 
+def test_a_pack_holds_the_files_of_the_run_and_passes_its_own_check(place: Path) -> None:
+    out, there = place / "out", place / "unpacked"
+    run(place).save(out, ["html", "xlsx", "card"])
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"}
+    pack(out, place / "pack.zip", settings=place / "audit.toml", plan=place / "plan.json", formats=["html", "md"])
+    with zipfile.ZipFile(place / "pack.zip") as held:
+        held.extractall(there)
+    assert {name: (there / name).read_bytes() for name in before} == before
+    shutil.copy(place / "d.csv", there)
+    checks = verify(there, settings=there / "audit.toml")
+    assert {check.holds for check in checks} == {True}
+    assert {f"{name} is the file that the run wrote." for name in [*before, "report.md"]} <= {c.text for c in checks}
+    source = json.loads((there / "model-card-hired.json").read_text(encoding="utf-8"))["evaluation_data"]["source"]
+    assert source == f"d.csv (SHA-256 {hashlib.sha256((place / 'd.csv').read_bytes()).hexdigest()})"
+
+
+def test_a_pack_takes_nothing_from_outside_its_folder(place: Path) -> None:
+    run(place).save(place / "out")
+    path = place / "out" / "run.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    told["sha256"]["../d.csv"] = hashlib.sha256((place / "d.csv").read_bytes()).hexdigest()
+    path.write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"its run.json names the file '../d.csv', which is not in it"):
+        pack(place / "out", place / "pack.zip", formats=["md"])
+
+
 def test_a_pack_that_is_there_is_not_overwritten(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, path = place / "out", place / "pack.zip"
     run(place).save(out)
