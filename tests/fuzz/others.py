@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 import warnings
@@ -42,7 +43,8 @@ def sound_columns(size: int = 24) -> Columns:
 def saved(size: int = 24) -> Path:
     """Return the folder of an audit of so many people that was saved once, with a threshold and a report."""
     folder = Path(tempfile.mkdtemp(prefix="evenhand-fuzz-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    owner = os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))  # and no child of ours
     table = eh.Table(sound_columns(size), outcome="y", groups=["g", "h"], predictions={"m": "s"})
     limits = {"thresholds": [{"metric": "selection_rate", "max": 0.1}]}
     eh.audit(table, parity={**SIMPLE["parity"], **limits}).save(folder, formats=("html",))

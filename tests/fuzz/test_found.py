@@ -81,7 +81,7 @@ def test_files_of_an_audit_that_hold_something_else(file: str, content: Any, tmp
     if file == "results.json":
         run = json.loads((place / "run.json").read_text(encoding="utf-8"))
         (place / "run.json").write_text(json.dumps(run | {"sha256": {}}), encoding="utf-8")
-        with pytest.raises(EvenhandError, match=r"not a results file of evenhand|holds results of format|not whole"):
+        with pytest.raises(EvenhandError, match="not a file of a saved audit|holds results of format|not whole"):
             eh.Audit.load(place)
     with pytest.raises(SystemExit) as left:
         main(["verify", str(place)])
@@ -113,3 +113,8 @@ def test_a_scale_of_next_to_nothing_gives_the_largest_aggregate_and_such_a_unit_
     assert aggregate_scores([[1.0, 2.0], [-1.0, 0.0]], scale=5e-324).tolist() == [1.0, -1.0]
     with pytest.raises(EvenhandError, match=r"`unit` is too small for these values; got 4\.94066e-324"):
         eh.effort(table(predictions="s"), trajectory=["y1", "y2", "y3"], unit=5e-324, min_count=1)
+
+
+def test_lists_in_place_of_a_column_are_of_one_length() -> None:
+    with pytest.raises(EvenhandError, match="must be one a row; got lists of several lengths"):
+        table(predictions=[[], "s"])

@@ -394,7 +394,10 @@ def _as_series(frame: nw.DataFrame[Any], name: str, values: Any) -> nw.Series[An
 
 def _as_array(values: Any) -> Any:
     """Return a list or an array of any library as NumPy has it; beside text, numbers stay numbers."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError("values in place of a column's name must be one a row; got lists of several lengths.") from None
     return np.asarray(values, dtype=object) if isinstance(values, list | tuple) and array.dtype.kind in "US" else array
 
 
