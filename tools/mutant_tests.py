@@ -161,20 +161,21 @@ class Runner:
         for name in spaced(self.items):
             files.setdefault(name.split("::")[0], []).append(name)
         for file, names in files.items():
-            if Path(file).name in LEFT_OUT_TESTS:
-                continue
-            mark = hashlib.sha256((self.root / file).read_bytes()).hexdigest()[:12]
-            todo = [name for name in names if self.tests.get(name, {}).get("mark") != mark]
-            while todo:
-                _, said = in_child(partial(self._time, todo), 400)
-                for name, line in zip(todo, said, strict=False):
-                    self.tests[name] = line | {"mark": mark}
-                todo = todo[len(said) :]
-                slow = todo[0].split("[")[0] if todo else ""
-                for name in [name for name in todo if name.split("[")[0] == slow]:
-                    self.tests[name] = {"mark": mark, "sound": False, "cost": SLOW, "lines": {}}
-                    todo.remove(name)
-            self.known.write_text(json.dumps(self.tests), encoding="utf-8")
+            if Path(file).name not in LEFT_OUT_TESTS:
+                mark = hashlib.sha256((self.root / file).read_bytes()).hexdigest()[:12]
+                self._learn_file([name for name in names if self.tests.get(name, {}).get("mark") != mark], mark)
+                self.known.write_text(json.dumps(self.tests), encoding="utf-8")
+
+    def _learn_file(self, todo: list[str], mark: str) -> None:
+        while todo:
+            _, said = in_child(partial(self._time, todo), 400)
+            for name, line in zip(todo, said, strict=False):
+                self.tests[name] = line | {"mark": mark}
+            todo = todo[len(said) :]
+            slow = todo[0].split("[")[0] if todo else ""  # its process ended; other cases will be no quicker
+            for name in [name for name in todo if name.split("[")[0] == slow]:
+                self.tests[name] = {"mark": mark, "sound": False, "cost": SLOW, "lines": {}}
+                todo.remove(name)
 
     def _time(self, names: list[str], tell: Callable[[Any], None]) -> None:
         for name in names:

@@ -3,12 +3,12 @@
     python tools/mutants.py [--rooms stats,core] [--most 600] [--again] [--show]
 
 The places are drawn with a seed, from every file in proportion to how many it has; a larger sample goes on where a
-smaller one ended.
-Each mutant runs the tests of its own module only, in a copy of the tree, with numba's compilation off, until one fails.
-A mutant that no test notices survives: it is a change of meaning without a test, or no change of meaning at all.
-The record has a line a mutant; `--again` runs the survivors once more, after tests were added. Why an own tool and not
-cosmic-ray: that one has no stratified sample that can be extended, and starts Python anew for each mutant, which costs
-more than the tests do. Here each mutant is a fork of a process that has read the large libraries already.
+smaller one ended. A mutant is shown only tests that run its line, cheap ones first and without numba's compilation,
+until one fails (`mutant_tests` says how). A mutant that no test notices survives: it is a change of meaning without a
+test, or no change of meaning at all. The record has a line a mutant, with the test that noticed it; whoever finds by
+reading that a survivor changes nothing adds "equivalent" with the reason to its line. `--again` shows the others more
+tests, after some were added. Why an own tool and not cosmic-ray: that one has no stratified sample that can be
+extended, and starts Python anew for each mutant, which costs many times what the tests do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import random
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from math import sqrt
 from pathlib import Path
@@ -323,9 +323,13 @@ def _last(line: dict[str, Any]) -> str:
     return str(line.get("again", line["outcome"]))
 
 
+def _is_open(line: dict[str, Any]) -> bool:
+    return _last(line) == "survived" and "equivalent" not in line
+
+
 def survivors(lines: list[dict[str, Any]]) -> list[str]:
     """Return where no test noticed a change."""
-    left = [line for line in lines if _last(line) == "survived" and "equivalent" not in line]
+    left = [line for line in lines if _is_open(line)]
     return [f"{line['file']}:{line['line']}: {line['change']}: {line['code']}" for line in left]
 
 
@@ -358,12 +362,14 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="run the survivors again, with more tests")
     parser.add_argument("--show", action="store_true", help="list the survivors and run nothing")
     given, lines = parser.parse_args(), recorded()
-    if given.again:
-        left = [line for line in lines.values() if _last(line) == "survived" and "equivalent" not in line]
-        run_all([Mutant(*(line[part.name] for part in fields(Mutant))) for line in left], lines, again=True)
+    drawn = [
+        mutant for room in given.rooms.split(",") for mutant in sample([room], 10**9 if given.again else given.most)
+    ]
+    if given.again:  # where the code is still the same
+        left = {_key(line): line["code"] for line in lines.values() if _is_open(line)}
+        run_all([mutant for mutant in drawn if left.get(_key(asdict(mutant))) == mutant.code], lines, again=True)
     elif not given.show:
-        chosen = [mutant for room in given.rooms.split(",") for mutant in sample([room], given.most)]
-        run_all([mutant for mutant in chosen if _key(asdict(mutant)) not in lines], lines, again=False)
+        run_all([mutant for mutant in drawn if _key(asdict(mutant)) not in lines], lines, again=False)
     sys.stdout.write(told(list(lines.values())) + "\n")
     return 0
 

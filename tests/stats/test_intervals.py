@@ -354,3 +354,7 @@ def test_wilson_reaches_0_and_1_exactly() -> None:
 def test_a_value_without_error_has_no_limits_on_the_logit_scale() -> None:
     assert np.isnan(logit_t(0.5, 0.0, df=10)).all()
     assert np.isnan(logit_t([0.0, 1.0], 0.1, df=10)).all()
+
+
+def test_very_many_degrees_of_freedom_are_normal() -> None:
+    assert t_quantile([1e8, 1e9, 1e12], 0.95) == pytest.approx([1.959964] * 3, abs=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -92,7 +93,10 @@ class Audit:
 
     def sections(self) -> dict[str, Section]:
         """Return the parts of the report by name: the audits, then the profiles."""
-        parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
+        findings, parts = self.findings, {}
+        for name, result in self.results.items():  # in one order, whether they were just found or read back
+            told = replace(result, findings=tuple(finding for finding in findings if finding.audit == name))
+            parts[name] = replace(told.section(), notes=self.notes[name])
         counted = self.results.get("parity")
         parts |= {extra.name: SECTIONS[extra.name](extra) for extra in self.extras}
         return parts | {profile.name: profile_section(profile, counted) for profile in self.profiles}
@@ -164,6 +168,13 @@ class Audit:
         """
         return json_text(rounded(self.to_dict()))
 
+    def _recorded(self, written: str | None = None) -> Audit:
+        """Return the audit with the numbers that `results.json` holds, so that a report shows what is stored.
+
+        A number that lies half-way between two as they are printed would else depend on digits that nobody can check.
+        """
+        return self._rebuilt(json.loads(self.to_json() if written is None else written), self.run)
+
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
         return "\n\n".join(result.summary() for result in self.results.values())
@@ -221,7 +232,7 @@ class Audit:
         """Return the report as one self-contained page."""
         from evenhand.report.page import render
 
-        return render(self)
+        return render(self._recorded())
 
     def save(self, folder: str | os.PathLike[str], formats: Sequence[str] = ("html",)) -> dict[str, Path]:
         """Write results.json, run.json and the report into a folder, all or none of them; return their paths.
@@ -237,7 +248,8 @@ class Audit:
 
         with timed() as clock, clock.timing("report"):
             step("Writing the report")
-            contents = {**make_files(self, formats), "results.json": self.to_json()}
+            written = self.to_json()
+            contents = {**make_files(self._recorded(written), formats), "results.json": written}
             held = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
             sums = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
         spent = [record for record in clock.records() if record["section"] == "report"]

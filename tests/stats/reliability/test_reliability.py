@@ -389,3 +389,8 @@ def test_the_variance_of_another_pilot_and_its_degrees_of_freedom_by_hand() -> N
     nothing = pilot_variance(np.ones((8, 2)), people=21.0)
     assert nothing.freedom(0, 4.0, float("inf")) == float("inf")
     assert np.isnan(pilot_variance(renewed[:1]).value).all()
+
+
+def test_everybody_is_drawn_as_often() -> None:
+    times = _times_drawn(trial(people=12), 2_000, np.random.default_rng(0)).astype(int)
+    np.testing.assert_allclose(times.mean(axis=1), 1.0, atol=0.12)
