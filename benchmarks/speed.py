@@ -3,8 +3,8 @@
 Writes `benchmarks/speed.json` and `docs/benchmarks.md` (`--quick` and `--only` write nothing, `--page` only
 the page). Our figures are the middle of three runs and a peer's are of one, each in a process of its own, warmed up
 on 500 rows; memory is what the peak of that process grew by, with the table made before. A peer that is not installed
-is left out; `PEERS=/path/to/python make bench` looks for peers in another environment too, since some of them need
-older libraries. A row that takes a third more CPU time than the last committed figure on the same machine is marked.
+is left out; `PEERS=/one/python:/other/python make bench` looks for peers in other environments too, since some of them
+need older libraries. A row is marked that takes a third more CPU time than its last committed figure on this machine.
 First calls are of 2,000 rows, in a process of their own with an empty cache of compiled loops, and in another after it.
 """
 
@@ -140,6 +140,14 @@ def aif360_rates(data: Any) -> None:
     found.disparate_impact(), found.equal_opportunity_difference(), found.average_odds_difference()
 
 
+def holisticai_rates(data: Any) -> None:
+    """Compute holisticai's table of bias metrics for one pair of groups, without intervals."""
+    from holisticai.bias.metrics import classification_bias_metrics
+
+    white, said = (data["race"] == "White").to_numpy(), (data["risk"].to_numpy() >= 0.5).astype(int)
+    classification_bias_metrics(~white, white, said, data["outcome"].to_numpy(), metric_type="both")
+
+
 def numpy_tiles(data: Any) -> None:
     """Compare all pairs as the paper's formula says, by NumPy in tiles of 512."""
     score, effort, aggregate = (data[name].to_numpy() for name in ("risk", "income", "age"))
@@ -220,6 +228,7 @@ ROWS = {
             "fairlearn": (fairlearn_rates, 1_000_000, 1),
             "aequitas": (aequitas_rates, 1_000_000, 1),
             "aif360": (aif360_rates, 1_000_000, 1),
+            "holisticai": (holisticai_rates, 1_000_000, 1),
         },
     ),
     "resamples": Row(
@@ -247,7 +256,6 @@ ROWS = {
     "disagreement": Row(
         "six metrics from agree or disagree, each answer a case of its own",
         audit("disagreement", decision="label", critic="critic", disagree="disagree", resamples=200),
-        most=100_000,
     ),
     "reliability": Row(
         "a logistic model refitted in five folds, three levels of noise, five replicates (the peer: without tests)",
@@ -542,7 +550,7 @@ def main() -> int:
         stored = json.loads(FIGURES.read_text(encoding="utf-8"))
         PAGE.write_text(page(stored, stored), encoding="utf-8")
         return 0
-    pythons = [sys.executable, *filter(None, [os.environ.get("PEERS")])]
+    pythons = [sys.executable, *filter(None, os.environ.get("PEERS", "").split(os.pathsep))]
     sizes, runs = (QUICK, 1) if options.quick else (SIZES, RUNS)
     beside = f"load average {os.getloadavg()[0]:.1f} before the run"
     names = [options.only] if options.only else list(ROWS)

@@ -3,12 +3,12 @@
     python tools/mutants.py [--rooms stats,core] [--most 600] [--again] [--show]
 
 The places are drawn with a seed, from every file in proportion to how many it has; a larger sample goes on where a
-smaller one ended.
-Each mutant runs the tests of its own module only, in a copy of the tree, with numba's compilation off, until one fails.
-A mutant that no test notices survives: it is a change of meaning without a test, or no change of meaning at all.
-The record has a line a mutant; `--again` runs the survivors once more, after tests were added. Why an own tool and not
-cosmic-ray: that one has no stratified sample that can be extended, and starts Python anew for each mutant, which costs
-more than the tests do. Here each mutant is a fork of a process that has read the large libraries already.
+smaller one ended. A mutant is shown only tests that run its line, cheap ones first and without numba's compilation,
+until one fails (`mutant_tests` says how). A mutant that no test notices survives: it is a change of meaning without a
+test, or no change of meaning at all. The record has a line a mutant, with the test that noticed it; whoever finds by
+reading that a survivor changes nothing adds "equivalent" with the reason to its line. `--again` shows the others more
+tests, after some were added. Why an own tool and not cosmic-ray: that one has no stratified sample that can be
+extended, and starts Python anew for each mutant, which costs many times what the tests do.
 """
 
 from __future__ import annotations
@@ -16,26 +16,50 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import importlib
 import json
 import os
 import random
-import resource
 import shutil
-import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from functools import cache
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from mutant_tests import WORDS, Runner
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "build" / "mutants"
-RECORD = ROOT / "build" / "mutants.jsonl"
-LEFT_OUT = ("stats/pairs/cuda.py", "stats/compiled.py", "stats/workers.py")
-"""Code that runs on a graphics card only, and what compiles code and starts processes."""
-SLOW = 1.0
-"""Seconds of the processor after which a test is too slow without numba to be used."""
+TREE = COPY
+KNOWN = ROOT / "build" / "mutants-tests.json"
+RECORD = ROOT / "benchmarks" / "results" / "mutants.jsonl"
+TESTS = ("tests/stats", "tests/core", "src/evenhand/stats", "src/evenhand/core")
+MORE_TESTS = ("tests/audits", "src/evenhand/audits")
+"""What the survivors are shown besides, and every test elsewhere that names a module of the folders."""
+LEFT_OUT = ("stats/pairs/cuda.py", "stats/workers.py")
+"""Code that runs on a graphics card only, and what starts processes."""
+BUDGET = 5.0
+"""Seconds of tests that a mutant may cost; those that run its line are used, cheap ones first, until it is noticed."""
+
+LIBRARIES = (
+    "numba",
+    "pandas",
+    "polars",
+    "scipy.stats",
+    "scipy.optimize",
+    "duckdb",
+    "pyarrow",
+    "statsmodels.api",
+    "sklearn.linear_model",
+    "sklearn.pipeline",
+    "sklearn.metrics",
+    "sklearn.ensemble",
+    "sklearn.compose",
+)
+"""Read before the tests are timed, which else pay for them."""
 
 SWAPS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Add: (ast.Sub,),
@@ -72,6 +96,7 @@ class Mutant:
     variant: int
     line: int
     change: str
+    code: str
 
 
 def changes(node: ast.AST) -> list[tuple[str, ast.AST]]:
@@ -133,10 +158,12 @@ def places(tree: ast.AST) -> Iterator[ast.AST]:
 
 def mutants_of(file: Path, room: Path) -> list[Mutant]:
     """Return all mutants of a file."""
-    found = []
-    for number, node in enumerate(places(ast.parse(file.read_text(encoding="utf-8")))):
+    text = file.read_text(encoding="utf-8")
+    name, found, rows = str(file.relative_to(room)), list[Mutant](), text.splitlines()
+    for number, node in enumerate(places(ast.parse(text))):
+        line = getattr(node, "lineno", 0)
         for variant, (change, _) in enumerate(changes(node)):
-            found.append(Mutant(str(file.relative_to(room)), number, variant, getattr(node, "lineno", 0), change))
+            found.append(Mutant(name, number, variant, line, change, rows[line - 1].strip()))
     return found
 
 
@@ -155,141 +182,122 @@ def sample(rooms: list[str], most: int, seed: int = 0) -> list[Mutant]:
     return [mutant for _, mutant in ranked[:most]]
 
 
-def mutated(mutant: Mutant) -> str:
-    """Return the text of the file with the change."""
-    tree = ast.parse((ROOT / "src" / "evenhand" / mutant.file).read_text(encoding="utf-8"))
-    target = next(node for number, node in enumerate(places(tree)) if number == mutant.node)
+def _parsed(mutant: Mutant) -> tuple[ast.Module, ast.AST]:
+    tree = ast.parse((TREE / "src" / "evenhand" / mutant.file).read_text(encoding="utf-8"))
+    return tree, next(node for number, node in enumerate(places(tree)) if number == mutant.node)
+
+
+def mutated(mutant: Mutant) -> ast.Module:
+    """Return the module with the change."""
+    tree, target = _parsed(mutant)
     made = changes(target)[mutant.variant][1]
 
     class Swap(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
-            return made if node is target else self.generic_visit(node)
+            return ast.copy_location(made, target) if node is target else self.generic_visit(node)
 
-    return ast.unparse(ast.fix_missing_locations(Swap().visit(tree)))
-
-
-def tests_of(file: str) -> tuple[list[str], list[str]]:
-    """Return the tests of a module: its examples, the file of its name and those that name it; and its folder's."""
-    module, tests = Path(file), ROOT / "tests"
-    dotted = "evenhand." + ".".join(module.with_suffix("").parts).removesuffix(".__init__")
-    own = tests / module.parent / f"test_{module.stem}.py"
-    named = [path for path in tests.rglob("test_*.py") if f"{dotted} import" in path.read_text(encoding="utf-8")]
-    small = [path for path in sorted(named, key=_size) if _size(path) < 30_000]
-    near = list(dict.fromkeys(path for path in (own, *small[:3]) if path.exists()))
-    far = [path for path in sorted((tests / module.parent).glob("test_*.py"), key=_size) if path not in near]
-    shown = [[str(path.relative_to(ROOT)) for path in paths] for paths in (near, far[:8])]
-    return [f"src/evenhand/{file}", *shown[0]], shown[1]
+    return cast(ast.Module, ast.fix_missing_locations(Swap().visit(tree)))
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size
+def in_function(tree: ast.Module, target: ast.AST) -> tuple[bool, ast.AST]:
+    """Return whether a node is in the body of a function, and the innermost statement, class or function around it."""
+    around: dict[ast.AST, ast.AST] = {part: node for node in ast.walk(tree) for part in ast.iter_child_nodes(node)}
+    inside, below, node = False, target, around.get(target)
+    statement: ast.AST | None = target if isinstance(target, ast.stmt) else None
+    while node is not None:
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            inside |= below is not node.args and below not in getattr(node, "decorator_list", ())
+        if statement is None and isinstance(node, ast.stmt):
+            statement = node
+        below, node = node, around.get(node)
+    return inside, statement or target
+
+
+def spans_of(mutant: Mutant) -> tuple[bool, dict[str, list[tuple[int, int]]]]:
+    """Return whether the change is within a function, and the lines whose tests can notice it."""
+    tree, target = _parsed(mutant)
+    inside, statement = in_function(tree, target)
+    if inside:
+        return True, {mutant.file: [_header(statement)]}
+    spans: dict[str, list[tuple[int, int]]] = {mutant.file: [(1, 10**6)]}
+    if isinstance(statement, ast.FunctionDef):
+        spans = {mutant.file: [(statement.body[0].lineno, statement.end_lineno or 10**6)]}
+    elif names := {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and _stored(node)}:
+        spans = _uses(names) or spans
+    return False, spans
+
+
+def _header(statement: ast.AST) -> tuple[int, int]:
+    """Return the lines of a statement, without those of the statements in it."""
+    body = getattr(statement, "body", None)
+    first, last = getattr(statement, "lineno", 1), getattr(statement, "end_lineno", 10**6)
+    return first, (max(first, body[0].lineno - 1) if isinstance(body, list) else last)
+
+
+def _stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+@cache
+def _texts() -> dict[str, ast.Module]:
+    package = TREE / "src" / "evenhand"
+    files = [*package.glob("stats/**/*.py"), *package.glob("core/**/*.py")]
+    return {str(file.relative_to(package)): ast.parse(file.read_text(encoding="utf-8")) for file in files}
+
+
+def _uses(names: set[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return the lines within functions that use a name of a module."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for file, tree in _texts().items():
+        for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+            for node in ast.walk(function):
+                if (isinstance(node, ast.Name) and node.id in names) or (
+                    isinstance(node, ast.Attribute) and node.attr in names
+                ):
+                    spans.setdefault(file, []).append((node.lineno, node.lineno))
+    return spans
 
 
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-class Watch:
-    """A plugin of pytest that leaves tests out, stops those that take too long, and notes what failed."""
-
-    def __init__(self, without: set[str]) -> None:
-        self.without, self.failed = without, list[str]()
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave out tests that cannot be used without numba."""
-        items[:] = [item for item in items if item.nodeid not in self.without]
-
-    def pytest_runtest_logstart(self) -> None:
-        """Give a test its seconds."""
-        signal.signal(signal.SIGPROF, _too_slow)
-        signal.setitimer(signal.ITIMER_PROF, SLOW)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note what failed."""
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        if report.failed:
-            self.failed.append(report.nodeid)
+def tried(mutant: Mutant, runner: Runner, budget: float) -> tuple[str, str]:
+    """Return whether a mutant was killed, ran out of time or survived, and the test that noticed it."""
+    inside, spans = spans_of(mutant)
+    tests = runner.covering(spans, Path(mutant.file).stem, budget)
+    if not tests:
+        return "survived", "no quick test runs the line"
+    old, new = _parsed(mutant)[0], mutated(mutant)
+    ended = runner.try_code(mutant.file, old, new, tests) if inside else None
+    return ended or runner.try_module(mutant.file, ast.unparse(new), tests)
 
 
-def _too_slow(*_: Any) -> None:
-    raise TimeoutError("too slow without numba")
-
-
-def in_child(work: Any, seconds: int) -> tuple[int, str]:
-    """Do the work in a fork with so many seconds of the processor; return its exit status and what it says."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
-        code, said = work()
-        os.write(writing, said.encode())
-        os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read().decode()
-    _, status = os.waitpid(child, 0)
-    return (os.waitstatus_to_exitcode(status), said)
-
-
-def run_tests(tests: list[str], without: set[str]) -> tuple[int, str]:
-    """Run tests in the copy until two fail; say which."""
-    import pytest
-
-    os.chdir(COPY)
-    sys.path[:0] = [str(COPY / "src"), str(COPY / "benchmarks")]
-    watch = Watch(without)
-    words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "-W", "ignore", "--maxfail=2"]
-    code = pytest.main([*words, *tests], plugins=[watch])
-    return int(code), json.dumps(watch.failed)
-
-
-class Whole(dict[str, bool]):
-    """Whether a test passes, and quickly, on the code as it is; found out when a mutant fails it first."""
-
-    def __missing__(self, test: str) -> bool:
-        self[test] = in_child(lambda: run_tests([test], set()), 120)[0] == 0
-        return self[test]
-
-
-def tried(mutant: Mutant, passes: Whole) -> str:
-    """Return whether a mutant was killed by the tests of its module or folder, ran out of time, or survived."""
-    for files in tests_of(mutant.file):
-        failed: list[str] | None = None
-        while files and failed != []:
-            useless = {test for test, sound in passes.items() if not sound}
-            code, failed = _run_mutated(mutant, files, useless)
-            if code not in (0, 1, 5):
-                return "timeout" if code < 0 else "killed"
-            if any(passes[test] for test in failed):
-                return "killed"
-    return "survived"
-
-
-def _run_mutated(mutant: Mutant, files: list[str], without: set[str]) -> tuple[int, list[str]]:
-    path = COPY / "src" / "evenhand" / mutant.file
-    whole = path.read_text(encoding="utf-8")
-    try:
-        path.write_text(mutated(mutant), encoding="utf-8")
-        code, said = in_child(lambda: run_tests(files, without), 120)
-    finally:
-        path.write_text(whole, encoding="utf-8")
-    return code, json.loads(said or "[]")
+def named_tests() -> list[Path]:
+    """Return the files of tests in other folders that import from `stats/` or `core/`."""
+    own = tuple(f"{COPY}/{folder}/" for folder in (*TESTS, *MORE_TESTS))
+    files = [file for file in sorted((COPY / "tests").rglob("test_*.py")) if not str(file).startswith(own)]
+    names = ("from evenhand.stats", "from evenhand.core")
+    return [file.relative_to(COPY) for file in files if any(name in file.read_text("utf-8") for name in names)]
 
 
 def prepare() -> None:
     """Copy the tree, turn numba off, and read the large libraries once."""
     shutil.rmtree(COPY, ignore_errors=True)
-    for part in ("src", "tests", "benchmarks", "docs"):
+    for part in ("src", "tests", "benchmarks", "docs", "examples"):
         shutil.copytree(ROOT / part, COPY / part, ignore=shutil.ignore_patterns("__pycache__", "_build", "results"))
     shutil.copy(ROOT / "pyproject.toml", COPY)
     os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(COPY / "src")}
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
     sys.dont_write_bytecode = True
-    sys.path = [path for path in sys.path if not path.endswith("/src")]
-    for name in ("hypothesis", "numba", "pandas", "polars", "pydantic", "pytest", "scipy.stats", "narwhals", "duckdb"):
-        __import__(name)
+    sys.path = [str(COPY / "src"), str(COPY / "benchmarks"), *(path for path in sys.path if not path.endswith("/src"))]
+    os.chdir(COPY)
+    import hypothesis
+
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("mutants", phases=phases, derandomize=True, database=None, deadline=None)
+    hypothesis.settings.load_profile("mutants")
+    for name in LIBRARIES:
+        importlib.import_module(name)
 
 
 def wilson(killed: int, n: int) -> tuple[float, float]:
@@ -300,27 +308,37 @@ def wilson(killed: int, n: int) -> tuple[float, float]:
 
 
 def told(lines: list[dict[str, Any]]) -> str:
-    """Return the survivors, and the score of each room before and after tests were added."""
+    """Return the survivors, and the score of each room: as drawn, after tests were added, and without equivalents."""
     said = survivors(lines)
     for room in sorted({line["file"].split("/")[0] for line in lines}):
         own = [line for line in lines if line["file"].startswith(f"{room}/")]
-        said.append(f"{room}/: {score([line['outcome'] for line in own])}")
-        if any("again" in line for line in own):
-            said.append(f"{room}/ after more tests: {score([line.get('again', line['outcome']) for line in own])}")
+        said.append(f"{room}/ as drawn: {score([line['outcome'] for line in own])}")
+        said.append(f"{room}/ after more tests: {score([_last(line) for line in own])}")
+        real = [_last(line) for line in own if "equivalent" not in line]
+        said.append(f"{room}/ without {len(own) - len(real)} that change nothing: {score(real)}")
     return "\n".join(said)
+
+
+def _last(line: dict[str, Any]) -> str:
+    return str(line.get("again", line["outcome"]))
+
+
+def _is_open(line: dict[str, Any]) -> bool:
+    return _last(line) == "survived" and "equivalent" not in line
 
 
 def survivors(lines: list[dict[str, Any]]) -> list[str]:
     """Return where no test noticed a change."""
-    left = [line for line in lines if line.get("again", line["outcome"]) == "survived"]
-    return [f"{line['file']}:{line['line']}: {line['change']}" for line in left]
+    left = [line for line in lines if _is_open(line)]
+    return [f"{line['file']}:{line['line']}: {line['change']}: {line['code']}" for line in left]
 
 
 def score(outcomes: list[str]) -> str:
     """Return how many mutants were killed, with the interval of their share."""
     killed, n = len(outcomes) - outcomes.count("survived"), len(outcomes)
     low, high = wilson(killed, n) if n else (0.0, 1.0)
-    return f"{killed} of {n} killed, {killed / max(n, 1):.1%} ({low:.1%} to {high:.1%})"
+    slow = f", {outcomes.count('timeout')} of them by running out of time" if "timeout" in outcomes else ""
+    return f"{killed} of {n} noticed, {killed / max(n, 1):.1%} ({low:.1%} to {high:.1%}){slow}"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
@@ -332,40 +350,52 @@ def recorded() -> dict[str, dict[str, Any]]:
     return lines
 
 
+def _key(line: dict[str, Any]) -> str:
+    return f"{line['file']} {line['node']} {line['variant']}"
+
+
 def main() -> int:
     """Run the mutants that are still to be run, and tell the score."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rooms", default="stats,core", help="folders of the package, by a comma apart")
     parser.add_argument("--most", type=int, default=600, help="how many mutants of each folder")
-    parser.add_argument("--again", action="store_true", help="run the survivors again")
+    parser.add_argument("--again", action="store_true", help="run the survivors again, with more tests")
     parser.add_argument("--show", action="store_true", help="list the survivors and run nothing")
     given, lines = parser.parse_args(), recorded()
-    if given.again:
-        survived = [line for line in lines.values() if line["outcome"] == "survived"]
-        run_all([Mutant(*(line[part.name] for part in fields(Mutant))) for line in survived], lines, again=True)
+    drawn = [
+        mutant for room in given.rooms.split(",") for mutant in sample([room], 10**9 if given.again else given.most)
+    ]
+    if given.again:  # where the code is still the same
+        left = {_key(line): line["code"] for line in lines.values() if _is_open(line)}
+        run_all([mutant for mutant in drawn if left.get(_key(asdict(mutant))) == mutant.code], lines, again=True)
     elif not given.show:
-        chosen = [mutant for room in given.rooms.split(",") for mutant in sample([room], given.most)]
-        run_all([mutant for mutant in chosen if _key(asdict(mutant)) not in lines], lines, again=False)
+        run_all([mutant for mutant in drawn if _key(asdict(mutant)) not in lines], lines, again=False)
     sys.stdout.write(told(list(lines.values())) + "\n")
     return 0
 
 
-def _key(line: dict[str, Any]) -> str:
-    return f"{line['file']} {line['node']} {line['variant']}"
-
-
 def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool) -> None:
-    """Run mutants one after the other, and record each."""
+    """Run mutants one after the other, and record each; at the end the record is written in order."""
     prepare()
-    passes = Whole()
-    RECORD.parent.mkdir(exist_ok=True)
-    with RECORD.open("a", encoding="utf-8") as file:
-        for mutant in todo:
-            outcome = tried(mutant, passes)
-            line = asdict(mutant) | ({"again": outcome} if again else {"outcome": outcome})
-            lines[_key(line)] = lines.get(_key(line), {}) | line
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+    import pytest
+
+    def work(runner: Runner) -> None:
+        with RECORD.open("a", encoding="utf-8") as file:
+            for mutant in todo:
+                before = os.times()
+                outcome, by = tried(mutant, runner, BUDGET * (4 if again else 1))
+                after = os.times()
+                seconds = round(after.user + after.children_user - before.user - before.children_user, 2)
+                line = asdict(mutant) | ({"again": outcome} if again else {"outcome": outcome, "seconds": seconds})
+                line |= {"by": by}
+                lines[_key(line)] = lines.get(_key(line), {}) | line
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+
+    elsewhere = [*MORE_TESTS, *map(str, named_tests())] if again else []
+    pytest.main([*WORDS, *TESTS, *elsewhere], plugins=[Runner(COPY, KNOWN, work)])
+    ordered = sorted(lines.values(), key=lambda line: (line["file"], line["line"], line["node"], line["variant"]))
+    RECORD.write_text("".join(json.dumps(line) + "\n" for line in ordered), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,12 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
     left_out = rest.partition("## Left out")[2]
     assert "| sex | X | 3 | hired | fewer than min_count 10 people |" in left_out
     german = text_of(replace(whole, run={**whole.run, "language": "de"}), "md", "report.md")
-    for line in ("- Grenzwerte festgelegt von: The board", "### Wer verglichen wurde", "## Befunde"):
+    for line in (
+        "- Grenzwerte festgelegt von: The board",
+        "### Wer verglichen wurde",
+        "## Befunde",
+        "## Nicht berücksichtigt",
+    ):
         assert f"\n{line}\n" in german, line
     assert "- **Nicht eingehalten** (höchstens 5 Prozentpunkte): Nach sex" in german
 

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError
 from evenhand.report.evidence import pack, sign, verify
+from evenhand.report.page import render
 from evenhand.report.plan import differences, other_settings, read_plan, seal
 
 SETTINGS = """
@@ -186,6 +189,19 @@ def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> 
     ]
 
 
+def test_verify_knows_the_page_of_a_number_that_lies_half_way(place: Path) -> None:
+    whole = run(place)
+    result: Any = whole.results["parity"]
+    first, *others = result.values
+    close = replace(first, value=0.003499999999997)  # 0.3% with all its digits, 0.4% with those of results.json
+    near = replace(whole, results={"parity": replace(result, values=(close, *others))})
+    near.save(place / "out", ["html", "md"])
+    page = (place / "out" / "report.html").read_text(encoding="utf-8")
+    assert page == near.to_html() == eh.Audit.load(place / "out").to_html()
+    assert page != render(near)
+    assert not any(check.holds is False for check in verify(place / "out"))
+
+
 def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None:
     out = place / "out"
     run(place).save(out)
@@ -204,6 +220,32 @@ def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None
         (place / "unpacked").mkdir(exist_ok=True)
         (place / "unpacked" / name).write_bytes(content)
     assert not any(check.holds is False for check in verify(place / "unpacked"))
+
+
+def test_a_pack_holds_the_files_of_the_run_and_passes_its_own_check(place: Path) -> None:
+    out, there = place / "out", place / "unpacked"
+    run(place).save(out, ["html", "xlsx", "card"])
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"}
+    pack(out, place / "pack.zip", settings=place / "audit.toml", plan=place / "plan.json", formats=["html", "md"])
+    with zipfile.ZipFile(place / "pack.zip") as held:
+        held.extractall(there)
+    assert {name: (there / name).read_bytes() for name in before} == before
+    shutil.copy(place / "d.csv", there)
+    checks = verify(there, settings=there / "audit.toml")
+    assert {check.holds for check in checks} == {True}
+    assert {f"{name} is the file that the run wrote." for name in [*before, "report.md"]} <= {c.text for c in checks}
+    source = json.loads((there / "model-card-hired.json").read_text(encoding="utf-8"))["evaluation_data"]["source"]
+    assert source == f"d.csv (SHA-256 {hashlib.sha256((place / 'd.csv').read_bytes()).hexdigest()})"
+
+
+def test_a_pack_takes_nothing_from_outside_its_folder(place: Path) -> None:
+    run(place).save(place / "out")
+    path = place / "out" / "run.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    told["sha256"]["../d.csv"] = hashlib.sha256((place / "d.csv").read_bytes()).hexdigest()
+    path.write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"its run.json names the file '../d.csv', which is not in it"):
+        pack(place / "out", place / "pack.zip", formats=["md"])
 
 
 def test_a_pack_that_is_there_is_not_overwritten(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,16 @@ def test_a_group_that_the_audit_would_leave_out_decides_nothing(tmp_path: Path) 
     assert "left out" not in many.how
 
 
+def test_people_of_no_known_group_are_no_group_of_a_pilot(tmp_path: Path) -> None:
+    """The audit compares them with nobody."""
+    pilot = tmp_path / "pilot.csv"
+    rows = [f"{group},{i % 2},{i // 2 % 2}" for group, n in (("a", 400), ("b", 376), ("", 24)) for i in range(n)]
+    pilot.write_text("\n".join(["g,y,d", *rows]) + "\n")
+    line = lines(tmp_path, power="", pilot=pilot, rows=800)[0]
+    assert (line.group, line.n) == ("b", 376)
+    assert "missing" not in line.how
+
+
 def test_planned_groups_are_left_out_as_the_audit_would(tmp_path: Path) -> None:
     """Without a pilot too: 4 people of c decide nothing, and one large group alone has nobody to be compared with."""
     three = POWER.replace("a = 0.5, b = 0.5", "a = 0.5, b = 0.48, c = 0.02")

@@ -243,6 +243,8 @@ STATES: dict[str, tuple[str, ...]] = {
 
 
 SEEDS = [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (4, 5, 6))]
+FEW = {4: 8, 5: 9, 6: 11}
+"""Seeds in whose place those stand with a race of fewer than ten: what counts people alone has nothing small else."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -251,9 +253,10 @@ SEEDS = [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (4, 5, 6))]
     "audit", [pytest.param(name, marks=[pytest.mark.slow] * (not STATES[name])) for name in REGISTRY]
 )
 def test_a_linear_program_cannot_narrow_a_hidden_count(audit: str, crossed: bool, seed: int) -> None:
+    states = STATES[audit]
+    seed = seed if states else FEW.get(seed, seed)
     written = json.loads(audited((audit,), crossed, seed=seed).to_json())
     assert not written["audits"][audit].get("spread")  # its ranges are finer than any bin
-    states = STATES[audit]
     published = ("race", "sex", "race × sex") if crossed else ("race", "sex")
     widths = attack(written, states, [(), *((states,) if states else ())], seed)
     asked = [(place, width) for place, width in widths if place[0] in published]
@@ -337,6 +340,18 @@ def test_it_says_how_much_is_withheld_and_by_what_rule() -> None:
     assert "Small counts are hidden (`suppress_below` 10)" in notes
     assert "records are withheld" in notes
     assert "fewer than 10 people" in notes
+
+
+def test_why_crossed_groupings_lose_whole_tables_is_said_in_one_sentence() -> None:
+    """Side by side they keep bins and ratings; crossed, the reason is that tables add up, not that bins are few."""
+    crossed, apart = (" ".join(audited(("agreement",), crossed)["agreement"].notes) for crossed in (True, False))
+    words = (
+        "Tables by race, sex and race × sex add up to each other, and some of their groups are hidden: so everything"
+    )
+    assert crossed.count(words) == 1
+    assert "add up" not in apart
+    calibration = "Calibration is withheld"
+    assert f"{calibration}." in " ".join(audited(("parity",), True)["parity"].notes)
 
 
 def test_a_threshold_on_what_is_withheld_says_so() -> None:

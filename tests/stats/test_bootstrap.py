@@ -394,3 +394,14 @@ def test_the_p_value_is_where_the_interval_reaches_zero(method: Literal["percent
         for alpha in (value * 0.8, min(value * 1.2, 0.999)):
             low, high = getattr(draws, method)(1 - alpha)
             assert bool(low[place] > 0 or high[place] < 0) == (alpha > value) or value <= 2 / 4000
+
+
+def test_random_numbers_of_compiled_draws_are_those_of_splitmix64() -> None:
+    from evenhand.stats.compiled import _STEP, mixed
+
+    state, found = np.uint64(1234567), []
+    with np.errstate(over="ignore"):
+        for _ in range(3):
+            state = state + _STEP
+            found.append(int(mixed(state)))
+    assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]  # of Vigna's splitmix64.c

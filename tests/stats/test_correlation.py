@@ -228,3 +228,9 @@ def test_a_column_that_does_not_vary_has_no_interval() -> None:
 def test_wrong_input_is_told(values: Any, people: Any, message: str) -> None:
     with pytest.raises(EvenhandError, match=message):
         rank_bootstrap(values, people, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_one_correlation_among_many_is_enough_to_be_wrong(test: Any) -> None:
+    with pytest.raises(EvenhandError, match=r"between -1 and 1; got 1\.5"):
+        test([0.3, 1.5], 0.4, 0.5, 100)

@@ -119,3 +119,7 @@ def test_a_person_on_a_bin_edge_belongs_to_the_bin_above_it() -> None:
 def test_wrong_input_is_told(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(EvenhandError, match=message):
         effort_scores(**arguments)  # type: ignore[arg-type]
+
+
+def test_one_time_step_has_an_aggregate() -> None:
+    np.testing.assert_allclose(aggregate_scores([[2.0]], 4.0), 2 / (1 + np.exp(-0.5)) - 1)

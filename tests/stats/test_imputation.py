@@ -51,3 +51,8 @@ def test_known_rates_stay_and_uncertain_ones_have_their_error() -> None:
         drawn_rates([1.0], [-1.0], 2, np.random.default_rng(0))
     with pytest.raises(EvenhandError, match="at least 2 imputed"):
         pooled([1.0], [0.5], [1.5], 10)
+
+
+def test_where_nothing_varies_no_share_of_the_variance_is_that_of_imputation() -> None:
+    found = pooled([1.0, 1.0], [1.0, 1.0], [1.0, 1.0], df=100)
+    assert (found.value, found.low, found.high, found.share) == (1.0, 1.0, 1.0, 0.0)

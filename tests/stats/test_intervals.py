@@ -22,6 +22,7 @@ from evenhand.stats.intervals import (
     steady_stderr,
     student_t,
     t_quantile,
+    tail_share,
     welch_difference,
     welch_log_ratio,
     wilson,
@@ -336,3 +337,24 @@ def test_everything_broadcasts() -> None:
     assert welch_log_ratio(rate, 0.1, trials, 0.5, 0.1, 9).low.shape == (3, 4)
     assert logit_t(rate, 0.1, trials).low.shape == (3, 4)
     assert isinstance(wilson(0.5, 10).low, np.ndarray)
+
+
+def test_one_share_among_many_is_enough_to_be_wrong() -> None:
+    for wrong in (-0.1, 1.5):
+        with pytest.raises(EvenhandError, match="confidence"):
+            tail_share(np.array([0.95, wrong]))
+
+
+def test_wilson_reaches_0_and_1_exactly() -> None:
+    n = np.arange(1, 300)
+    assert (wilson(np.zeros(n.size), n).low == 0).all()
+    assert (wilson(np.ones(n.size), n).high == 1).all()
+
+
+def test_a_value_without_error_has_no_limits_on_the_logit_scale() -> None:
+    assert np.isnan(logit_t(0.5, 0.0, df=10)).all()
+    assert np.isnan(logit_t([0.0, 1.0], 0.1, df=10)).all()
+
+
+def test_very_many_degrees_of_freedom_are_normal() -> None:
+    assert t_quantile([1e8, 1e9, 1e12], 0.95) == pytest.approx([1.959964] * 3, abs=1e-6)

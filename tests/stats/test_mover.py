@@ -146,3 +146,10 @@ def test_mover_covers_with_wilson_limits(rate_a: float, rate_b: float) -> None:
     ):
         covered = (limits.low <= truth) & (truth <= limits.high) | np.isnan(limits.low)
         assert 0.94 < probability[covered].sum() < 0.97
+
+
+def test_a_ratio_of_exact_numbers_is_exact_whatever_the_rounding() -> None:
+    a, b = np.random.default_rng(0).random((2, 2_000)) + 0.01
+    low, high = mover_ratio(a, Interval(a, a), b, Interval(b, b))
+    np.testing.assert_allclose(low, a / b, rtol=1e-6)
+    np.testing.assert_allclose(high, a / b, rtol=1e-6)

@@ -163,3 +163,13 @@ def test_wrong_options_are_told() -> None:
         bonus([1.0], share=0.0)
     with pytest.raises(EvenhandError, match="`clip`"):
         scores([1], [0.5], clip=(0.0, 1.0))
+
+
+def test_scores_that_differ_in_the_ninth_decimal_are_no_tie_and_those_beyond_it_are() -> None:
+    assert bonus([0.3, 0.300000004, 0.1], share=0.4).chosen.tolist() == [False, True, False]
+    assert bonus([0.3, 0.3000000001, 0.1], share=0.4).chosen.tolist() == [True, True, False]
+
+
+def test_the_sentence_names_the_prediction_that_is_no_share() -> None:
+    with pytest.raises(EvenhandError, match=r"got 1\.5"):
+        scores([0, 1, 1], [0.0, 1.0, 1.5])

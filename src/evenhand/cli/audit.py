@@ -207,7 +207,7 @@ def _is_toml(target: str) -> bool:
 def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
     """Run an audit.toml, or the parity audit of a data file."""
     from evenhand import audit as run_audit
-    from evenhand.core.run import timed
+    from evenhand.core.run import step, timed
 
     if _is_toml(target):
         _refuse_data_options(for_data)
@@ -215,6 +215,7 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
     limits = [_limit(text) for text in for_data["require"] or ()]
     with speaking("command"):
         with timed() as clock, clock.timing("read"):
+            step(f"Reading {target}")
             table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
         parity = {"within": within, "metrics": metrics or None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -164,6 +165,13 @@ class Audit:
         """
         return json_text(rounded(self.to_dict()))
 
+    def _recorded(self, written: str | None = None) -> Audit:
+        """Return the audit with the numbers that `results.json` holds, so that a report shows what is stored.
+
+        A number that lies half-way between two as they are printed would else depend on digits that nobody can check.
+        """
+        return self._rebuilt(json.loads(self.to_json() if written is None else written), self.run)
+
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
         return "\n\n".join(result.summary() for result in self.results.values())
@@ -221,7 +229,7 @@ class Audit:
         """Return the report as one self-contained page."""
         from evenhand.report.page import render
 
-        return render(self)
+        return render(self._recorded())
 
     def save(self, folder: str | os.PathLike[str], formats: Sequence[str] = ("html",)) -> dict[str, Path]:
         """Write results.json, run.json and the report into a folder, all or none of them; return their paths.
@@ -237,7 +245,8 @@ class Audit:
 
         with timed() as clock, clock.timing("report"):
             step("Writing the report")
-            contents = {**make_files(self, formats), "results.json": self.to_json()}
+            written = self.to_json()
+            contents = {**make_files(self._recorded(written), formats), "results.json": written}
             held = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
             sums = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
         spent = [record for record in clock.records() if record["section"] == "report"]

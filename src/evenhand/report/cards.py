@@ -54,7 +54,7 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
             "thresholds_set_by": about.thresholds_by or OPEN,
         },
         "evaluation_data": {
-            "source": data.get("source") or "given in memory",
+            "source": _source(audit),
             "rows": f"{audit.data['rows_used']:,} of {audit.data['rows']:,}",
             "sha256": audit.data["hash"],
         },
@@ -63,6 +63,12 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
         "ethical_considerations": {"description": OPEN},
         "caveats_and_recommendations": {"what_the_numbers_do_not_show": _caveats(sections.values())},
     }
+
+
+def _source(audit: Audit) -> str | list[str]:
+    """Return where the data came from: the files with their sums, or the source that the settings name."""
+    files = [f"{file['name']} (SHA-256 {file['sha256']})" for file in audit.data["files"]]
+    return (files if len(files) > 1 else files[0]) if files else audit.config.source or "given in memory"
 
 
 def _judged(finding: Finding) -> str:

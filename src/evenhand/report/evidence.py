@@ -160,13 +160,16 @@ def pack(
 ) -> Path:
     """Write one zip for a regulator: the report in several formats, results, plan, settings, versions and checksums.
 
+    The files of the run are in it as they are. Formats that it did not write are made of the results, and listed in the
+    run.json of the pack with the others, so that `verify` knows them all.
+
     Parameters
     ----------
     folder : where an audit was saved.
     to : the zip to write.
     settings : the `audit.toml`, so that it can be computed again; another one than that of the audit is refused.
     plan : the sealed plan; by default `plan.json` in the folder, where there is one.
-    formats : formats of the report to hold.
+    formats : formats of the report to add to those that the run wrote.
     key : a private key of SSH, to sign the list of checksums with.
     allow_code : whether the settings may name Python functions to import.
     """
@@ -175,8 +178,7 @@ def pack(
     if broken:
         raise ConfigError(f"'{place}' cannot be packed: {broken[0]}")
     audit = Audit.load(place)
-    files: dict[str, bytes] = {name: (place / name).read_bytes() for name in ("results.json", "run.json")}
-    files |= {name: _as_bytes(content) for name, content in make_files(audit, formats).items()}
+    files = _files_of_run(place, audit, formats)
     for name, given in ((PLAN_FILE, plan), ("audit.toml", settings)):
         path = Path(given) if given is not None else place / name
         if given is not None or path.exists():
@@ -191,6 +193,20 @@ def pack(
         files[f"{SUMS_FILE}.sig"] = sign(files[SUMS_FILE], key)
     target = Path(to)
     return write_files(target.parent, {target.name: _zipped(files, audit.run["started"])})[target.name]
+
+
+def _files_of_run(place: Path, audit: Audit, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files that the run wrote, the same bytes, and those of other formats; run.json lists them all."""
+    run = read_saved(place / "run.json")
+    written = checksums(dict(run))
+    strange = next((name for name in written if Path(name).name != name), None)
+    if strange is not None:
+        raise ConfigError(f"'{place}' cannot be packed: its run.json names the file '{strange}', which is not in it.")
+    files = {name: (place / name).read_bytes() for name in dict.fromkeys(["results.json", *written])}
+    made = {name: _as_bytes(held) for name, held in make_files(audit, formats).items() if name not in files}
+    files |= made
+    listed = {**run, "sha256": {name: hashlib.sha256(held).hexdigest() for name, held in files.items()}}
+    return {**files, "run.json": json_text(listed).encode() if made else (place / "run.json").read_bytes()}
 
 
 def _sums(files: Mapping[str, bytes]) -> bytes:

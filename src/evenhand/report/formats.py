@@ -113,7 +113,7 @@ def _markdown(audit: Audit) -> Files:
                 lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
             elif not part.folded:
                 lines += [f"**{_inline(part.caption)}**", "", *_short_table(part), ""]
-    lines += [*_left_out(audit), "## Provenance", ""]
+    lines += [f"## {spoken.say('left_out')}", "", *_left_out(audit), f"## {spoken.say('provenance')}", ""]
     lines += [f"Data, SHA-256: `{audit.data['hash']}`; run {audit.run['started']}.", ""]
     return {"report.md": "\n".join(lines)}
 
@@ -176,7 +176,6 @@ def _left_out(audit: Audit) -> Iterator[str]:
         "Model": lambda r: ", ".join(r["models"]) or None,
         "Why": lambda r: r["reason"],
     }
-    yield from ("## Left out", "")
     if records:
         yield from (*_short_table(make_table("Left out", columns, records)), "")
     else:

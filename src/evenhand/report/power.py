@@ -26,7 +26,7 @@ from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import range_confidence
-from evenhand.table.roles import TIMES
+from evenhand.table.roles import TIMES, UNNAMED
 
 if TYPE_CHECKING:
     from evenhand.core.spec import Spec
@@ -255,7 +255,8 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
     found = parity(plan.pilot, metrics=[metric.name], min_count=least)
     for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
-        known = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
+        named = [row for row in rows if row.group not in UNNAMED]  # the audit compares nobody else
+        known = [(str(row.group), row.n, row.value) for row in named if row.value is not None and row.n >= least]
         if grouping is not None and len(known) > 1:
             yield _large_enough(plan, model, grouping, [(name, n / plan.pilot.rows, rate) for name, n, rate in known])
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from evenhand.audits.parity.result import ParityResult
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.display import listed
 from evenhand.core.result import Draft, Result
 from evenhand.core.run import data_record, step
 from evenhand.core.spec import Spec
@@ -221,7 +222,8 @@ def suppress(
     families = _families(table.groupings)
     entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
     rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
-    notes = [_rule(least), *_told(hidden, withheld), *_other_choices(audits)]
+    notes = [_rule(least), *_told(hidden, withheld), *(_whole(families[at]) for at in sorted(entangled))]
+    notes += _other_choices(audits)
     calibration = True
     if isinstance(spec := changed.get("parity"), ParitySpec):
         changed["parity"], calibration, told = _parity_spec(safe, spec, least, is_entangled=bool(entangled))
@@ -251,14 +253,15 @@ def _parity_spec(
     notes = []
     if spec.within and (is_entangled or _small_strata(table, spec.within, least)):
         changed["within"] = ()
-        notes.append(f"Gaps within strata of {', '.join(spec.within)} are withheld: some strata are too small.")
+        why = "" if is_entangled else ": some strata are too small"
+        notes.append(f"Gaps within strata of {', '.join(spec.within)} are withheld{why}.")
     bins = None if is_entangled else _enough_bins(table, spec, least)
     if bins is not None and bins != spec.bins:
         changed["bins"] = bins
         notes.append(f"Calibration is shown in {bins} score bins in place of {spec.bins}.")
     scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
     if bins is None and scored:
-        notes.append("Calibration is withheld: some score bins hold too few people.")
+        notes.append(f"Calibration is withheld{'' if is_entangled else ': some score bins hold too few people'}.")
     return spec.model_copy(update=changed), bins is not None, notes
 
 
@@ -409,6 +412,14 @@ def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Itera
         yield f"By {grouping}, these are shown together as “{SMALL}” and not compared: {', '.join(groups)}."
     for grouping in withheld:
         yield f"Nothing is published by {grouping}: too many of its groups are small."
+
+
+def _whole(groupings: Sequence[str]) -> str:
+    return (
+        f"Tables by {listed(groupings)} add up to each other, and some of their groups are hidden: so everything finer "
+        "than a group, such as bins, strata and pairs of ratings, is withheld for all of them; without the crossed "
+        "grouping it could be shown."
+    )
 
 
 def _other_choices(audits: Mapping[str, Spec]) -> Iterator[str]:

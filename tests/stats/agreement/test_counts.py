@@ -196,3 +196,8 @@ def test_a_missing_category_is_an_error_for_two_raters() -> None:
 def test_wrong_weights_are_named(weight: list[float]) -> None:
     with pytest.raises(EvenhandError, match="`weight` must"):
         cohen_kappa([0, 1], [1, 0], weight=weight)
+
+
+def test_without_indices_kappa_and_pabak_are_the_same() -> None:
+    assert float(kappa_from_pabak(0.7)) == pytest.approx(0.7)
+    assert float(pabak_from_kappa(0.7)) == pytest.approx(0.7)

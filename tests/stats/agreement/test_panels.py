@@ -145,3 +145,14 @@ def test_only_sums_are_kept() -> None:
     panel = panel_of(*gappy(200, 3))
     assert isinstance(panel, Panel)
     assert panel.both.shape == (2, 3, 3)
+
+
+def test_limits_of_raters_who_hardly_agree_reach_below_0_and_do_not_depend_on_the_unit() -> None:
+    scores = np.random.default_rng(3).normal(0, 1, (3, 12)) + np.array([[0.0], [0.2], [0.5]])
+    for form in ("1", "C,1", "A,1"):
+        limits = np.array(panel_interval(panel_of(*scores), form, 0.9))
+        expected = np.array(icc_interval(*scores, form=form, confidence=0.9))
+        assert limits[0] < 0
+        if form != "A,1":  # whose limits without gaps are approximate in another way
+            np.testing.assert_allclose(limits, expected, atol=1e-6)
+        np.testing.assert_allclose(panel_interval(panel_of(*(0.01 * scores)), form, 0.9), limits, rtol=1e-6)

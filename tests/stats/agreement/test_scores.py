@@ -26,6 +26,7 @@ from evenhand.stats.agreement import (
     score_moments,
     spread_adjusted_icc,
 )
+from evenhand.stats.agreement.ratings import is_rounding, score_ratings
 from evenhand.stats.types import FloatArray
 
 JUDGES = ([9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7])
@@ -183,3 +184,21 @@ def test_wrong_input_is_named() -> None:
         icc(*JUDGES, form="A1")  # type: ignore[arg-type]
     with pytest.raises(EvenhandError, match="`spread` must not be negative"):
         spread_adjusted_icc([0.0, 1.0], [0.0, 1.0], -1)
+
+
+def test_a_score_that_is_missing_must_be_allowed() -> None:
+    with pytest.raises(EvenhandError, match="got nan"):
+        score_ratings([1.0, np.nan])
+    assert np.isnan(score_ratings([1.0, np.nan], missing=True)[0][1])
+
+
+def test_nothing_is_a_rounding_of_nothing() -> None:
+    assert is_rounding(np.array(0.0), np.array(0.0))
+    assert not is_rounding(np.array(1e-9), np.array(1.0))
+
+
+def test_agreement_does_not_depend_on_a_unit_however_small() -> None:
+    first, second = np.random.default_rng(0).normal(0, 1, (2, 30))
+    for form in ("1", "A,1", "C,1"):
+        small = icc(1e-14 * first, 1e-14 * second, form=form)
+        assert float(small) == pytest.approx(float(icc(first, second, form=form)))

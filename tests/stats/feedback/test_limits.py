@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from evenhand.errors import ConfigError
-from evenhand.stats.feedback import Answers, Feedback, rates, set_interval
+from evenhand.stats.feedback import Answers, Feedback, numbers_of, rates, set_interval
 from evenhand.stats.feedback.limits import critical_values, numbers_behind, slacks
 
 CASES = [
@@ -121,3 +121,12 @@ def test_a_limit_leaves_the_tail() -> None:
     slack = slacks(found, masses.sum(axis=-1), 0.025)
     assert slack[0] == 0.0  # a rate of 1 cannot be larger
     assert (1.0 - slack[2]) ** 7 == pytest.approx(0.025)  # the chance that all 7 agree, at the limit
+
+
+def test_a_rate_rests_on_those_who_mean_the_label_or_another() -> None:
+    masses = np.array([[[5.0, 2.0], [0.0, 4.0], [6.0, 3.0]]])  # agree and disagree, for each of three labels
+    feedback = Feedback(3)
+    np.testing.assert_array_equal(numbers_of(masses, feedback, "equal_opportunity"), [[5, 5, 6]])
+    np.testing.assert_array_equal(numbers_of(masses, feedback, "predictive_equality"), [[6, 11, 5]])
+    only = np.array([[[5.0, 2.0], [0.0, 4.0], [0.0, 3.0]]])
+    np.testing.assert_array_equal(numbers_of(only, feedback, "predictive_equality"), [[2, 5, 5]])

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from evenhand.errors import DataError, EvenhandError
 from evenhand.stats.feedback import PAIR_METRICS, Answers, Feedback, LikePairs, find_like_pairs, split_of_any
-from evenhand.stats.feedback.pairs import ALIKE, APART, SPLIT
+from evenhand.stats.feedback.pairs import ALIKE, APART, SPLIT, _Sums
 from evenhand.stats.types import FloatArray, IntArray
 
 
@@ -193,3 +193,16 @@ def test_traits_of_another_shape_are_refused(traits: FloatArray, tolerances: lis
 def test_a_tolerance_below_0_is_refused() -> None:
     with pytest.raises(EvenhandError, match="at least 0"):
         find_like_pairs(draw(np.random.default_rng(0)), np.zeros((14, 1)), [-1.0])
+
+
+def test_sums_over_clusters_have_the_freedom_of_their_kurtosis() -> None:
+    rng = np.random.default_rng(0)
+    apart, keys = rng.normal(0, 1, 60), rng.integers(0, 9, 60)
+    found = _Sums(apart, keys)
+    summed = np.array([apart[keys == key].sum() for key in range(9)])
+    squares = (summed**2).sum()
+    assert (found.squares, found.corrected) == pytest.approx((squares, squares * 9 / 8))
+    assert found.freedom == pytest.approx(min(8.0, 2 * squares**2 / ((summed**4).sum() - squares**2 / 9)))
+    one_large = _Sums(np.array([5.0, 0.1, -0.1, 0.2, -0.2, 0.1]), np.arange(6))
+    assert one_large.freedom == pytest.approx(2 * 25.11**2 / (625.0035 - 25.11**2 / 6), rel=1e-4)
+    assert _Sums(np.ones(4), np.arange(4)).freedom == 3.0  # nothing is left over

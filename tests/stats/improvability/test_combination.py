@@ -109,3 +109,12 @@ def test_bad_p_values_and_rules_are_refused() -> None:
         combine_splits([0.1], 0.0)
     with pytest.raises(ConfigError, match="`rule` got 'mean'"):
         combine_splits([0.1], 0.1, "mean")  # type: ignore[arg-type]
+
+
+def test_the_median_rule_doubles_the_median_up_to_1_and_compares_it_with_half_the_level() -> None:
+    p = np.array([[0.2, 0.02, 0.9], [0.3, 0.03, 0.8], [0.1, 0.04, 0.7]])
+    found = combine_splits(p, 0.1, "median")
+    np.testing.assert_allclose(found.p, [0.4, 0.06, 1.0])
+    np.testing.assert_array_equal(found.rejected, [False, True, False])
+    assert not combine_splits([0.04, 0.04], 0.08, "median").rejected  # at half the level it is not below it
+    assert combine_splits([0.04, 0.04], 0.08, "exchangeable").rejected

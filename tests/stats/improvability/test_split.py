@@ -24,6 +24,7 @@ from evenhand.stats.improvability import (
     make_rows,
     worst_pair,
 )
+from evenhand.stats.improvability.split import forward_splits
 from evenhand.stats.types import FloatArray
 
 MakeRows = Callable[..., Rows]
@@ -323,3 +324,8 @@ def test_deltas_must_start_at_zero_and_rise() -> None:
     for deltas in ([0.1, 0.2], [0.0, 0.0], []):
         with pytest.raises(ConfigError, match="must rise from 0"):
             largest_delta(deltas, [True] * len(deltas))
+
+
+def test_forward_splits_need_rows_before_the_first_step() -> None:
+    with pytest.raises(ConfigError, match="10 rows cannot be tested in 2 steps"):
+        forward_splits(10, 0.01, 2, np.random.default_rng(0))

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.improvability import UTILITIES, Utility, capacity_count, get_utility, group_values, select_top
+from evenhand.stats.improvability import (
+    UTILITIES,
+    Utility,
+    capacity_count,
+    get_utility,
+    group_values,
+    make_rows,
+    select_top,
+)
 from evenhand.stats.types import FloatArray
 
 RNG = np.random.default_rng(5)
@@ -168,3 +176,20 @@ def test_a_capacity_that_rounds_to_nobody_or_everybody_is_refused() -> None:
 def test_a_missing_score_is_refused() -> None:
     with pytest.raises(DataError, match="none missing"):
         select_top([1.0, np.nan, 2.0], 0.5, np.random.default_rng(0))
+
+
+def test_degrees_of_freedom_are_those_of_the_kurtosis_of_each_group() -> None:
+    rng = np.random.default_rng(0)
+    group, (y, old, new) = np.repeat([0, 1], [40, 60]), rng.integers(0, 2, (3, 100))
+    new[:40] = y[:40]
+    new[:2] = 1 - y[:2]  # two of forty decisions are wrong
+    rows = make_rows(group, y, old, new, [get_utility("classification")], "ab")
+
+    def freedom(right: FloatArray) -> float:
+        e = right - right.mean()
+        excess = (e**4).sum() - (e**2).sum() ** 2 / e.size
+        return float(min(e.size - 1.0, 2 * (e**2).sum() ** 2 / excess))
+
+    each = [freedom((y == made)[group == g] * 1.0) for g in (0, 1) for made in (old, new)]
+    assert rows.freedom() == pytest.approx(min(each))
+    assert min(each) == each[1] < 10

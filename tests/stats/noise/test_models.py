@@ -131,3 +131,15 @@ def test_the_logistic_threshold_is_taken_on_the_sum() -> None:
     high = Linear(np.array([1.0]), 0.0, threshold=0.9)
     rows = np.linspace(-4, 4, 101)[:, np.newaxis]
     np.testing.assert_array_equal(high(rows).label, high(rows).score > 0.9)
+
+
+def test_one_weight_among_many_is_enough_to_be_wrong() -> None:
+    for wrong in (np.array([1.0, np.nan]), np.array([np.inf, 1.0]), np.ones((2, 2))):
+        with pytest.raises(EvenhandError, match="one finite number a column"):
+            Linear(wrong, 0.0)
+
+
+def test_chances_must_add_up_to_1_but_for_rounding() -> None:
+    assert Confusion((0.0, 1.0), ((1 / 3, 2 / 3), (0.1 + 0.2, 0.7))) is not None
+    with pytest.raises(EvenhandError):
+        Confusion((0.0, 1.0), ((1 / 3, 2 / 3 + 1e-6), (0.3, 0.7)))

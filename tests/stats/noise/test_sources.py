@@ -29,7 +29,7 @@ from evenhand.stats.noise import (
     replicate_seeds,
     simulate,
 )
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 
 
 def test_half_a_person_is_added() -> None:
@@ -310,3 +310,20 @@ def test_columns_that_have_nothing_to_do_with_each_other_are_not_reported(people
         perturbed = [0, 2, 4, 6, 8, 10, 12, 15]
         assert not fixed_functions(features, perturbed)
         assert not fixed_products(features, perturbed)
+
+
+@pytest.mark.parametrize("apart", [(), (np.array([3, 4]),)])
+def test_everybody_of_a_pilot_can_be_resampled(apart: tuple[IntArray, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[IntArray] = []
+
+    def learn(_: Pilot, everybody: IntArray, __: object) -> tuple[()]:
+        drawn.append(everybody)
+        return ()
+
+    monkeypatch.setattr(Pilot, "_profiles", learn)
+    rated = np.arange(6.0)[:, np.newaxis]
+    renew, rng = Pilot(rated, rated, (0,), apart=apart).resampled(), np.random.default_rng(0)
+    for _ in range(300):
+        renew(rng)
+    times = np.bincount(np.concatenate(drawn), minlength=6)
+    assert times == pytest.approx([300] * 6, abs=80)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.stats.pairs import individual_fairness
-from evenhand.stats.pairs.approximate import PairDraw
+from evenhand.stats.pairs.approximate import PairDraw, aligned_bounds
 from evenhand.stats.pairs.inputs import People
 from evenhand.stats.types import FloatArray
 
@@ -49,3 +49,17 @@ def test_fair_scores_have_no_interval(people: MakeColumns) -> None:
     result = individual_fairness(*people("repeats_effort", 100), method="sampled")
     assert (result.value, result.error) == (1.0, 0.0)
     assert np.isnan([result.low, result.high, result.stderr]).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_commonest_value_lies_on_a_point_of_the_coarse_grid_and_no_room_is_wasted(seed: int) -> None:
+    rng, size = np.random.default_rng(seed), 33
+    values = np.append(rng.normal(0, 1, 50), np.full(5, rng.normal(0, 0.5)))
+    low, high = aligned_bounds(values, size)
+    step = (high - low) / (size - 1)
+    place = (values[-1] - low) / step
+    assert place == pytest.approx(2 * round(place / 2), abs=1e-9)
+    assert low <= values.min()
+    assert high >= values.max()
+    assert min(values.min() - low, high - values.max()) == pytest.approx(0.0, abs=1e-9)
+    assert step <= 1.2 * (values.max() - values.min()) / (size - 1)

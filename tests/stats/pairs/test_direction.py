@@ -162,3 +162,18 @@ def test_few_people_behind_all_reversals_leave_few_degrees_of_freedom() -> None:
     found = count_reversals(line, line, line, line).everybody
     assert found._freedom(np.repeat([1.0, 0.0], [2, 98])) == pytest.approx(4 / (1 - 0.02))
     assert found._freedom(np.ones(100)) == 99
+
+
+def test_ties_matchings_and_a_random_score_by_hand() -> None:
+    columns = crowd("ties", 40)
+    survey, group = np.random.default_rng(1).gamma(2.0, 1.0, 40), (np.arange(40) < 12).astype(np.int64)
+    found = count_reversals(*columns, group=group, survey_weight=survey)
+    w = survey / survey.mean()
+    both = np.outer(w, w) * ~np.eye(40, dtype=bool)
+    same = np.equal.outer(columns[0], columns[0])
+    assert found.everybody.random == pytest.approx((1 - (both * same).sum() / both.sum()) / 2)
+    kinds = by_definition(columns, w, np.ones(40, dtype=bool), np.ones(40, dtype=bool))
+    assert found.everybody.tied == pytest.approx(1 - (kinds[1] + kinds[2]) / kinds[0])
+    plain = count_reversals(*columns, group=group)
+    assert (plain.between(0, 1).matchings, plain.between(1, 0).matchings) == (28.0, 28.0)
+    assert (plain.between(0, 0).matchings, plain.between(1, 1).matchings) == (27.0, 11.0)

@@ -142,5 +142,15 @@ def test_the_learned_distance_does_not_depend_on_order_or_units_of_both() -> Non
 def test_a_learned_distance_needs_pairs_of_both_kinds() -> None:
     with pytest.raises(EvenhandError, match="all 12 are similar"):
         learn_metric(np.ones(12), np.ones(12), np.ones(12))
+    with pytest.raises(EvenhandError, match="all 12 are different"):
+        learn_metric(np.ones(12), np.ones(12), np.zeros(12))
     with pytest.raises(EvenhandError, match="at least 10 judged pairs; got 3"):
         learn_metric(np.ones(3), np.ones(3), [1, 0, 1])
+
+
+def test_a_learned_distance_leaves_no_direction_without_distance() -> None:
+    rng = np.random.default_rng(0)
+    e = rng.random(200)
+    of_effort, both, of_aggregate = learn_metric(e, np.zeros(200), (rng.random(200) < np.exp(-3 * e)).astype(float))
+    assert (of_effort, of_aggregate) == pytest.approx((1 - 5e-7, 5e-7), abs=2e-7)
+    assert of_effort * of_aggregate > both**2

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import PairFairness, exact, individual_fairness, worst_pairs
-from evenhand.stats.pairs.inputs import check_people, merge_people
+from evenhand.stats.pairs.inputs import People, check_people, merge_people
 from evenhand.stats.types import FloatArray
 
 EXACT = ("strips", "blocks", "auto")
@@ -206,3 +206,20 @@ def test_the_order_of_people_only_renames_them(people: MakeColumns) -> None:
 def test_wrong_counts_get_one_sentence() -> None:
     with pytest.raises(EvenhandError, match=r"`count` must be at least 1; got 0\."):
         worst_pairs([0.1, 0.2], [0.0, 0.0], [0.0, 0.0], count=0)
+
+
+def test_values_are_common_where_two_people_share_one_more_often_than_once_in_a_thousand() -> None:
+    assert not exact.has_common(np.arange(2_000.0)[np.newaxis], np.ones(2_000))
+    assert exact.has_common((np.arange(2_000.0) % 500)[np.newaxis], np.ones(2_000))
+
+
+def test_violations_of_an_own_distance_are_counted_once_each(people: MakeColumns, by_definition: Maker) -> None:
+    columns, weight = people("ties", 30), np.random.default_rng(1).gamma(2.0, 1.0, 30)
+
+    def own(e: FloatArray, s: FloatArray, f: FloatArray, t: FloatArray) -> FloatArray:
+        return np.sqrt(0.5 * (e - f) ** 2 + 0.5 * (s - t) ** 2)
+
+    sums, violated = exact.enumerated_sums(People(*columns, weight, own=own), 0.5)
+    excess = by_definition(*columns, 0.5).excess
+    np.testing.assert_allclose(sums, excess @ weight, rtol=1e-9, atol=1e-12)
+    assert violated == pytest.approx((np.outer(weight, weight) * (excess > 0)).sum() / 2)

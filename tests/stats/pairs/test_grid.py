@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import (
     GridMoments,
     PairFairness,
+    approximate,
     bin_people,
     check_people,
     grid_excess,
     individual_fairness,
 )
 from evenhand.stats.pairs.approximate import correct
-from evenhand.stats.pairs.grid import Bounds
+from evenhand.stats.pairs.grid import Bounds, excess_table, extrapolated_means
+from evenhand.stats.pairs.kernels import deviations
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray]
@@ -160,3 +163,90 @@ def test_wrong_grids_get_one_sentence(people: MakeColumns) -> None:
         fine.coarser().coarser()
     with pytest.raises(EvenhandError, match="`weight` must be between 0 and 1"):
         grid_excess(fine.coarser(), fine, [1.5])
+
+
+def corners(value: float, low: float, per_step: float, size: int) -> list[tuple[int, float]]:
+    """Return the two grid points of one axis over which a value is spread, and how much of it lies on each."""
+    at = (value - low) * per_step
+    cell = min(int(np.floor(at)), size - 2)
+    return [(cell, 1 - (at - cell)), (cell + 1, at - cell)]
+
+
+def spread_pair(a: FloatArray, b: FloatArray, moments: GridMoments, weight: float) -> tuple[float, float]:
+    """Return the mean excess and the mean violation of two people, each spread over the corners of its cell."""
+    (low, per_step), size, total, hits = moments.scale, moments.size, 0.0, 0.0
+    points = [[corners(x, low[k], per_step[k], size) for k, x in enumerate(one)] for one in (a, b)]
+    for here in product(*points[0]):
+        for there in product(*points[1]):
+            share = np.prod([mass for _, mass in (*here, *there)])
+            m, e, s = (moments.steps[k] * abs(here[k][0] - there[k][0]) for k in range(3))
+            d = np.sqrt(weight * e**2 + (1 - weight) * s**2)
+            total, hits = total + share * max(m - d, 0.0), hits + share * (m - d > 1e-12)
+    return float(total), float(hits)
+
+
+def deviation(a: FloatArray, b: FloatArray, fine: GridMoments, weight: float) -> tuple[float, float]:
+    """Return what the extrapolated grid, and the fine grid's share of violations, add to the truth for one pair."""
+    (coarse, _), (close, hits) = (spread_pair(a, b, grid, weight) for grid in (fine.coarser(), fine))
+    m, e, s = np.abs(a - b)
+    d = np.sqrt(weight * e**2 + (1 - weight) * s**2)
+    return (4 * close - coarse) / 3 - max(m - d, 0.0), hits - float(m - d > 1e-12)
+
+
+def test_what_the_grid_adds_to_a_pair_is_what_spreading_both_over_their_cells_adds() -> None:
+    rng, weight = np.random.default_rng(3), 0.3
+    columns = rng.random((3, 40)) * np.array([[1.0], [0.6], [1.4]])
+    fine = bin_people(check_people(*columns), 9)
+    first, second = columns[:, :39].copy(), columns[:, 1:].copy()
+    tables = excess_table(fine.coarser(), weight), excess_table(fine, weight)
+    out = np.empty((39, 2))
+    deviations(
+        (first, second), weight, 1e-12, fine.scale, (*tables, (tables[1] > 1e-12).astype(np.float64)), fine.shape, out
+    )
+    expected = [deviation(a, b, fine, weight) for a, b in zip(first.T, second.T, strict=True)]
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12)
+    assert (np.abs(out[:, 0]) > 1e-4).sum() > 10
+    assert (out == 0).all(axis=1).any()
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_the_correction_and_its_error_are_those_of_all_pairs(sample: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximate, "_PAIRS", 2**9)
+    monkeypatch.setattr(approximate, "_CHUNK", 2**6)
+    rng, n, weight = np.random.default_rng(4), 8, 0.3
+    columns, v = rng.random((3, n)), rng.gamma(2.0, 1.0, n)
+    v /= v.mean()
+    people = check_people(columns[0], columns[1], columns[2], v)
+    fine = bin_people(people, 5)
+    drawn = [correct(people, fine, weight, sample=sample, rng=np.random.default_rng(seed)) for seed in range(2)]
+    both = np.outer(v, v) * ~np.eye(n, dtype=bool)
+    pairs = np.array(
+        [[deviation(a, b, fine, weight) if a is not b else (0.0, 0.0) for b in columns.T] for a in columns.T]
+    )
+    mean, violated = np.einsum("ij,ijk->k", both, pairs) / both.sum()
+    own = (both * pairs[..., 0]).sum(axis=1) / both.sum(axis=1)  # of each person with a partner
+    of_people = (both.sum(axis=1) * own**2).sum() / both.sum()
+    square = (both * pairs[..., 0] ** 2).sum() / both.sum()
+    variance = ((square + of_people) / 2 - mean**2) / 2**8
+    if sample:
+        variance += 4 * (of_people - mean**2) * (v**2).sum() / v.sum() ** 2
+    assert np.mean([one.excess for one in drawn]) == pytest.approx(mean, abs=4 * np.sqrt(variance / 2))
+    assert np.mean([one.violated for one in drawn]) == pytest.approx(violated, abs=0.05)
+    assert np.mean([one.excess_stderr for one in drawn]) == pytest.approx(np.sqrt(variance), rel=0.2 if sample else 0.1)
+    assert len({one.excess for one in drawn}) == 2
+
+
+def test_the_mean_and_the_rows_of_a_grid_are_those_of_people_spread_over_their_cells() -> None:
+    rng, n, weight = np.random.default_rng(5), 7, 0.3
+    columns, v = rng.random((3, n)), rng.gamma(2.0, 1.0, n)
+    v /= v.mean()
+    people = check_people(columns[0], columns[1], columns[2], v)
+    fine = bin_people(people, 5)
+    spread = np.array([[spread_pair(a, b, fine, weight) for b in columns.T] for a in columns.T])
+    both = np.outer(v, v) * ~np.eye(n, dtype=bool)
+    excess, hits = np.einsum("ij,ijk->k", both, spread) / both.sum()
+    coarse = np.array([[spread_pair(a, b, fine.coarser(), weight)[0] for b in columns.T] for a in columns.T])
+    rough = (both * coarse).sum() / both.sum()
+    assert extrapolated_means(fine, weight) == pytest.approx(((4 * excess - rough) / 3, hits))
+    rows = approximate.row_excess(people, fine, weight)
+    np.testing.assert_allclose(rows, (~np.eye(n, dtype=bool) * spread[..., 0]) @ v, rtol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,18 @@ def test_the_result_says_how_it_was_made(method: Any, people: MakeColumns) -> No
     result = individual_fairness(*people("continuous", 30), method=method)
     assert result.method == ("strips" if method == "auto" else method)
     assert result.low < result.value < result.high
+
+
+def test_limits_stay_within_0_and_1_and_need_an_excess_and_an_error() -> None:
+    assert limits(0.9999, 1e-6, 30.0, 0.95, 0.01)[1] == 1.0
+    assert limits(0.0001, 0.2, 30.0, 0.95, 0.01)[0] == 0.0
+    assert np.isnan(limits(1.0, 0.1, 30.0, 0.95, 0.0)).all()
+    assert np.isnan(limits(0.9, 0.0, 30.0, 0.95, 0.0)).all()
+
+
+def test_a_difference_is_wider_by_the_numerical_errors_of_both(people: MakeColumns) -> None:
+    score, effort, aggregate = people("continuous", 30)
+    a, b = individual_fairness(score, effort, aggregate), individual_fairness(score**2, effort, aggregate)
+    exact, rough = compare(a, b), compare(replace(a, error=0.02), replace(b, error=0.03))
+    assert rough.high - rough.low == pytest.approx(exact.high - exact.low + 0.1)
+    assert compare(replace(a, error=1.0), b).p_value == 1.0  # all of it may be numerical

@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from evenhand.stats.agreement import binary_counts, category_table, cohen_kappa, pabak_minus_kappa, weighted_kappa
-from evenhand.stats.reliability.moved import level_estimates, level_metrics, passing, risk_level, weighted_parts
+from evenhand.stats.reliability.moved import (
+    Estimate,
+    level_estimates,
+    level_metrics,
+    passing,
+    risk_level,
+    weighted_parts,
+)
 from evenhand.stats.types import FloatArray
 
 
@@ -114,3 +122,18 @@ def test_the_influence_of_passing_is_that_of_leaving_a_person_out() -> None:
         keep = np.arange(300) != person
         left = passing(score[keep], moved[:, keep], 0.03, everybody[1:]).value
         assert found.influence[person] == pytest.approx(299 * (found.value - left), rel=0.1, abs=0.02)
+
+
+def test_limits_of_a_mean_lie_on_the_scale_of_its_distance_from_1() -> None:
+    influence = np.concatenate([np.linspace(-3, 3, 40), np.zeros(60)])
+    found = Estimate(0.7, influence, 50.0)
+    limits = found.interval(0.9)
+    assert limits is not None
+    half = student.ppf(0.95, 39) * found.stderr / 0.3
+    expected = 1 - 0.3 * np.exp(half), 1 - 0.3 * np.exp(-half)
+    assert (float(limits.low), float(limits.high)) == pytest.approx(expected)
+    far = Estimate(-0.9, 30 * influence, 50.0).interval(0.9)
+    assert far is not None
+    assert float(far.low) == -1.0
+    for without in (Estimate(1.0, influence, 50.0), Estimate(0.7, 0 * influence, 50.0), Estimate(0.7, influence, 0.0)):
+        assert without.interval(0.9) is None

@@ -35,6 +35,7 @@ from evenhand.stats.reliability import (
     share_lower,
     why_undefined,
 )
+from evenhand.stats.reliability.gaps import pilot_variance
 from evenhand.stats.reliability.resampling import _times_drawn
 from evenhand.stats.types import FloatArray
 
@@ -373,3 +374,23 @@ def test_the_spread_is_that_of_everybody_in_the_fold() -> None:
     for fold in (0, 1):
         scores = experiment.base.score[experiment.base.fold == fold]
         assert spread[fold, 0] == pytest.approx(2 * scores.var())
+
+
+def test_the_variance_of_another_pilot_and_its_degrees_of_freedom_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    renewed, fixed = rng.normal(0, 3, (8, 2)), rng.normal(0, 1, (8, 2))
+    a, b = renewed.var(axis=0, ddof=1), fixed.var(axis=0, ddof=1)
+    found = pilot_variance(renewed, fixed, people=21.0)
+    np.testing.assert_allclose(found.value, (a - b) * 9 / 8)
+    np.testing.assert_allclose(found.spread, 2 * ((a**2 + b**2) / 7 + (a - b) ** 2 / 20))
+    both = (4.0 + found.value[1]) ** 2
+    assert found.freedom(1, 4.0, 30.0) == pytest.approx(both / (found.spread[1] / 2 + 16 / 30))
+    assert found.freedom(1, 4.0, float("inf")) == pytest.approx(both / (found.spread[1] / 2))
+    nothing = pilot_variance(np.ones((8, 2)), people=21.0)
+    assert nothing.freedom(0, 4.0, float("inf")) == float("inf")
+    assert np.isnan(pilot_variance(renewed[:1]).value).all()
+
+
+def test_everybody_is_drawn_as_often() -> None:
+    times = _times_drawn(trial(people=12), 2_000, np.random.default_rng(0)).astype(int)
+    np.testing.assert_allclose(times.mean(axis=1), 1.0, atol=0.12)

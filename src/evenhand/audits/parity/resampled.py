@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from evenhand.stats.intervals import tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, widest_difference
 
+T = TypeVar("T")
 Method = Literal["percentile", "basic", "bca"]
 Custom = Callable[[Totals], Any]
 Metrics = Sequence[tuple[ParityMetric, Custom | None]]
@@ -160,9 +161,21 @@ class Resampled:
     draws: Draws
     blocks: tuple[str, ...]
     accelerate: Callable[[], FloatArray]
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def _once(self, work: Callable[..., T], *asked: Any) -> T:
+        """Return what a method gives, worked out when it is first asked: tests and gaps ask for the same."""
+        key = (work.__name__, *asked)
+        if key not in self._known:
+            self._known[key] = work(*asked)
+        answer: T = self._known[key]
+        return answer
 
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
+        return self._once(self._interval, metric, block, method, confidence)
+
+    def _interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         most = max(1, _SLICE // len(self.draws.values))
         parts = [self._part(metric, block, slice(start, start + most)) for start in range(0, self.groups, most)]
         limits: list[Interval] = [getattr(part, method)(confidence) for part in parts]
@@ -197,6 +210,12 @@ class Resampled:
         self, metric: str, kept: IntArray, kind: Kind, confidence: float
     ) -> tuple[tuple[float, float], float]:
         """Return limits of the worst pair's gap from one max-t band over all pairs of groups, and its p-value."""
+        return self._once(self._widest_gap, metric, tuple(kept.tolist()), kind, confidence)
+
+    def _widest_gap(
+        self, metric: str, groups: tuple[int, ...], kind: Kind, confidence: float
+    ) -> tuple[tuple[float, float], float]:
+        kept = np.array(groups, dtype=np.int64)
         if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
             return (float("nan"), float("nan")), float("nan")
         columns = self._columns(metric).start + kept

@@ -65,7 +65,9 @@ class Scoring(Settings):
     )
     trusted: Names = Field((), description="Types that a skops file may hold beside those that skops trusts.")
     allow_pickle: bool = Field(False, description="Whether pickle and joblib files, which can run any code, are read.")
-    memory: int = Field(64, ge=1, description="Megabytes for rows and draws at once.")
+    memory: int = Field(
+        64, ge=1, description="Megabytes for rows at once; draws of people may take eight times as many."
+    )
 
     @field_validator("threshold")
     @classmethod

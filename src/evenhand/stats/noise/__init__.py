@@ -39,9 +39,10 @@ from evenhand.stats.noise.sources import (
     published_names,
     published_noise,
 )
-from evenhand.stats.noise.states import SUMS, PairSums
+from evenhand.stats.noise.states import OF_THE_FIRST, SUMS, PairSums
 
 __all__ = [
+    "OF_THE_FIRST",
     "SUMS",
     "Attribution",
     "Changes",

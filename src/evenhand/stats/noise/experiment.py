@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_at_least, require_choice
+from evenhand.stats.agreement import pooled_spread
 from evenhand.stats.noise.models import NoiseModel
 from evenhand.stats.noise.predictors import Linear, Predictor, checked
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -242,6 +243,12 @@ class Experiment:
                     merged[profile] = merged[other]
                     break
         return merged
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """(folds, 1) V = 2 var(score) of everybody in each fold, without mistakes: one spread for all groups."""
+        score, fold = self.base.score, self.base.fold
+        return np.array([[float(pooled_spread(score[fold == number]))] for number in range(len(self.predictors))])
 
     @cached_property
     def ranks(self) -> Ranks:

@@ -90,8 +90,7 @@ def fold_spread(experiment: Experiment) -> FloatArray:
     >>> fold_spread(Experiment(people, (model,), (NoiseItem((0,), Flip()),), np.array([0, 0, 1, 1]))).tolist()
     [[0.5]]
     """
-    score, fold, folds = experiment.base.score, experiment.base.fold, range(len(experiment.predictors))
-    return np.array([[float(agreement.pooled_spread(score[fold == number]))] for number in folds])
+    return experiment.spread
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,10 @@ def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArra
     by, of, damage = np.zeros(people), np.zeros(people), np.zeros(people)
     for replicate in moved:
         y = replicate[order]
-        start, stop = _range_of(x, np.maximum(x, y) - alike, np.minimum(x, y) + alike)
+        start, stop = low.copy(), high.copy()
+        off = np.flatnonzero(y != x)
+        upper, lower = np.maximum(x[off], y[off]), np.minimum(x[off], y[off])
+        start[off], stop[off] = _range_of(x, upper - alike, lower + alike)
         stop = np.maximum(start, stop)
         itself = (np.abs(y - x) <= alike) & mine
         passed = near - (stop - start - itself) * mine

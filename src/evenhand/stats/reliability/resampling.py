@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -14,7 +15,16 @@ from numpy.random import Generator, SeedSequence
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_people, damage_of, replicate_changes
+from evenhand.stats.noise import (
+    OF_THE_FIRST,
+    SUMS,
+    Changes,
+    Experiment,
+    PairSums,
+    base_people,
+    damage_of,
+    replicate_changes,
+)
 from evenhand.stats.reliability.bounded import Unseen
 from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
@@ -23,6 +33,9 @@ from evenhand.stats.workers import Progress, Step, has_backend, in_parallel, run
 Times: TypeAlias = npt.NDArray[np.uint16]
 _Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray], FloatArray]
 _MOST_AT_ONCE = 250
+_AT_ONCE = 1_000_000
+_DRAWS = 8
+"""The draws of people may take so many times the memory of rows: fewer at once are drawn again and again."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,7 @@ class PeopleDraws:
     damage: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
     group_of: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    @property
+    @cached_property
     def rests_on(self) -> FloatArray:
         """(2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d².
 
@@ -180,7 +193,7 @@ def bootstrap_people(
     if resamples < 2 or not seeds:
         raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
     experiment.prepare()
-    size = int(np.clip(experiment.memory // (8 * len(experiment.features)), 1, _MOST_AT_ONCE))
+    size = int(np.clip(_DRAWS * experiment.memory // (2 * len(experiment.features)), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))
     spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
     streams = [cast(SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
@@ -218,19 +231,20 @@ class _Totals:
         times = _times_drawn(self.experiment, served, np.random.default_rng(streams[number]), size, first)
         if not start:  # the sample itself goes with the first block
             times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
-        yield from ((1, partial(self.add, seed, self.rows(start, stop), times)) for seed in seeds)
+        true = _base_sums(self.experiment, times)
+        yield from ((1, partial(self.add, seed, self.rows(start, stop), times, true)) for seed in seeds)
 
     def rows(self, start: int, stop: int) -> IntArray:
         """Return the rows that a block fills."""
         return np.arange(start, stop) if start else np.append(np.arange(start, stop), self.resamples)
 
-    def add(self, seed: SeedSequence, rows: IntArray, times: Times) -> None:
-        """Add one replicate of the resamples `rows`, in which people are drawn `times`."""
+    def add(self, seed: SeedSequence, rows: IntArray, times: Times, true: FloatArray) -> None:
+        """Add one replicate of the resamples `rows`, in which people are drawn `times` and have the sums `true`."""
         changes = replicate_changes(self.experiment, seed)
         above, with_sample = self.experiment.levels > 0, rows[0] == 0
         if with_sample:
             self.damage += damage_of(self.experiment, changes)
-        for name, values in _metrics(self.experiment, changes, times, self.names).items():
+        for name, values in _metrics(self.experiment, changes, times, true, self.names).items():
             self.stretched[name][rows] += (values * self.stretch).mean(axis=2) / self.replicates
             if above.any():
                 self.by_fold[name][rows] += values[:, above].mean(axis=1) / self.replicates
@@ -314,27 +328,43 @@ def _times_drawn(
     A stream of random numbers serves a fixed number of resamples. Where memory holds fewer, `size`, all are drawn and
     those from the `first` on kept, so that no number depends on the memory.
     """
-    parts = []
-    for people in np.diff(experiment.base.starts):
-        for start, stop in _blocks(resamples, size or resamples):
-            drawn = rng.integers(0, max(people, 1), (stop - start, people))
-            if start == first:
-                drawn += people * np.arange(stop - start)[:, np.newaxis]
-                counts = np.bincount(drawn.ravel(), minlength=people * (stop - start))
-                parts.append(counts.reshape(stop - start, people).T)
-    return np.ascontiguousarray(np.concatenate(parts), dtype=np.uint16)
+    kept = min(size or resamples, resamples - first)
+    times = np.empty((len(experiment.features), kept), dtype=np.uint16)
+    for begin, end in pairwise(experiment.base.starts.tolist()):
+        people = end - begin
+        step = max(1, _AT_ONCE // max(people, 1))
+        for start in range(0, resamples, step):
+            drawn = rng.integers(0, max(people, 1), (min(step, resamples - start), people))
+            if start + len(drawn) <= first or start >= first + kept:
+                continue
+            drawn += people * np.arange(len(drawn))[:, np.newaxis]
+            counts = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
+            least = max(first - start, 0)
+            most = min(len(drawn), first + kept - start)
+            times[begin:end, start + least - first : start + most - first] = counts[least:most].T
+    return times
 
 
-def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times: Times) -> FloatArray:
-    """Return the sums (8, L, cells, resamples) of one replicate."""
+def _base_sums(experiment: Experiment, times: Times) -> FloatArray:
+    """Return the sums (cells, 8, resamples) when nobody makes a mistake: the same for both raters, without an error."""
     from evenhand.stats.compiled import add_weighted
 
     cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
-    levels, drawn = experiment.levels.size, times.shape[1]
-    everybody = np.arange(len(cell))
-    true = np.zeros((1, cells, len(SUMS), drawn))
-    add_weighted(np.zeros_like(everybody), cell, everybody, np.stack(base_people(experiment), axis=1), times, true)
-    gained = np.zeros((levels, cells, len(SUMS), drawn))
+    everybody, sums = np.arange(len(cell)), base_people(experiment)
+    own = [SUMS.index(name) for name in OF_THE_FIRST]
+    added = np.stack([sums[position] for position in own], axis=1)
+    true = np.zeros((1, cells, len(own), times.shape[1]))
+    add_weighted(np.zeros_like(everybody), cell, everybody, added, times, true)
+    ones, first, squares = np.moveaxis(true[0], 1, 0)
+    return np.stack([ones, ones, ones, first, first, squares, squares, np.zeros_like(ones)], axis=1)
+
+
+def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times: Times, true: FloatArray) -> FloatArray:
+    """Return the sums (8, L, cells, resamples) of one replicate; `true` are those of `_base_sums`."""
+    from evenhand.stats.compiled import add_weighted
+
+    cell, levels = experiment.base.cell, experiment.levels.size
+    gained = np.zeros((levels, *true.shape))
     for changes in replicate:
         step = changes.step if experiment.common else changes.trial
         nothing = np.zeros(step.size)
@@ -346,11 +376,11 @@ def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times:
 
 
 def _metrics(
-    experiment: Experiment, replicate: Sequence[Changes], times: Times, names: Sequence[str]
+    experiment: Experiment, replicate: Sequence[Changes], times: Times, true: FloatArray, names: Sequence[str]
 ) -> dict[str, FloatArray]:
     """Return each metric (resamples, L, folds, groups) of one replicate."""
     base, (folds, groups) = experiment.base, experiment.cells
-    total = _resampled_sums(experiment, replicate, times)
+    total = _resampled_sums(experiment, replicate, times, true)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
     n = np.diff(base.starts).astype(np.float64).reshape(folds, groups, 1)
     sums = PairSums(n, base.centre.reshape(folds, groups, 1), *shaped)
