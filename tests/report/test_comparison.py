@@ -130,7 +130,7 @@ def test_a_worst_pair_that_became_another_is_named_with_both_and_the_pair_that_m
     assert "was 0.300 (Beta against Alpha) before, 0.100 (Gamma against Alpha) now" in told
     assert "| Beta → Gamma | Alpha | selection_rate | ratio | 0.300 | 0.100 |" in comparison.to_markdown()
     (moved,) = (line for line in comparison.summary().splitlines() if line.startswith("Among the other gaps"))
-    assert "(gap, Gamma against Alpha) was 2.5 before, 33.5 points now; a change of +31.0 points" in moved
+    assert "(gap, Gamma against Alpha) was 2.5 before, 36.0 points now; a change of +33.5 points" in moved
     assert moved.endswith("worse beyond chance.")
 
 
