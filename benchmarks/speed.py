@@ -391,6 +391,11 @@ def versions(pythons: list[str]) -> dict[str, str]:
     return found
 
 
+def _short(number: float, digits: int) -> str:
+    """Return a number with so many digits that count, written in full."""
+    return f"{float(f'{number:.{digits}g}'):,g}"
+
+
 def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
     """Return the page of the documentation."""
     ground, load = figures["machine"], figures["beside"]
@@ -416,7 +421,7 @@ def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
             f"| {line['row']} | {line['rows']:,} | {line['cpu']:.2f}{mark} | {line['wall']:.2f} | {line['memory']:.0f}"
         )
         peers = [
-            f" | {name} | {one['cpu']:.3g} | {one['cpu'] / line['cpu']:.2g} | {one['memory']:.0f} |"
+            f" | {name} | {_short(one['cpu'], 3)} | {_short(one['cpu'] / line['cpu'], 2)} | {one['memory']:.0f} |"
             for name, one in line["peers"].items()
         ]
         text += [ours + peer for peer in peers or [" | none | | | |"]]

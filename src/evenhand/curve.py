@@ -185,7 +185,8 @@ class _Drawing:
                 x, y = 0.0, self._next(_LINE)
             yield mark_path(shape, colour, [(x + 5, y - 4)]) + _text(x + 13, y, name, _SOFT)
             x += wide
-        for line in wrap(self.panel.y, max(10, int(self.width / (_TEXT * _LETTER)))):
+        named = "" if self.panel.y == self.panel.title else self.panel.y
+        for line in wrap(named, max(10, int(self.width / (_TEXT * _LETTER)))):
             yield _text(0, self._next(_LINE), line, _SOFT)
         self.top += 8
 

@@ -60,11 +60,12 @@ def show(value: float | None, style: Format = "number") -> str:
     --------
     >>> show(0.12345), show(0.12345, "percent"), show(-0.05, "signed_points"), show(None), show(0.0002, "p")
     ('0.123', '12.3%', '−5.0', '–', '<0.001')
-    >>> show(0.0000421), show(3.1e-9), show(2_000_000.0)
-    ('0.000042', '3.1 × 10⁻⁹', '2,000,000')
+    >>> show(0.0000421), show(3.1e-9), show(2_000_000.0), show(0.1 + 0.1735) == show(0.2735)
+    ('0.000042', '3.1 × 10⁻⁹', '2,000,000', True)
     """
     if value is None:
         return DASH
+    value = rounded(float(value))  # a tie falls the same way on every processor, and after results.json was read back
     if style == "p":
         return "<0.001" if value < 0.001 else f"{value:.3f}"
     if style in ("count", "tenths"):

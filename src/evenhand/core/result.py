@@ -212,8 +212,8 @@ class Result:
     def section(self) -> Section:
         """Return the result's part of a report."""
         room = self._room("section")
-        told = dict.fromkeys(finding.metric for finding in self.findings)
-        caveats = ((self.metrics[name].title, self.metrics[name].caveat) for name in told if name in self.metrics)
+        told = {finding.metric for finding in self.findings}
+        caveats = ((metric.title, metric.caveat) for name, metric in self.metrics.items() if name in told)
         return Section(
             title=self.title,
             question=self.question,

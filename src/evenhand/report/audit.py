@@ -93,7 +93,10 @@ class Audit:
 
     def sections(self) -> dict[str, Section]:
         """Return the parts of the report by name: the audits, then the profiles."""
-        parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
+        findings, parts = self.findings, {}
+        for name, result in self.results.items():  # in one order, whether they were just found or read back
+            told = replace(result, findings=tuple(finding for finding in findings if finding.audit == name))
+            parts[name] = replace(told.section(), notes=self.notes[name])
         counted = self.results.get("parity")
         parts |= {extra.name: SECTIONS[extra.name](extra) for extra in self.extras}
         return parts | {profile.name: profile_section(profile, counted) for profile in self.profiles}

@@ -138,3 +138,9 @@ def test_an_unknown_statistic_is_named() -> None:
         why_undefined("cohens_kappa", [0, 1], [1, 0])
     with pytest.raises(EvenhandError, match="'pabak' compares two raters; got 3"):
         why_undefined("pabak", [0, 1], [1, 0], [1, 1])
+
+
+def test_alpha_looks_only_at_people_with_two_ratings() -> None:
+    first, second = [1, 1, 1, 0], [1, 1, 1, np.nan]  # the only 0 has no partner
+    assert str(why_undefined("alpha", first, second)) == str(why_undefined("alpha", first[:3], second[:3])) != ""
+    assert str(why_undefined("alpha", [*first, 0], [*second, 0])) == ""

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.stats.feedback import INDEFINITE, METRICS, Answers, Feedback, gap, gap_intervals, plan_answers
-from evenhand.stats.feedback.inference import GapInterval
+from evenhand.stats.feedback.inference import GapInterval, _correlation
 
 Sampler = Callable[..., Answers]
 
@@ -194,3 +194,12 @@ class TestPlanning:
             plan_answers(interval(answers), answers, 0.0)
         with pytest.raises(ConfigError, match="both critics and cases"):
             plan_answers(interval(answers, resampled="critics"), answers, 0.1)
+
+
+def test_the_correlation_of_the_bounds_is_pearsons_over_draws_that_have_both() -> None:
+    ends = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.6], [0.6, 2]], 50)
+    ends[3, 0] = ends[7, 1] = np.nan
+    known = ends[~np.isnan(ends).any(axis=1)]
+    assert _correlation(ends) == pytest.approx(np.asarray(np.corrcoef(known.T))[0, 1])
+    assert _correlation(np.column_stack([known[:, 0], np.ones(48)])) == 0.0
+    assert _correlation(known[:1]) == 0.0
