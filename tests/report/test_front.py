@@ -18,6 +18,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.thresholds import Verdict
 from evenhand.report import front
 from evenhand.report.formats import make_files
+from evenhand.report.languages import language
 
 
 def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
@@ -80,7 +81,8 @@ def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -
     worst, same, tally = front.in_short(findings)
     assert worst == "xgboost selects more of A: 30.0 points apart (28.0 to 32.0), where at most 10 points are allowed."
     assert same == (
-        "Of the other models, logistic does not meet it either; for boosting the data cannot tell; forest meets it."
+        "Of the other models, held to this limit: logistic does not meet it either; for boosting the data cannot tell; "
+        "forest meets it."
     )
     assert tally == "Of 4 comparisons with thresholds, 2 do not meet, 1 meets and for 1 the data cannot tell."
 
@@ -185,6 +187,13 @@ def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> N
     page = audit.to_html()
     assert "Who was compared" in page
     assert 'not known <span class="n">10</span>' in page
+
+
+def test_a_group_with_too_few_people_is_not_listed_as_compared() -> None:
+    data = {"race": ["A"] * 60 + ["B"] * 30 + ["C"] * 9, "hired": [1, 0, 1] * 33}
+    audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={})
+    (compared,) = front.who_was_compared(audit)
+    assert compared.in_words(language()) == "race: A 60 · B 30 · C 9 (too few to compare)"
 
 
 def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() -> None:

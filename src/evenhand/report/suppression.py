@@ -222,8 +222,7 @@ def suppress(
     families = _families(table.groupings)
     entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
     rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
-    notes = [_rule(least), *_told(hidden, withheld), *(_whole(families[at]) for at in sorted(entangled))]
-    notes += _other_choices(audits)
+    notes = [_rule(least), *_told(hidden, withheld), *_whole(families, entangled), *_other_choices(audits)]
     calibration = True
     if isinstance(spec := changed.get("parity"), ParitySpec):
         changed["parity"], calibration, told = _parity_spec(safe, spec, least, is_entangled=bool(entangled))
@@ -414,12 +413,13 @@ def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Itera
         yield f"Nothing is published by {grouping}: too many of its groups are small."
 
 
-def _whole(groupings: Sequence[str]) -> str:
-    return (
-        f"Tables by {listed(groupings)} add up to each other, and some of their groups are hidden: so everything finer "
-        "than a group, such as bins, strata and pairs of ratings, is withheld for all of them; without the crossed "
-        "grouping it could be shown."
-    )
+def _whole(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[str]:
+    for at in sorted(entangled):
+        yield (
+            f"Tables by {listed(families[at])} add up to each other, and some of their groups are hidden: so "
+            "everything finer than a group, such as bins, strata and pairs of ratings, is withheld for all of them; "
+            "without the crossed grouping it could be shown."
+        )
 
 
 def _other_choices(audits: Mapping[str, Spec]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
+from evenhand.core.formats import show
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.errors import count
 from evenhand.table.roles import TIMES, Roles
@@ -50,7 +51,7 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
-            aside=_not_compared(groups) if gap.against == "worst_pair" else "",
+            aside=_others(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else "",
             family="all pairs of groups" if gap.against == "worst_pair" and _compared(groups) > 2 else None,
             when={} if gap.against == "overall" else _when(gap, _compared(groups)),
         )
@@ -100,14 +101,45 @@ def _arguments(
 
 
 def _compared(groups: Mapping[str, Value]) -> int:
-    return sum(not record.status.startswith(("small", "missing", "undefined")) for record in groups.values())
+    return sum(map(_is_compared, groups.values()))
 
 
-def _not_compared(groups: Mapping[str, Value]) -> str:
-    """Name the groups that have a value but do not enter the gap."""
+def _is_compared(record: Value) -> bool:
+    return not record.status.startswith(("small", "missing", "undefined"))
+
+
+def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+    """Name the groups outside the worst pair: how they compare with its better-off side, and who is not compared."""
     left_out = [record for record in groups.values() if record.status.startswith(("small", "missing"))]
-    if not left_out:
+    return " ".join(filter(None, (_beside_the_worst(gap, groups, metric), _not_compared(left_out))))
+
+
+def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+    """Return the gaps of the other groups to the better-off side of the worst pair, the largest first."""
+    pair = [groups[name] for name in (gap.group, gap.reference) if name is not None and name in groups]
+    others = [record for record in groups.values() if record not in pair and _is_compared(record)]
+    if len(pair) < 2 or not others or any(record.value is None for record in pair):
         return ""
+    better = max(pair, key=lambda record: (record.group != gap.worse_off, record.value or 0.0))
+    if gap.kind == "ratio" and not better.value:
+        return ""
+    sizes = {record.group: _size(gap.kind, record.value or 0.0, better.value or 0.0) for record in others}
+    worst_first = sorted(sizes, key=lambda group: (-abs(sizes[group] - (gap.kind == "ratio")), group))
+    style = metric.style(gap.kind)
+    named = ", ".join(f"{group} {show(sizes[group], style)}" for group in worst_first[:_NAMED])
+    unit = " points" if style == "points" else ""
+    return f"Other groups compared with {better.group}: {named}{unit}{_and_more(len(sizes))}."
+
+
+def _size(kind: str | None, value: float, reference: float) -> float:
+    return value / reference if kind == "ratio" else value - reference
+
+
+def _not_compared(left_out: Sequence[Value]) -> str:
+    """Name the groups that have a value but do not enter the gap."""
     named = ", ".join(f"{record.group} (n = {record.n:,})" for record in left_out[:_NAMED])
-    more = f" and {count(len(left_out) - _NAMED, 'more group')}" if len(left_out) > _NAMED else ""
-    return f"Not compared: {named}{more}."
+    return f"Not compared: {named}{_and_more(len(left_out))}." if named else ""
+
+
+def _and_more(groups: int) -> str:
+    return f" and {count(groups - _NAMED, 'more group')}" if groups > _NAMED else ""
