@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,18 @@ def test_terminal_page_and_files_tell_findings_in_one_order(
     places = [printed.index(alike[0].headline) for alike in front.in_order(audit.findings)]
     assert places == sorted(places)
     assert printed.count("2 more like it in the report.") == (0 if limits else 2)
+
+
+def test_terminal_and_page_count_the_findings_without_a_threshold_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that say the same of three models stand in one line, and are three findings."""
+    table = eh.Table({"sex": ["F", "M"] * 50, "hired": [1, 0] * 50}, groups="sex", predictions="hired")
+    whole = eh.audit(table, parity={"metrics": "selection_rate", "resamples": 100})
+    told = (finding(), *(finding("no_threshold", model=name) for name in "abc"))
+    audit = replace(whole, results={"parity": replace(whole.results["parity"], findings=told)})
+    assert len(front.lines(told[1:])) == 1
+    assert "3 more findings without a threshold" in audit.to_html()
+    print_summary(audit)
+    assert "3 more findings have no threshold" in " ".join(capsys.readouterr().out.split())
 
 
 def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_place() -> None:
