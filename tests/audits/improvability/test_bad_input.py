@@ -346,8 +346,8 @@ def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
 
 
 def test_there_are_no_more_processes_than_cores() -> None:
-    assert ImprovabilitySpec(status_quo="m", jobs=1_000).jobs == os.cpu_count()
-    assert ImprovabilitySpec(status_quo="m", jobs=-1).jobs == -1
+    assert ImprovabilitySpec(status_quo="m", features=("a",), jobs=1_000).jobs == os.cpu_count()
+    assert ImprovabilitySpec(status_quo="m", features=("a",), jobs=-1).jobs == -1
 
 
 @pytest.mark.parametrize("jobs", [0, -2, 2**63, 10**400])
