@@ -311,6 +311,13 @@ def _require_groups(
                 f"`suppress_below` {least} leaves fewer than two groups of {grouping!r}, which the {name} audit "
                 "compares; make groups coarser with `labels` or `cuts`, or name another `grouping`."
             )
+        for threshold in getattr(spec, "thresholds", ()):
+            if threshold.grouping in withheld:
+                raise ConfigError(
+                    f"the threshold for {threshold.metric!r} is about {threshold.grouping!r}, of which `suppress_below`"
+                    f" {least} publishes nothing; make groups coarser with `labels` or `cuts`, or leave out the "
+                    "threshold or a crossed grouping."
+                )
         wanted = getattr(spec, "reference", None)
         named = wanted.items() if isinstance(wanted, Mapping) else [(key, wanted) for key in hidden]
         for key, group in named:
@@ -410,7 +417,7 @@ def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Itera
     for grouping, groups in hidden.items():
         yield f"By {grouping}, these are shown together as “{SMALL}” and not compared: {', '.join(groups)}."
     for grouping in withheld:
-        yield f"Nothing is published by {grouping}: too many of its groups are small."
+        yield f"Nothing is published by {grouping}: with what else is published, its small counts could be worked out."
 
 
 def _whole(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[str]:

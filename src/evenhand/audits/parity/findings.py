@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
@@ -116,23 +117,25 @@ def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -
 
 def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
     """Return the gaps of the other groups to the better-off side of the worst pair, the largest first."""
-    pair = [groups[name] for name in (gap.group, gap.reference) if name is not None and name in groups]
-    others = [record for record in groups.values() if record not in pair and _is_compared(record)]
-    if len(pair) < 2 or not others or any(record.value is None for record in pair):
+    values = {
+        name: record.value for name, record in groups.items() if record.value is not None and _is_compared(record)
+    }
+    pair = [name for name in (gap.group, gap.reference) if name in values]
+    if len(pair) < 2 or len(values) < 3:
         return ""
-    better = max(pair, key=lambda record: (record.group != gap.worse_off, record.value or 0.0))
-    if gap.kind == "ratio" and not better.value:
-        return ""
-    sizes = {record.group: _size(gap.kind, record.value or 0.0, better.value or 0.0) for record in others}
-    worst_first = sorted(sizes, key=lambda group: (-abs(sizes[group] - (gap.kind == "ratio")), group))
+    better = max(pair, key=lambda name: (name != gap.worse_off, values[str(name)]))
+    sizes = {name: _size(gap, values[name], values[str(better)]) for name in values if name not in pair}
+    worst_first = sorted(sizes, key=lambda name: (-abs(sizes[name] - (gap.kind == "ratio")), name))
     style = metric.style(gap.kind)
-    named = ", ".join(f"{group} {show(sizes[group], style)}" for group in worst_first[:_NAMED])
+    named = ", ".join(f"{name} {show(sizes[name], style)}" for name in worst_first[:_NAMED])
     unit = " points" if style == "points" else ""
-    return f"Other groups compared with {better.group}: {named}{unit}{_and_more(len(sizes))}."
+    return f"Other groups compared with {better}: {named}{unit}{_and_more(len(sizes))}."
 
 
-def _size(kind: str | None, value: float, reference: float) -> float:
-    return value / reference if kind == "ratio" else value - reference
+def _size(gap: ParityGap, value: float, reference: float) -> float:
+    if gap.kind == "difference":
+        return value - reference
+    return value / reference if reference else inf
 
 
 def _not_compared(left_out: Sequence[Value]) -> str:
