@@ -76,7 +76,7 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
         "### At a glance",
         "- Selection rate, by sex (at most 5 points): hired: Does not meet",
         "### Who was compared",
-        "- sex: F 300 · M 300 · X 3 · not known 4",
+        "- sex: F 300 · M 300 · X 3 (too few to compare) · not known 4",
     ):
         assert f"\n{line}\n" in front, line
     left_out = rest.partition("## Left out")[2]
