@@ -59,9 +59,7 @@ def assert_meets(
     1 of 1 thresholds is not met:
     - By sex, hired selects 60.0% of M and 40.0% of F
     """
-    limits: Any = thresholds
-    if isinstance(thresholds, Iterable):  # `audit` refuses what is none
-        limits = [one.model_dump(exclude_none=True) if isinstance(one, Threshold) else one for one in thresholds]
+    limits = _as_settings(thresholds)
     given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
     found = audit(source, **given)
     judged = [finding for finding in found.findings if finding.threshold is not None]
@@ -78,6 +76,13 @@ def assert_meets(
             "\n".join([f"{len(failed)} of {len(judged)} thresholds {verb} not met:", *map(_sentence, failed)])
         )
     return found
+
+
+def _as_settings(thresholds: Any) -> Any:
+    """Return thresholds as `audit` takes them; it refuses what are none."""
+    if not isinstance(thresholds, Iterable):
+        return thresholds
+    return [one.model_dump(exclude_none=True) if isinstance(one, Threshold) else one for one in thresholds]
 
 
 def _sentence(finding: Any) -> str:

@@ -18,8 +18,8 @@ from statsmodels.stats.proportion import (
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError
-from evenhand.report.comparison import Comparison, _difference
-from evenhand.report.pairing import Pairing
+from evenhand.report.comparison import Comparison, _order
+from evenhand.report.pairing import Pairing, difference
 from evenhand.report.plan import setting_changes
 from evenhand.table.decided import DecidedRows, read_decided
 
@@ -37,19 +37,19 @@ def test_with_wilson_limits_the_interval_is_newcombes() -> None:
         (0.4, *proportion_confint(40, 100, method="wilson")),
         (0.6, *proportion_confint(90, 150, method="wilson")),
     )
-    change, low, high, _ = _difference(old, new, 0.95)
+    change, low, high, _ = difference(old, new, 0.95)
     assert change == pytest.approx(0.2)
     assert (low, high) == pytest.approx(confint_proportions_2indep(90, 150, 40, 100, method="newcomb"))
 
 
 def test_a_number_is_not_changed_just_where_its_interval_covers_0() -> None:
     old, new = (0.4, 0.3, 0.5), (0.5, 0.41, 0.6)
-    _, low, _, p_value = _difference(old, new, 0.95)
+    _, low, _, p_value = difference(old, new, 0.95)
     assert low is not None
     assert p_value is not None
     assert (low > 0) == (p_value < 0.05)
     edge = (0.4 + (0.09**2 + 0.1**2) ** 0.5, 0.31 + (0.09**2 + 0.1**2) ** 0.5, 0.8)
-    assert _difference(old, edge, 0.95)[3] == pytest.approx(0.05)
+    assert difference(old, edge, 0.95)[3] == pytest.approx(0.05)
 
 
 def test_a_gap_that_grew_is_worse_and_its_verdict_flips_first() -> None:
@@ -80,14 +80,12 @@ def test_unclear_changes_are_told_by_how_near_they_come_and_the_rest_counted() -
     """A reader sees that a gap hardly moved, not only that something was unclear; of many, the ten nearest."""
     told = eh.compare(month(190), month(185)).summary().splitlines()
     assert told[1].endswith(": no clear change.")
-    assert told[1].startswith("hired, by sex: selection_rate (gap) was 2.0 before, 3.0 points now; a change of +1.0")
+    assert told[1].startswith("hired, by sex: selection_rate (gap, M against F) was 2.0 before, 3.0 points now; a chan")
     (one,) = eh.compare(month(190), month(185)).changes
     changes = tuple(replace(one, metric=f"m{number}", p_value=1 - number / 20) for number in range(13))
     lines = Comparison(changes, (), (), 0.95).summary().splitlines()
     assert [line.split(": ")[1].split(" ")[0] for line in lines[1:11]] == [f"m{12 - at}" for at in range(10)]
     assert lines[11] == "3 more findings without a clear change in compare.md (--out)."
-    named = replace(one, against="reference", group="F", reference="M").in_words()
-    assert "selection_rate (gap, F against M) was" in named
 
 
 def test_the_same_data_another_confidence_and_nothing_in_common_are_refused() -> None:
@@ -115,7 +113,41 @@ def test_the_command_compares_folders_and_checks(tmp_path: Path, capsys: pytest.
     assert (tmp_path / "both/compare.md").read_text(encoding="utf-8").startswith("# Two audits compared")
 
 
-def test_other_gaps_claim_nothing_and_say_whose_they_are() -> None:
+def three(beta: int, gamma: int) -> eh.Audit:
+    """Audit three groups of 400, of whom 160 of the first and so many of the others are hired."""
+    hired = [flag for number in (160, beta, gamma) for flag in [1] * number + [0] * (400 - number)]
+    groups = [name for name in ("Alpha", "Beta", "Gamma") for _ in range(400)]
+    table = eh.Table({"origin": groups, "hired": hired}, groups="origin", predictions="hired", favourable="selected")
+    limits = [{"metric": "selection_rate", "min": 0.8}]
+    return eh.audit(table, parity={"resamples": 100, "metrics": ["selection_rate"]}, thresholds=limits)
+
+
+def test_a_worst_pair_that_became_another_is_named_with_both_and_the_pair_that_moved_is_told() -> None:
+    comparison = eh.compare(three(48, 150), three(70, 16))
+    change = next(change for change in comparison.changes if change.kind == "ratio")
+    assert (change.old_group, change.group, change.reference) == ("Beta", "Gamma", "Alpha")
+    told = change.in_words()
+    assert "was 0.300 (Beta against Alpha) before, 0.100 (Gamma against Alpha) now" in told
+    assert "| Beta → Gamma | Alpha | selection_rate | ratio | 0.300 | 0.100 |" in comparison.to_markdown()
+    (moved,) = (line for line in comparison.summary().splitlines() if line.startswith("Among the other gaps"))
+    assert "(gap, Gamma against Alpha) was 2.5 before, 36.0 points now; a change of +33.5 points" in moved
+    assert moved.endswith("worse beyond chance.")
+
+
+def test_a_flip_by_chance_stands_below_a_clear_one_and_says_so() -> None:
+    clear, chance = (eh.compare(month(190), month(selected)).changes[0] for selected in (80, 185))
+    chance = replace(chance, old_verdict="meets", new_verdict="insufficient_evidence")
+    assert (clear.direction, chance.direction) == ("worse", "unclear")
+    first, second = sorted([chance, clear], key=_order)
+    assert (first, second) == (clear, chance)
+    lines = Comparison((first, second), (), (), 0.95).summary().splitlines()
+    assert lines[1].startswith("Verdict from “meets” to “does not meet”. ")
+    assert lines[2].startswith(
+        "Verdict from “meets” to “insufficient evidence”, but the change itself is within chance. "
+    )
+
+
+def test_other_gaps_by_chance_claim_nothing_and_say_whose_they_are() -> None:
     comparison = eh.compare(month(190), month(185))
     assert comparison.others
     assert {change.direction for change in comparison.others} == {"unclear"}

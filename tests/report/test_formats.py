@@ -76,7 +76,7 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
         "### At a glance",
         "- Selection rate, by sex (at most 5 points): hired: Does not meet",
         "### Who was compared",
-        "- sex: F 300 · M 300 · X 3 · not known 4",
+        "- sex: F 300 · M 300 · X 3 (too few to compare) · not known 4",
     ):
         assert f"\n{line}\n" in front, line
     left_out = rest.partition("## Left out")[2]
@@ -90,6 +90,21 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
     ):
         assert f"\n{line}\n" in german, line
     assert "- **Nicht eingehalten** (höchstens 5 Prozentpunkte): Nach sex" in german
+    assert {"## Nicht berücksichtigt", "## Herkunft"} <= set(german.splitlines())
+    (told,) = (line for line in german.splitlines() if "(höchstens 5 Prozentpunkte): Nach sex" in line)
+    assert "interval" not in told
+    assert "\n  - " in german
+
+
+def test_markdown_has_every_part_that_its_checklists_point_to(audit: eh.Audit) -> None:
+    files = [{"name": "people.csv", "sha256": "ab" * 32, "bytes": 1234}]
+    text = text_of(replace(audit, data={**audit.data, "files": files}), "md", "report.md")
+    assert {"**What these numbers do not show**", "**How this was computed**"} <= set(text.splitlines())
+    provenance = text.partition("## Provenance")[2]
+    assert f"- people.csv, SHA-256: `{'ab' * 32}` (1,234 bytes)" in provenance
+    assert f"numpy {audit.run['packages']['numpy']}" in provenance
+    settings = provenance.partition("```json")[2].partition("```")[0]
+    assert json.loads(settings)["parity"]["resamples"] == 100
 
 
 def test_a_workbook_holds_numbers_as_numbers_and_formulas_as_text(audit: eh.Audit) -> None:

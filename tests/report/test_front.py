@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.thresholds import Verdict
 from evenhand.report import front
 from evenhand.report.formats import make_files
+from evenhand.report.languages import language
 
 
 def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
@@ -79,7 +81,8 @@ def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -
     worst, same, tally = front.in_short(findings)
     assert worst == "xgboost selects more of A: 30.0 points apart (28.0 to 32.0), where at most 10 points are allowed."
     assert same == (
-        "Of the other models, logistic does not meet it either; for boosting the data cannot tell; forest meets it."
+        "Of the other models, held to this limit: logistic does not meet it either; for boosting the data cannot tell; "
+        "forest meets it."
     )
     assert tally == "Of 4 comparisons with thresholds, 2 do not meet, 1 meets and for 1 the data cannot tell."
 
@@ -148,6 +151,18 @@ def test_terminal_page_and_files_tell_findings_in_one_order(
     assert printed.count("2 more like it in the report.") == (0 if limits else 2)
 
 
+def test_terminal_and_page_count_the_findings_without_a_threshold_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that say the same of three models stand in one line, and are three findings."""
+    table = eh.Table({"sex": ["F", "M"] * 50, "hired": [1, 0] * 50}, groups="sex", predictions="hired")
+    whole = eh.audit(table, parity={"metrics": "selection_rate", "resamples": 100})
+    told = (finding(), *(finding("no_threshold", model=name) for name in "abc"))
+    audit = replace(whole, results={"parity": replace(whole.results["parity"], findings=told)})
+    assert len(front.lines(told[1:])) == 1
+    assert "3 more findings without a threshold" in audit.to_html()
+    print_summary(audit)
+    assert "3 more findings have no threshold" in " ".join(capsys.readouterr().out.split())
+
+
 def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_place() -> None:
     small, large = finding(), finding(value=0.6, low=0.5, high=0.7)
     limits = [
@@ -172,6 +187,13 @@ def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> N
     page = audit.to_html()
     assert "Who was compared" in page
     assert 'not known <span class="n">10</span>' in page
+
+
+def test_a_group_with_too_few_people_is_not_listed_as_compared() -> None:
+    data = {"race": ["A"] * 60 + ["B"] * 30 + ["C"] * 9, "hired": [1, 0, 1] * 33}
+    audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={})
+    (compared,) = front.who_was_compared(audit)
+    assert compared.in_words(language()) == "race: A 60 · B 30 · C 9 (too few to compare)"
 
 
 def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() -> None:

@@ -11,9 +11,10 @@ import pytest
 from scipy.stats import binom
 
 import evenhand as eh
+from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
-from evenhand.report.drift import _order_notes, in_time
+from evenhand.report.drift import _by_holm, _drift, _order_notes, _Series, in_time
 from evenhand.report.front import drift_in_short
 from evenhand.report.languages import language
 from evenhand.report.page import notes, render
@@ -61,27 +62,85 @@ def test_what_looks_spend_adds_up_to_alpha() -> None:
     assert spent(0.05, np.arange(1, 100_000)).sum() == pytest.approx(0.05, abs=1e-6)
 
 
+def of_pooled(a: Any, n: Any, b: Any, m: Any, level: float) -> tuple[float, float, float]:
+    """Return the change between two counts of each group, and its limits by MOVER."""
+    a, n, b, m = (np.array(part) for part in (a, n, b, m))
+    p, q = a / n, b / m
+    gaps = mover_difference(p, clopper_pearson(p, n, 1 - level), q, clopper_pearson(q, m, 1 - level))
+    old, new = (type(gaps)(gaps.low[at], gaps.high[at]) for at in (0, 1))
+    both = mover_difference((p - q)[1], new, (p - q)[0], old)
+    return (p - q)[1] - (p - q)[0], float(both.low), float(both.high)
+
+
 def test_the_second_period_is_compared_by_mover() -> None:
-    a, n, b, m = [30, 55], [100, 120], [40, 50], [110, 130]
-    change, limits = gap_drift(a, n, b, m, 0.05)
-    p, q = np.array(a) / n, np.array(b) / m
-    gaps = mover_difference(p, clopper_pearson(p, n, 0.975), q, clopper_pearson(q, m, 0.975))
-    both = mover_difference(
-        (p - q)[1], type(gaps)(gaps.low[1], gaps.high[1]), (p - q)[0], type(gaps)(gaps.low[0], gaps.high[0])
-    )
-    assert (change[1], limits.low[1], limits.high[1]) == pytest.approx(
-        ((p - q)[1] - (p - q)[0], float(both.low), float(both.high))
-    )
-    assert np.isnan(change[0])
+    found = gap_drift([30, 55], [100, 120], [40, 50], [110, 130], 0.05)
+    assert (found.look.tolist(), found.start.tolist()) == ([1], [1])
+    told = (found.change[0], found.limits.low[0], found.limits.high[0])
+    assert told == pytest.approx(of_pooled([30, 55], [100, 120], [40, 50], [110, 130], 0.025))
+
+
+def test_periods_of_one_size_are_compared_by_their_counts_together() -> None:
+    """At look 4, change in the third period: the last 3 against the first 2, at alpha / (k² s (s + 1))."""
+    a, b = np.array([30, 34, 50, 60, 55]), np.array([40, 44, 41, 39, 45])
+    found = gap_drift(a, [100] * 5, b, [130] * 5, 0.05)
+    (at,) = np.flatnonzero((found.look == 4) & (found.start == 2))
+    counts = (a[:2].sum(), a[2:].sum()), (200, 300), (b[:2].sum(), b[2:].sum()), (260, 390)
+    told = (found.change[at], found.limits.low[at], found.limits.high[at])
+    assert told == pytest.approx(of_pooled(*counts, 0.05 / (16 * 3 * 4)))
+    assert sum(1 / (16 * s * (s + 1)) for s in range(1, 5)) == pytest.approx(1 / (4 * 5))  # what the look may spend
 
 
 def test_the_other_way_round_every_change_has_the_other_sign_and_an_empty_period_is_skipped() -> None:
     a, n, b, m = [30, 0, 55, 60], [100, 0, 120, 90], [40, 5, 50, 20], [110, 10, 130, 80]
     there, back = gap_drift(a, n, b, m, 0.05), gap_drift(b, m, a, n, 0.05)
-    assert np.isnan(there[0][:2]).all()
-    assert there[0][2:] == pytest.approx(-back[0][2:])
-    assert there[1].low[2:] == pytest.approx(-back[1].high[2:])
+    assert (there.look.tolist(), there.start.tolist()) == ([2, 3, 3], [2, 2, 3])
+    assert there.change == pytest.approx(-back.change)
+    assert there.limits.low == pytest.approx(-back.limits.high)
     assert np.isnan(period_gaps(a, n, b, m, 0.05)[0][1])
+    assert gap_drift([3], [5], [4], [6], 0.05).look.size == 0
+
+
+COLLAPSE = (
+    [18, 22, 27, 20, 24, 18, 2, 1, 1, 5, 4, 2],
+    [67, 58, 54, 57, 59, 50, 53, 63, 58, 76, 51, 56],
+    [67, 45, 57, 40, 58, 48, 51, 48, 48, 57, 54, 36],
+    [149, 119, 126, 121, 129, 114, 143, 149, 119, 138, 145, 130],
+)
+"""A group's rate falls from 37 to 4 % in the seventh month and stays there."""
+
+
+def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
+    """No month alone differs enough from those before it; the months since then together do."""
+    found = gap_drift(*COLLAPSE, 0.05 / 48)
+    assert (found.nearest[found.start == found.look] <= 0).all()
+    assert found.look[found.nearest > 0].min() == 7
+    months = [f"2025-{month:02d}" for month in range(1, 13)]
+    one = _Series(
+        "m", "g", METRICS["selection_rate"], "b", "a", *map(np.array, (COLLAPSE[1], COLLAPSE[0], *COLLAPSE[:1:-1]))
+    )
+    gap = one.hits / one.n - one.other_hits / one.other_n
+    drift = _drift(one, months, gap, found)
+    assert drift.drifted
+    assert (drift.first_period, drift.changed_from, drift.changed_to) == ("2025-08", "2025-07", "2025-12")
+    assert drift.since == pytest.approx(gap[6:].mean(), abs=0.01)
+    assert drift.before is not None
+    assert drift.change == pytest.approx(gap[6:].mean() - drift.before, abs=0.01)
+    assert "from then to 2025-12; it has drifted beyond chance" in drift.headline
+
+
+def test_gaps_are_taken_together_by_holm() -> None:
+    """One that has drifted clearly leaves more of alpha to the other."""
+
+    def series(hits: list[int]) -> _Series:
+        counts = [np.array(part) for part in ([200] * 2, hits, [200] * 2, [100] * 2)]
+        return _Series("m", "g", METRICS["selection_rate"], "b", "a", *counts)
+
+    def shown(*pair: list[int]) -> list[bool]:
+        return [bool((found.nearest > 0).any()) for found in _by_holm([*map(series, pair)], 0.05)]
+
+    clear, close, calm = [100, 180], [100, 133], [100, 100]
+    assert shown(clear, close) == [True, True]
+    assert shown(calm, close) == [False, False]
 
 
 def test_a_drift_is_told_and_chance_is_not(tmp_path: Path) -> None:
@@ -100,7 +159,7 @@ def test_a_drift_is_told_and_chance_is_not(tmp_path: Path) -> None:
 def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() -> None:
     audit = over_time(months(0.35))
     (drift,) = audit.extras[0].tables["drifts"]
-    assert f"points before {drift.first_period} and " in drift.headline
+    assert f"points before {drift.changed_from} and " in drift.headline
     (english,), (german,) = drift_in_short(audit), drift_in_short(audit, language("de"))
     assert english in render(audit)
     assert english.startswith("The gap in selection rate between M and F, by sex (screen), has drifted over time")
@@ -155,24 +214,22 @@ def test_periods_in_no_order_that_is_known_are_told(periods: tuple[str, ...]) ->
     assert len(list(_order_notes(periods))) == 1
 
 
-def test_the_change_is_that_of_the_period_where_a_drift_is_first_seen() -> None:
-    """The sentence names that period; the last one beyond chance may show another change."""
-    audit = over_time(months(0.35))
-    (drift,) = audit.extras[0].tables["drifts"]
-    gaps = [row for row in audit.extras[0].tables["periods"] if row.reference is not None]
-    (first,) = [row for row in gaps if row.period == drift.first_period]
-    assert drift.period > drift.first_period
-    assert drift.change == pytest.approx(first.gap - drift.before)
-    assert drift.since == pytest.approx(0.35, abs=0.06)
-    assert drift.low <= drift.change <= drift.high
+def test_what_could_have_been_shown_is_told_where_no_drift_is() -> None:
+    """Absence is never a fact: a larger lasting change would have been shown, and more people show a smaller one."""
+    (few,), (many,) = (over_time(months(rows=rows)).extras[0].tables["drifts"] for rows in (2000, 8000))
+    assert few.least == pytest.approx(2 * many.least, rel=0.2)
+    assert over_time(months(1.3 * many.least, rows=8000)).extras[0].tables["drifts"][0].drifted
+    assert f"could be shown; a lasting change had to be about {100 * few.least:.1f} points" in few.headline
+    (note,) = over_time(months(rows=2000)).sections()["over_time"].notes
+    assert note.startswith("No drift of the gap by month could be shown.")
 
 
 def test_the_section_over_time_speaks_german() -> None:
     german = language("de")
     data = {**months(0.35), "month": [None if month == "2026-08" else month for month in months(0.35)["month"]]}
     for audit, words in (
-        (over_time(data), "Prozentpunkte vor 2026-05 und +35,7 von da an; er hat sich"),
-        (over_time(months(0.0)), "Der Abstand hat sich nach month nicht über den Zufall hinaus verändert."),
+        (over_time(data), "von da an bis 2026-07; er hat sich"),
+        (over_time(months(0.0)), "Nach month ließ sich keine Veränderung des Abstands zeigen."),
     ):
         section = audit.sections()["over_time"]
         told = notes(audit, german, section)

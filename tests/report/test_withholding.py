@@ -434,6 +434,11 @@ def test_rates_of_inertia_by_hidden_groups_stay_everybodys_own() -> None:
     [
         ("improvability", {"grouping": "sex"}, "leaves fewer than two groups of 'sex'"),
         ("agreement", {"reference": {"race": RARE[0]}}, "is among the groups that `suppress_below` 10 hides"),
+        (
+            "parity",
+            {"thresholds": [{"metric": "selection_rate", "max": 0.1, "grouping": "sex"}]},
+            "is about 'sex', of which `suppress_below` 10 publishes nothing",
+        ),
     ],
 )
 def test_what_an_audit_names_and_cannot_be_shown_is_refused(audit: str, change: dict[str, Any], match: str) -> None:

@@ -154,7 +154,7 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Folder for compare.md and compare.json (default: none).")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 when something changed for the worse beyond chance.")
+        bool, typer.Option("--check", help="Exit with 1 when a finding changed for the worse beyond chance.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     old_settings: Annotated[

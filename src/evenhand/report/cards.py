@@ -84,7 +84,8 @@ def _caveats(sections: Iterable[Section]) -> list[str]:
 
 def _sizes(item: front.Compared) -> str:
     missing = f", not known {item.missing:,}" if item.missing else ""
-    return ", ".join(f"{group} {n:,}" for group, n in item.sizes) + missing
+    few = {group: " (too few to compare)" for group, n in item.sizes if n < item.least}
+    return ", ".join(f"{group} {n:,}{few.get(group, '')}" for group, n in item.sizes) + missing
 
 
 def _selected(prediction: Mapping[str, Any]) -> str:

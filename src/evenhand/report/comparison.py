@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from scipy.special import ndtr, ndtri
-
 from evenhand.core.display import DisplayTable, Number, Range, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.formats import finite, json_text, rounded, show, show_confidence, show_interval, show_p
+from evenhand.core.formats import json_text, rounded, show, show_confidence, show_interval, show_p
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Record, Value, column, coordinates_of
+from evenhand.core.records import OVERALL, Gap, Record, Value, column, coordinates_of
 from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
-from evenhand.errors import ConfigError, count
+from evenhand.errors import count
 from evenhand.report.audit import Audit
-from evenhand.report.pairing import Pairing, paired_limits
+from evenhand.report.pairing import Pairing, difference, one_confidence, require_other_data, shared_audits
 from evenhand.report.plan import setting_changes
 from evenhand.stats.multiplicity import adjusted_p
 from evenhand.table.table import Table
@@ -43,6 +40,8 @@ class Change(Record):
     grouping: str | None = column("the grouping", None)
     group: str | None = column("the group; of a worst pair, that of the new audit", None)
     reference: str | None = column("the group it is compared with; of a worst pair, that of the new audit", None)
+    old_group: str | None = column("of a worst pair: the group of the old audit", None)
+    old_reference: str | None = column("of a worst pair: what that was compared with", None)
     stratum: str | None = column("the stratum", None)
     metric: str = column("the metric")
     kind: str | None = column("of a gap: difference or ratio", None)
@@ -55,26 +54,42 @@ class Change(Record):
     low: float | None = column("lower limit of the change", None)
     high: float | None = column("upper limit of the change", None)
     p_value: float | None = column("p-value of no change, of this number alone", None)
-    p_adjusted: float | None = column("p-value adjusted for all findings compared (Holm); null for other rows", None)
+    p_adjusted: float | None = column(
+        "p-value adjusted (Holm) for all findings compared, of other gaps for all those", None
+    )
     old_verdict: str | None = column("the verdict of the old audit, where a threshold was set", None)
     new_verdict: str | None = column("the verdict of the new audit", None)
     direction: Direction = column("worse or better where that is beyond chance, else unclear", "unclear")
 
+    @property
+    def same_pair(self) -> bool:
+        """Whether the old audit and the new one have it of the same groups."""
+        return (self.old_group, self.old_reference) == (self.group, self.reference)
+
     def in_words(self) -> str:
-        """Return the change as a sentence."""
+        """Return the change as a sentence; where the worst pair is another one, with both pairs."""
         style = _style(self)
         points = " points" if style == "points" else ""
         place = ", ".join(str(part) for part in (self.model, self.coordinates, self.stratum) if part)
         where = f"{place}{f', by {self.grouping}' if self.grouping else ''}"
-        sides = f", {self.group} against {self.reference}" if self.against not in (None, "worst_pair") else ""
-        kind = f" ({'gap' if self.kind == 'difference' else self.kind}{sides})" if self.kind else ""
-        sizes = f"{show(self.old, style)} before, {show(self.new, style)}{points} now"
+        kind, then, now = self._pairs()
+        sizes = f"{show(self.old, style)}{then} before, {show(self.new, style)}{points}{now} now"
         sure = {"worse": "worse beyond chance", "better": "better beyond chance", "unclear": "no clear change"}
         change = (
             f"a change of {show(self.change, _signed(style))}{points} ({show_interval(self.low, self.high, style)})"
         )
         p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
         return f"{where or 'Everybody'}: {self.metric}{kind} was {sizes}; {change}{p}: {sure[self.direction]}."
+
+    def _pairs(self) -> tuple[str, str, str]:
+        """Return the kind of a gap with its groups; where those are others now, the old ones and the new ones apart."""
+        if self.kind is None:
+            return "", "", ""
+        kind = "gap" if self.kind == "difference" else self.kind
+        if self.group is None or self.reference is None:
+            return f" ({kind})", "", ""
+        then, now = f"{self.old_group} against {self.old_reference}", f"{self.group} against {self.reference}"
+        return (f" ({kind}, {now})", "", "") if self.same_pair else (f" ({kind})", f" ({then})", f" ({now})")
 
 
 def _style(change: Change) -> Any:
@@ -93,7 +108,7 @@ class Comparison:
     Parameters
     ----------
     changes : every number that both have and that a finding is about, verdict flips first, then worse ones.
-    others : the other gaps of both, without a claim.
+    others : the other gaps of both, a family of their own.
     settings : what differs in data, settings and models, in sentences.
     confidence : of the intervals.
     shared : how many people are in both, where the two tables were given; None for independent samples.
@@ -112,7 +127,7 @@ class Comparison:
 
     @property
     def worse(self) -> tuple[Change, ...]:
-        """The changes for the worse that are beyond chance."""
+        """The findings that changed for the worse beyond chance."""
         return tuple(change for change in self.changes if change.direction == "worse")
 
     def summary(self) -> str:
@@ -124,10 +139,11 @@ class Comparison:
             f"{len(self.changes) - len(self.worse) - better} unclear",
         ]
         lines = [f"Of {count(len(self.changes), 'finding')} compared: {', '.join(parts)}."]
-        lines += [f"Verdict {_flip(change)}. {change.in_words()}" for change in self.flips]
+        lines += [f"Verdict {_flip(change)}{self._chance(change)}. {change.in_words()}" for change in self.flips]
         lines += [
             change.in_words() for change in self.changes if change not in self.flips and change.direction != "unclear"
         ]
+        lines += [f"Among the other gaps: {change.in_words()}" for change in self._moved()]
         lines += self._unclear()
         alpha = show_confidence(1 - self.confidence)
         people = (
@@ -135,8 +151,23 @@ class Comparison:
             if self.shared is None
             else f"{self.shared:,} people are in both audits, and the intervals allow for it"
         )
-        lines.append(f"{people}; the chance that any “worse” or “better” is false is at most {alpha} (Holm).")
+        rest = ", and as much for the other gaps" if self.others else ""
+        lines.append(f"{people}; the chance that any “worse” or “better” is false is at most {alpha} (Holm){rest}.")
         return "\n".join([*lines, *self.settings])
+
+    def _chance(self, change: Change) -> str:
+        within = change.p_adjusted is not None and change.p_adjusted > 1 - self.confidence
+        return ", but the change itself is within chance" if within else ""
+
+    def _moved(self) -> list[Change]:
+        """Return, of each metric and grouping, the other two groups whose gap changed most clearly beyond chance."""
+        told = {_spot(c, (c.group, c.reference)) for c in self.changes if c.same_pair}
+        clear = [c for c in self.others if c.direction != "unclear" and None not in (c.group, c.reference, c.p_value)]
+        first: dict[_Key, Change] = {}
+        for change in sorted(clear, key=lambda c: (c.kind == "ratio", c.p_value, -abs(c.change or 0.0))):
+            if change.reference != OVERALL and _spot(change, (change.group, change.reference)) not in told:
+                first.setdefault(_spot(change), change)
+        return list(first.values())
 
     def _unclear(self) -> Iterator[str]:
         """Yield the changes that may be chance, those that come nearest to being beyond it first; of many, the rest."""
@@ -196,6 +227,23 @@ def _flip(change: Change) -> str:
     return f"from “{words[0]}” to “{words[1]}”"
 
 
+def _then_now(old: str | None, new: str | None) -> str | None:
+    return new if old == new else f"{old} → {new}"
+
+
+def _spot(change: Change, pair: tuple[str | None, ...] = ()) -> _Key:
+    """Return the metric and the people that a gap is of, with its two groups where they are given."""
+    return (
+        change.audit,
+        change.model,
+        change.grouping,
+        change.stratum,
+        change.metric,
+        change.coordinates,
+        *sorted(map(str, pair)),
+    )
+
+
 def _verdict(verdict: str | None) -> Verdict:
     return next((known for known in VERDICTS if known == verdict), "no_threshold")
 
@@ -205,8 +253,8 @@ def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> Dis
         "Audit": lambda r: r.audit,
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
-        "Group": lambda r: r.group,
-        "Compared with": lambda r: r.reference,
+        "Group": lambda r: _then_now(r.old_group, r.group),
+        "Compared with": lambda r: _then_now(r.old_reference, r.reference),
         "Stratum": lambda r: r.stratum,
         "Of": lambda r: r.coordinates,
         "Metric": lambda r: r.metric,
@@ -259,9 +307,9 @@ def compare(
     """
     before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
     if tables is None:
-        _require_other_data(before, after)
-    shared = _shared_audits(before, after)
-    confidence = _one_confidence(before, after, shared)
+        require_other_data(before, after)
+    shared = shared_audits(before, after)
+    confidence = one_confidence(before, after, shared)
     pairing = None if tables is None else Pairing.of(before, after, tables, key)
     told: list[Change] = []
     others: list[Change] = []
@@ -269,38 +317,11 @@ def compare(
         told += _changes(name, _of_findings(before, name), _of_findings(after, name), confidence, after, pairing)
         rest = _changes(name, _of_gaps(before, name), _of_gaps(after, name), confidence, after, pairing)
         about = {_place(change) for change in told}
-        others += [replace(change, direction="unclear") for change in rest if _place(change) not in about]
+        others += [change for change in rest if _place(change) not in about]
     changes = sorted(_claimed(told, 1 - confidence), key=_order)
     people = None if pairing is None else pairing.shared
+    others = list(_claimed(others, 1 - confidence))
     return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence, people)
-
-
-def _require_other_data(before: Audit, after: Audit) -> None:
-    """Refuse audits that read the same data, or a file with the same bytes."""
-    known = {file["sha256"] for file in before.data.get("files", ())}
-    same = [f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in known]
-    if before.data["hash"] == after.data["hash"]:
-        same = ["the same data"]
-    if same:
-        raise ConfigError(
-            f"both audits are of {same[0]}, so that their numbers are not independent; give both tables with "
-            "tables=(old, new), or audit the two models in one run, as two predictions of one table."
-        )
-
-
-def _shared_audits(before: Audit, after: Audit) -> list[str]:
-    shared = [name for name in after.results if name in before.results]
-    if not shared:
-        raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
-    return shared
-
-
-def _one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
-    levels = {audit.results[name].spec.confidence for audit in (before, after) for name in shared}
-    if len(levels) > 1:
-        told = ", ".join(show_confidence(level) for level in sorted(levels))
-        raise ConfigError(f"the audits have intervals of different confidence ({told}); run them with the same one.")
-    return levels.pop()
 
 
 def _key(record: Value | Gap | Finding) -> _Key:
@@ -350,7 +371,7 @@ def _changes(
 def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, correlation: float | None) -> Change:
     kind = getattr(now, "kind", None)
     sizes = [size_of_gap(kind, record.value, record.low, record.high) for record in (old, now)]
-    change, low, high, p_value = _difference(sizes[0], sizes[1], confidence, correlation)
+    change, low, high, p_value = difference(sizes[0], sizes[1], confidence, correlation)
     own = now.coordinates if isinstance(now, Finding) else coordinates_of(now)
     judged = isinstance(now, Finding) and now.threshold is not None
     return Change(
@@ -358,6 +379,8 @@ def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, co
         **{
             item: getattr(now, item, None) for item in ("model", "grouping", "group", "reference", "stratum", "against")
         },
+        old_group=getattr(old, "group", None),
+        old_reference=getattr(old, "reference", None),
         metric=now.metric,
         kind=kind,
         coordinates=", ".join(f"{key} {value}" for key, value in own.items() if key not in _RESULTS),
@@ -372,34 +395,6 @@ def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, co
         new_verdict=now.verdict if judged else None,
         direction=_direction(change, kind, metric),
     )
-
-
-_Sized: TypeAlias = tuple[float | None, float | None, float | None]
-
-
-def _difference(
-    old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
-) -> tuple[float | None, float | None, float | None, float | None]:
-    """Return the change, its limits by MOVER, and the p-value of no change."""
-    if old[0] is None or new[0] is None:
-        return None, None, None, None
-    change = new[0] - old[0]
-    if correlation is None:
-        return change, None, None, None
-    low, high = map(finite, paired_limits(_unbounded(old), _unbounded(new), correlation))
-    end = low if change > 0 else high
-    if end is None:
-        return change, low, high, None
-    distance = abs(end - change)
-    z = float(ndtri(0.5 + confidence / 2))
-    p_value = 1.0 if change == 0 else 0.0 if distance == 0 else float(2 * ndtr(-abs(change) / distance * z))
-    return change, low, high, p_value
-
-
-def _unbounded(number: _Sized) -> tuple[float, float, float]:
-    """Return a number with its limits, infinite where it has none on a side."""
-    value, low, high = number
-    return float(value or 0.0), -inf if low is None else low, inf if high is None else high
 
 
 def _direction(change: float | None, kind: str | None, metric: Metric) -> Direction:

@@ -17,7 +17,7 @@ from evenhand.core.groups import reference_of
 from evenhand.errors import ConfigError
 from evenhand.report.extras import Drift, Extra, Period
 from evenhand.report.languages import language
-from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence
+from evenhand.stats.sequences import Changes, gap_drift, period_gaps, rate_sequence
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import YES
@@ -55,9 +55,12 @@ _DATES = (
 SENTENCES = {
     "gap_drifted": (
         "{where}: the gap in {title} between {group} and {reference} was {before:signed_points} points before {period} "
-        "and {since:signed_points} from then on; it has drifted beyond chance."
+        "and {since:signed_points} from then to {until}; it has drifted beyond chance."
     ),
-    "no_drift_shown": "{where}: no drift of the gap in {title} between {group} and {reference} is shown.",
+    "no_drift_shown": (
+        "{where}: no drift of the gap in {title} between {group} and {reference} could be shown; a lasting change had "
+        "to be about {least:points} points or more."
+    ),
     "one_period": "{where}: the gap in {title} between {group} and {reference} has fewer than two periods to compare.",
 }
 
@@ -95,9 +98,9 @@ def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collecti
     rows: list[Period] = []
     drifts: list[Drift] = []
     references = set()
-    for one in series:
+    for one, changes in zip(series, _by_holm(series, 1 - spec.confidence), strict=True):
         gap, limits = period_gaps(one.hits, one.n, one.other_hits, one.other_n, alpha)
-        drifts.append(_drift(one, labels, gap, alpha))
+        drifts.append(_drift(one, labels, gap, changes))
         rows += _rows(one, labels, spec.confidence, (gap, limits.low, limits.high))
         if (place := (one.model, one.grouping, one.metric.name)) not in references:
             references.add(place)
@@ -247,35 +250,63 @@ def _rows(
         )
 
 
-def _drift(one: _Series, labels: Sequence[str], gap: FloatArray, alpha: float) -> Drift:
-    """Say whether the gap of some period differs beyond chance from that of the periods before it."""
-    change, limits = gap_drift(one.hits, one.n, one.other_hits, one.other_n, alpha)
+def _by_holm(series: Sequence[_Series], alpha: float) -> list[Changes]:
+    """Return the changes of all gaps: those not yet shown to drift are tested again at what is then left to each.
+
+    A gap without drift is ever told with a chance of alpha at most, however often one looks: the first of them to be
+    told is so at alpha / m with m no less than the number of such gaps (Holm 1979), and each holds its level at all
+    times.
+    """
+    found: dict[int, Changes] = {}
+    rest = list(range(len(series)))
+    while rest:
+        for at in rest:
+            one = series[at]
+            found[at] = gap_drift(one.hits, one.n, one.other_hits, one.other_n, alpha / len(rest))
+        left = [at for at in rest if not (found[at].nearest > 0).any()]
+        rest = left if len(left) < len(rest) else []
+    return [found[at] for at in range(len(series))]
+
+
+def _drift(one: _Series, labels: Sequence[str], gap: FloatArray, changes: Changes) -> Drift:
+    """Say whether the gap from some period on differs beyond chance from that before it, and where most clearly."""
     place: dict[str, Any] = {"group": one.group, "reference": one.reference}
     told = {"where": f"{one.model}, by {one.grouping}", "title": one.metric.title_in_sentence, **place}
     place |= {"model": one.model, "grouping": one.grouping, "metric": one.metric.name}
-    beyond = np.flatnonzero((limits.low > 0) | (limits.high < 0))
-    if len(beyond):
-        first, last = int(beyond[0]), int(beyond[-1])
-        place |= {"period": labels[last], "first_period": labels[first], "change": float(change[first])}
-        place |= {"low": finite(limits.low[first]), "high": finite(limits.high[first])}
-        place |= {"before": float(gap[first] - change[first]), "since": _mean_gap(one, gap, first)}
-        told |= {"before": place["before"], "since": place["since"], "period": labels[first]}
-    sentence_id = "gap_drifted" if len(beyond) else "one_period" if np.isnan(change).all() else "no_drift_shown"
+    sentence_id, drifted = "one_period", bool((changes.nearest > 0).any())
+    if drifted:
+        sentence_id, clearest = "gap_drifted", _clearest(changes)
+        start, look, change = (int(changes.start[clearest]), int(changes.look[clearest]), changes.change[clearest])
+        place |= {"first_period": labels[int(changes.look[changes.nearest > 0].min())], "change": float(change)}
+        place |= {"changed_from": labels[start], "changed_to": labels[look], "before": _mean_gap(one, gap, start)}
+        place |= {"since": place["before"] + place["change"]}
+        place |= {name: finite(getattr(changes.limits, name)[clearest]) for name in ("low", "high")}
+        told |= {"before": place["before"], "since": place["since"], "period": labels[start], "until": labels[look]}
+    elif changes.look.size:
+        room = np.maximum(changes.change - changes.limits.low, changes.limits.high - changes.change)
+        sentence_id, place["least"] = "no_drift_shown", float(room[changes.look == changes.look.max()].min())
+        told["least"] = place["least"]
     headline = render(sentence_id, told, SENTENCES)
-    return Drift(**place, drifted=len(beyond) > 0, sentence_id=sentence_id, headline=headline)
+    return Drift(**place, drifted=drifted, sentence_id=sentence_id, headline=headline)
 
 
-def _mean_gap(one: _Series, gap: FloatArray, first: int) -> float:
-    """Return the mean gap from a period on, by the weights of Mantel and Haenszel, as before it."""
-    n, m = one.n[first:], one.other_n[first:]
+def _clearest(changes: Changes) -> int:
+    """Return which change has limits farthest from 0: of those up to the last period, if any is beyond chance."""
+    last = np.where(changes.look == changes.look.max(), changes.nearest, -np.inf)
+    return int(np.argmax(last if last.max() > 0 else changes.nearest))
+
+
+def _mean_gap(one: _Series, gap: FloatArray, end: int) -> float:
+    """Return the mean gap before a period, by the weights of Mantel and Haenszel."""
+    n, m = one.n[:end], one.other_n[:end]
     kept = (n > 0) & (m > 0)
     weights = n[kept] * m[kept] / (n[kept] + m[kept])
-    return float(np.average(gap[first:][kept], weights=weights))
+    return float(np.average(gap[:end][kept], weights=weights))
 
 
 def as_finding(drift: Drift) -> Finding:
     """Return what is said of a gap over time as a finding, so that a language has its sentence."""
-    names = ("group", "reference", "before", "since")
-    told = {**{name: getattr(drift, name) for name in names}, "period": drift.first_period}
+    names = ("group", "reference", "before", "since", "least")
+    told = {**{name: getattr(drift, name) for name in names}, "period": drift.changed_from, "until": drift.changed_to}
     place = {name: getattr(drift, name) for name in ("model", "grouping", "metric", "sentence_id", "headline")}
     return Finding(audit="over_time", **place, arguments=told, value=drift.change, n=0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
 from evenhand.charts import joined, to_png, to_svg
-from evenhand.core.display import Cell, DisplayTable, Figure, Number, in_markdown, make_table
+from evenhand.core.display import Cell, DisplayTable, Figure, Number, Section, in_markdown, make_table
 from evenhand.core.findings import Finding
 from evenhand.core.formats import rounded
 from evenhand.core.records import Record
@@ -113,9 +113,41 @@ def _markdown(audit: Audit) -> Files:
                 lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
             elif not part.folded:
                 lines += [f"**{_inline(part.caption)}**", "", *_short_table(part), ""]
-    lines += [f"## {spoken.say('left_out')}", "", *_left_out(audit), f"## {spoken.say('provenance')}", ""]
-    lines += [f"Data, SHA-256: `{audit.data['hash']}`; run {audit.run['started']}.", ""]
+        lines += [*_background(section)]
+    lines += [*_left_out(audit, spoken), *_provenance(audit, spoken)]
     return {"report.md": "\n".join(lines)}
+
+
+def _background(section: Section) -> Iterator[str]:
+    """Yield what the page folds below a section: what its numbers do not show, and how they were computed."""
+    methods = [(item.term, f"{item.text}{f' {item.reference}.' if item.reference else ''}") for item in section.methods]
+    parts = {"What these numbers do not show": section.caveats, "How this was computed": methods}
+    for title, told in parts.items():
+        if told:
+            yield from (f"**{title}**", "", *(f"- {_inline(f'{term}: {text}')}" for term, text in told), "")
+
+
+def _provenance(audit: Audit, spoken: Language) -> Iterator[str]:
+    """Yield what the numbers come from: plan, data, files, software and every setting."""
+    plan, data, run = audit.plan, audit.data, audit.run
+    yield from (f"## {spoken.say('provenance')}", "")
+    if plan is not None:
+        followed = "The audit followed it." if plan["followed"] else "The audit did not follow it; what differs:"
+        yield from (
+            f"A plan was sealed on {_inline(plan['sealed'])}, SHA-256 `{_inline(plan['sha256'])}`. {followed}",
+            "",
+        )
+        yield from (f"- {_inline(change)}" for change in plan["changes"])
+        yield ""
+    yield f"- {'Answers' if 'people' in data else 'Data read'}, SHA-256: `{data['hash']}`"
+    yield from (
+        f"- {_inline(file['name'])}, SHA-256: `{file['sha256']}` ({file['bytes']:,} bytes)" for file in data["files"]
+    )
+    versions = {"evenhand": run["evenhand"], "Python": run["python"], **run["packages"]}
+    yield f"- Software: {_inline(', '.join(f'{name} {version}' for name, version in versions.items()))}"
+    yield f"- Run: {_inline(run['started'])}, {_inline(run['platform'])}"
+    config = json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False)
+    yield from ("", "Configuration, with every default:", "", "```json", *map(showable, config.splitlines()), "```", "")
 
 
 def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
@@ -133,11 +165,14 @@ def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
     yield from _compared(audit, spoken)
     yield from (f"## {say('findings')}", "")
     for first, *others in front.in_order(audit.findings):
-        yield _finding_line(first, spoken)
-        yield from (f"  {_finding_line(other, spoken)}" for other in others)
+        yield from _finding_lines(first, spoken)
+        for other in others:
+            yield from (f"  {line}" for line in _finding_lines(other, spoken))
     yield ""
     for sentence in audit.families:
         yield f"{_inline(spoken.family(sentence) or sentence)}\n"
+    if spoken.code != "en":
+        yield f"{say('english')}\n"
 
 
 def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
@@ -157,16 +192,26 @@ def _glance_line(line: front.Glance, spoken: Language) -> str:
     return f"- {_inline(f'{line.what} ({line.limit})')}: {', '.join(f'{_inline(name)}{word}' for word, name in told)}"
 
 
-def _finding_line(finding: Finding, spoken: Language) -> str:
+def _finding_lines(finding: Finding, spoken: Language) -> Iterator[str]:
+    """Yield a finding; in another language than English with its numbers, and what stays English below it."""
     verdict = ""
     if finding.threshold:
         verdict = f"**{spoken.words['verdicts'][finding.verdict]}** ({_inline(spoken.limit(finding))}): "
-    explored = spoken.say("exploratory") if finding.exploratory else ""
-    layers = (spoken.headline(finding), explored, finding.detail, spoken.reason(finding) or finding.reason)
-    return f"- {verdict}{_inline(' '.join(filter(None, layers)))}"
+    told = [spoken.headline(finding), spoken.say("exploratory") if finding.exploratory else ""]
+    reason, kept = spoken.reason(finding), [finding.detail]
+    if spoken.code == "en":
+        told, kept = [*told, *kept], []
+    elif finding.value is not None:
+        amount = spoken.amount(finding)
+        amount = spoken.say("ratio", amount=amount) if finding.kind == "ratio" else amount
+        told.append(f"({amount}; {spoken.interval(finding)})")
+    told, kept = (told, [*kept, finding.reason]) if reason is None else ([*told, reason], kept)
+    yield f"- {verdict}{_inline(' '.join(filter(None, told)))}"
+    if any(kept):
+        yield f"  - {_inline(' '.join(filter(None, kept)))}"
 
 
-def _left_out(audit: Audit) -> Iterator[str]:
+def _left_out(audit: Audit, spoken: Language) -> Iterator[str]:
     """Yield what was left out, and why."""
     records = page.left_out(audit)
     columns: dict[str, Callable[[Any], Cell]] = {
@@ -176,6 +221,7 @@ def _left_out(audit: Audit) -> Iterator[str]:
         "Model": lambda r: ", ".join(r["models"]) or None,
         "Why": lambda r: r["reason"],
     }
+    yield from (f"## {spoken.say('left_out')}", "")
     if records:
         yield from (*_short_table(make_table("Left out", columns, records)), "")
     else:

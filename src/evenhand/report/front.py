@@ -43,18 +43,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Compared:
-    """The groups of one grouping with their sizes, the largest first."""
+    """The groups of one grouping with their sizes, the largest first, and below how many people none is compared."""
 
     grouping: str
     sizes: tuple[tuple[str, int], ...]
     missing: int
+    least: int = 0
 
     def in_words(self, spoken: Language, most: int = MOST_GROUPS) -> str:
         """Return the groups with their sizes in a line; of many groups, the largest."""
-        told = [f"{spoken.label(group)} {spoken.count(size)}" for group, size in self.sizes[:most]]
+        told = [f"{spoken.label(group)} {self.size(n, spoken)}" for group, n in self.sizes[:most]]
         told += [spoken.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
         told += [f"{spoken.say('not_known')} {spoken.count(self.missing)}"] if self.missing else []
         return f"{self.grouping}: {' · '.join(told)}"
+
+    def size(self, people: int, spoken: Language) -> str:
+        """Return how many people a group has, and whether they are too few to be compared."""
+        few = "" if people >= self.least else f" ({spoken.say('too_few')})"
+        return f"{spoken.count(people)}{few}"
 
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:
@@ -216,11 +222,13 @@ def _tally(judged: Sequence[Finding], spoken: Language) -> str:
 
 def who_was_compared(audit: Audit) -> list[Compared]:
     """Return the groups of every grouping with the number of their people in the data."""
+    least = min((getattr(result.spec, "min_count", 0) for result in audit.results.values()), default=0)
     return [
         Compared(
             grouping,
             tuple(sorted(((g, n) for g, n in groups.items() if g != MISSING), key=lambda pair: (-pair[1], pair[0]))),
             groups.get(MISSING, 0),
+            least,
         )
         for grouping, groups in audit.data.get("groups", {}).items()
     ]

@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.charts import PANEL_WIDTH
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
-from evenhand.core.formats import show_confidence
+from evenhand.core.formats import show, show_confidence
 from evenhand.curve import Curve, curve
 from evenhand.report.extras import Drift, Extra, Period
 from evenhand.report.languages import language
@@ -22,9 +22,7 @@ def section(extra: Extra) -> Section:
     drifts, periods = extra.tables["drifts"], extra.tables["periods"]
     confidence = extra.settings["confidence"]
     drifted = [drift for drift in drifts if drift.drifted]
-    calm = "none_drifted" if len(drifts) > 1 else "not_drifted"
-    nothing = language().say(calm, "notes", number=len(drifts), name=extra.settings["period"])
-    told = [drift.headline for drift in drifted] or [nothing]
+    told = [drift.headline for drift in drifted] or [_nothing(drifts, extra.settings["period"])]
     return Section(
         "Over time",
         f"Has a gap drifted, by {extra.settings['period']}, beyond chance?",
@@ -39,6 +37,14 @@ def section(extra: Extra) -> Section:
             ),
         ),
     )
+
+
+def _nothing(drifts: Sequence[Drift], period: str) -> str:
+    """Say that no drift could be shown, which is not that there is none, and what could have been."""
+    least = sorted(drift.least for drift in drifts if drift.least is not None)
+    key = "not_compared" if not least else "none_drifted" if len(drifts) > 1 else "not_drifted"
+    ends = {"number_least": show(least[0], "points"), "number_most": show(least[-1], "points")} if least else {}
+    return language().say(key, "notes", number=len(drifts), name=period, **ends)
 
 
 def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
@@ -73,10 +79,11 @@ def _by_place(periods: Iterable[Period]) -> dict[tuple[str, str], list[Period]]:
 
 def _how_many(extra: Extra, grouping: str, number: int) -> str:
     total = sum(drift.grouping == grouping for drift in extra.tables["drifts"])
+    if not number:
+        return f"No drift could be shown in {'the gap' if total == 1 else f'any of {total} gaps'} by {grouping}."
     if total == 1:
-        return f"The gap by {grouping} has {'' if number else 'not '}drifted beyond chance."
-    have = "has" if number < 2 else "have"
-    return f"{number or 'None'} of {total} gaps by {grouping} {have} drifted beyond chance."
+        return f"The gap by {grouping} has drifted beyond chance."
+    return f"{number} of {total} gaps by {grouping} {'has' if number == 1 else 'have'} drifted beyond chance."
 
 
 def _axis(panels: Mapping[tuple[str, str], Sequence[Period]], metric: str) -> tuple[float, float]:
@@ -143,9 +150,11 @@ def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
         "Compared with": lambda r: r.reference,
         "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
         "First seen": lambda r: r.first_period,
-        "Last seen": lambda r: r.period,
-        "Change when first seen, points": lambda r: Number(r.change, "signed_points"),
+        "Changed from": lambda r: r.changed_from,
+        "Changed to": lambda r: r.changed_to,
+        "Change, points": lambda r: Number(r.change, "signed_points"),
         "Limits": lambda r: Range(r.low, r.high, "signed_points"),
+        "Least change to be shown, points": lambda r: Number(r.least, "points"),
     }
     return make_table("Which gaps have drifted", columns, drifts, folded=len(drifts) > _MOST_PANELS)
 
@@ -179,12 +188,17 @@ def _methods(extra: Extra) -> Iterator[Method]:
     )
     yield Method(
         "Drift",
-        "The gap of each period is held against the mean of the gaps before it (Mantel and Haenszel's weights), again "
-        "with alpha / (k (k + 1)) for the k-th comparison, exact limits of all rates, and MOVER. Where a gap is the "
-        "same in all periods, drift is told with a chance of at most alpha for all gaps together, however often one "
-        "looks; rates may move as long as they move together. benchmarks/drift_level.py shows how often drift is told "
-        "where there is none.",
-        "Mantel and Haenszel 1959, JNCI 22; Zou and Donner 2008, Statistics in Medicine 27",
+        "After each further period, the k-th, the mean gap of the last s periods is held against that of all before "
+        "them, for every s (Mantel and Haenszel's weights), with alpha / (k² s (s + 1)), exact limits of both sides' "
+        "rates, and MOVER; these levels add up to at most alpha over all s and all periods to come. Gaps are taken "
+        "together by Holm. Where a gap is the same in all periods, drift is told with a chance of at most alpha for "
+        "all gaps together, however often one looks; rates may move as long as they move together. The clearest change "
+        "has limits farthest from 0, of those that still show in the last period if any does: when it began is "
+        "estimated, not tested. Where no drift "
+        "is shown there may be one: the table has the least lasting change that would about have been. "
+        "benchmarks/drift_level.py shows how often drift is told where there is none, and how often a lasting one is.",
+        "Mantel and Haenszel 1959, JNCI 22; Korn and Graubard 1998, Survey Methodology 24; Zou and Donner 2008, "
+        "Statistics in Medicine 27; Holm 1979, Scandinavian Journal of Statistics 6",
     )
     yield Method(
         "Rates so far",

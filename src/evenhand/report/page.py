@@ -61,6 +61,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         run=audit.run,
         study="people" in audit.data,
         most_rows=MOST_ROWS,
+        findings_in=lambda lines: sum(1 + len(line.others) for line in lines),
         most_groups=front.MOST_GROUPS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),

@@ -9,14 +9,16 @@ same people it is McNemar's).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.formats import finite, show_confidence
 from evenhand.core.records import OVERALL
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.auc import auc_influence
@@ -186,3 +188,61 @@ def paired_limits(
 
     change = new[0] - old[0]
     return change - reach(new[0] - new[1], old[2] - old[0]), change + reach(new[2] - new[0], old[0] - old[1])
+
+
+def require_other_data(before: Audit, after: Audit) -> None:
+    """Refuse audits that read the same data, or a file with the same bytes."""
+    known = {file["sha256"] for file in before.data.get("files", ())}
+    same = [f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in known]
+    if before.data["hash"] == after.data["hash"]:
+        same = ["the same data"]
+    if same:
+        raise ConfigError(
+            f"both audits are of {same[0]}, so that their numbers are not independent; give both tables with "
+            "tables=(old, new), or audit the two models in one run, as two predictions of one table."
+        )
+
+
+def shared_audits(before: Audit, after: Audit) -> list[str]:
+    """Return the names of the audits that both have."""
+    shared = [name for name in after.results if name in before.results]
+    if not shared:
+        raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
+    return shared
+
+
+def one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
+    """Return the confidence of the intervals of both."""
+    levels = {audit.results[name].spec.confidence for audit in (before, after) for name in shared}
+    if len(levels) > 1:
+        told = ", ".join(show_confidence(level) for level in sorted(levels))
+        raise ConfigError(f"the audits have intervals of different confidence ({told}); run them with the same one.")
+    return levels.pop()
+
+
+_Sized: TypeAlias = tuple[float | None, float | None, float | None]
+
+
+def difference(
+    old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Return the change, its limits by MOVER, and the p-value of no change."""
+    if old[0] is None or new[0] is None:
+        return None, None, None, None
+    change = new[0] - old[0]
+    if correlation is None:
+        return change, None, None, None
+    low, high = map(finite, paired_limits(_unbounded(old), _unbounded(new), correlation))
+    end = low if change > 0 else high
+    if end is None:
+        return change, low, high, None
+    distance = abs(end - change)
+    z = float(ndtri(0.5 + confidence / 2))
+    p_value = 1.0 if change == 0 else 0.0 if distance == 0 else float(2 * ndtr(-abs(change) / distance * z))
+    return change, low, high, p_value
+
+
+def _unbounded(number: _Sized) -> tuple[float, float, float]:
+    """Return a number with its limits, infinite where it has none on a side."""
+    value, low, high = number
+    return float(value or 0.0), -inf if low is None else low, inf if high is None else high

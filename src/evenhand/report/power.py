@@ -255,10 +255,14 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
     found = parity(plan.pilot, metrics=[metric.name], min_count=least)
     for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
-        named = [row for row in rows if row.group not in UNNAMED]  # the audit compares nobody else
-        known = [(str(row.group), row.n, row.value) for row in named if row.value is not None and row.n >= least]
+        known = [(str(row.group), row.n / plan.pilot.rows, row.value) for row in rows if _counts(row, least)]
         if grouping is not None and len(known) > 1:
-            yield _large_enough(plan, model, grouping, [(name, n / plan.pilot.rows, rate) for name, n, rate in known])
+            yield _large_enough(plan, model, grouping, known)
+
+
+def _counts(row: Any, least: int) -> bool:
+    """Tell whether the audit compares a group of a pilot: it is known, large enough and has a rate."""
+    return row.group not in UNNAMED and row.n >= least and row.value is not None
 
 
 def _large_enough(plan: Plan, model: str | None, grouping: str, known: Sequence[tuple[str, float, float]]) -> Expected:

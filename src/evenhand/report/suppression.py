@@ -222,8 +222,7 @@ def suppress(
     families = _families(table.groupings)
     entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
     rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
-    notes = [_rule(least), *_told(hidden, withheld), *(_whole(families[at]) for at in sorted(entangled))]
-    notes += _other_choices(audits)
+    notes = [_rule(least), *_told(hidden, withheld), *_whole(families, entangled), *_other_choices(audits)]
     calibration = True
     if isinstance(spec := changed.get("parity"), ParitySpec):
         changed["parity"], calibration, told = _parity_spec(safe, spec, least, is_entangled=bool(entangled))
@@ -312,6 +311,13 @@ def _require_groups(
                 f"`suppress_below` {least} leaves fewer than two groups of {grouping!r}, which the {name} audit "
                 "compares; make groups coarser with `labels` or `cuts`, or name another `grouping`."
             )
+        for threshold in getattr(spec, "thresholds", ()):
+            if threshold.grouping in withheld:
+                raise ConfigError(
+                    f"the threshold for {threshold.metric!r} is about {threshold.grouping!r}, of which `suppress_below`"
+                    f" {least} publishes nothing; make groups coarser with `labels` or `cuts`, or leave out the "
+                    "threshold or a crossed grouping."
+                )
         wanted = getattr(spec, "reference", None)
         named = wanted.items() if isinstance(wanted, Mapping) else [(key, wanted) for key in hidden]
         for key, group in named:
@@ -411,15 +417,16 @@ def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Itera
     for grouping, groups in hidden.items():
         yield f"By {grouping}, these are shown together as “{SMALL}” and not compared: {', '.join(groups)}."
     for grouping in withheld:
-        yield f"Nothing is published by {grouping}: too many of its groups are small."
+        yield f"Nothing is published by {grouping}: with what else is published, its small counts could be worked out."
 
 
-def _whole(groupings: Sequence[str]) -> str:
-    return (
-        f"Tables by {listed(groupings)} add up to each other, and some of their groups are hidden: so everything finer "
-        "than a group, such as bins, strata and pairs of ratings, is withheld for all of them; without the crossed "
-        "grouping it could be shown."
-    )
+def _whole(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[str]:
+    for at in sorted(entangled):
+        yield (
+            f"Tables by {listed(families[at])} add up to each other, and some of their groups are hidden: so "
+            "everything finer than a group, such as bins, strata and pairs of ratings, is withheld for all of them; "
+            "without the crossed grouping it could be shown."
+        )
 
 
 def _other_choices(audits: Mapping[str, Spec]) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, xlog1py, xlogy
 
 from evenhand.stats.intervals import clopper_pearson, mover_difference
-from evenhand.stats.types import FloatArray, Interval
+from evenhand.stats.types import FloatArray, IntArray, Interval
 
 _HALVINGS = 60
 
@@ -94,44 +96,81 @@ def period_gaps(
     return np.asarray(p - q), limits
 
 
+class Changes(NamedTuple):
+    """Changes of a gap: one for every period that looks back (`look`) and every period it may have begun in (`start`).
+
+    Parameters
+    ----------
+    look, start
+        Positions of periods: the last one that is looked at, and the first one that counts as after the change.
+    change
+        The mean gap from `start` to `look`, minus the mean gap before `start`.
+    limits
+        Its limits, for all changes together.
+    """
+
+    look: IntArray
+    start: IntArray
+    change: FloatArray
+    limits: Interval
+
+    @property
+    def nearest(self) -> FloatArray:
+        """How far the limits are from no change; below 0 where they hold it."""
+        return np.maximum(self.limits.low, -self.limits.high)
+
+
 def gap_drift(
     successes: ArrayLike, trials: ArrayLike, other_successes: ArrayLike, other_trials: ArrayLike, alpha: float
-) -> tuple[FloatArray, Interval]:
-    """Return how far the gap of every period is from that of the periods before it, with limits for all together.
+) -> Changes:
+    """Return how far the gap from any period on is from that before it, at every look, with limits for all together.
 
-    Before the k-th period the gap is the mean of the gaps so far, d = sum(w_j d_j) / sum(w_j) with the weights of
-    Mantel and Haenszel, w_j = n_j m_j / (n_j + m_j): rates may move as long as they move together. The limits of
-    d_k - d are by MOVER for a sum (Zou and Donner 2008) from exact limits of all rates at the level
-    `spent(alpha, k - 1)`. Where the gap is the same in all periods, the chance that 0 ever lies outside is at most
-    alpha, as far as MOVER holds (`benchmarks/drift_level.py`). The first period has none.
+    After the k-th further period, the last s periods are held against all before them, for s = 1 to k: one period alone
+    shows a jump, several together a change that lasts. Both sides are means of the periods' gaps, sum(w_j d_j) /
+    sum(w_j) with the weights of Mantel and Haenszel, w_j = n_j m_j / (n_j + m_j): rates may move as long as they move
+    together. A side's rate has the exact limits of as many people as its weights are worth, (sum w)² / sum(w_j² / n_j)
+    (Korn and Graubard 1998), and MOVER combines the four (Zou and Donner 2008). The level is alpha / (k² s (s + 1)):
+    over s this adds up to `spent(alpha, k)`, over all looks to at most alpha. Where the gap is the same in all
+    periods, the chance that 0 ever lies outside is at most alpha, as far as MOVER holds (`benchmarks/drift_level.py`).
 
     Parameters
     ----------
     successes, trials, other_successes, other_trials
-        (periods,) counts of the group and of the one it is compared with; a period without one of them has no limits.
+        (periods,) counts of the group and of the one it is compared with; a period without one of them is left out.
     alpha
         The chance that a drift is told where there is none, at any time.
 
+    References
+    ----------
+    E. L. Korn and B. I. Graubard (1998), Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data, Survey Methodology 24. G. Y. Zou and A. Donner (2008), Construction of confidence
+    limits about effect measures, Statistics in Medicine 27.
+
     Examples
     --------
-    >>> change, limits = gap_drift([40, 38, 70], [100, 100, 100], [40, 40, 40], [100, 100, 100], 0.05)
-    >>> change.round(2).tolist(), limits.low.round(2).tolist()
-    ([nan, -0.02, 0.31], [nan, -0.25, 0.08])
+    >>> found = gap_drift([40, 38, 70], [100, 100, 100], [40, 40, 40], [100, 100, 100], 0.05)
+    >>> found.look.tolist(), found.start.tolist(), found.change.round(2).tolist(), found.limits.low.round(2).tolist()
+    ([1, 2, 2], [1, 1, 2], [-0.02, 0.14, 0.31], [-0.25, -0.13, 0.07])
     """
-    a, n, b, m = (np.asarray(part, np.float64) for part in (successes, trials, other_successes, other_trials))
-    change, low, high = (np.full(len(a), np.nan) for _ in range(3))
-    usable = np.flatnonzero((n > 0) & (m > 0))
-    for position, k in enumerate(usable[1:], start=1):
-        some = usable[: position + 1]
-        p, q = a[some] / n[some], b[some] / m[some]
-        confidence = 1.0 - float(spent(alpha, position))
-        of_p, of_q = clopper_pearson(p, n[some], confidence), clopper_pearson(q, m[some], confidence)
-        weight = n[some] * m[some] / (n[some] + m[some])
-        share = np.append(-weight[:-1] / weight[:-1].sum(), 1.0)
-        change[k] = share @ (p - q)
-        # Each rate reaches down where its share in the change is positive, and up where it is negative.
-        down = [np.where(share > 0, p - of_p.low, of_p.high - p), np.where(share > 0, of_q.high - q, q - of_q.low)]
-        up = [np.where(share > 0, of_p.high - p, p - of_p.low), np.where(share > 0, q - of_q.low, of_q.high - q)]
-        low[k] = change[k] - np.sqrt(sum((share * part) @ (share * part) for part in down))
-        high[k] = change[k] + np.sqrt(sum((share * part) @ (share * part) for part in up))
-    return change, Interval(low, high)
+    counts = [np.asarray(part, np.float64) for part in (successes, trials, other_successes, other_trials)]
+    usable = np.flatnonzero((counts[1] > 0) & (counts[3] > 0))
+    a, n, b, m = (part[usable] for part in counts)
+    weight = n * m / (n + m)
+    look, before = np.tril_indices(len(usable), -1)
+    start = before + 1
+    level = spent(alpha, look - before) / np.maximum(look, 1) ** 2
+
+    def mean_gap(first: IntArray | int, end: IntArray) -> tuple[FloatArray, Interval]:
+        def total(part: FloatArray) -> FloatArray:
+            so_far = np.append(0.0, np.cumsum(part))
+            return np.asarray(so_far[end] - so_far[first])
+
+        sides: list[Any] = []
+        for hits, people in ((a, n), (b, m)):
+            rate = np.clip(total(weight * hits / people) / total(weight), 0.0, 1.0)
+            worth = total(weight) ** 2 / total(weight**2 / people)
+            sides += [rate, clopper_pearson(rate, worth, 1.0 - level)]
+        return sides[0] - sides[2], mover_difference(*sides)
+
+    (old, of_old), (new, of_new) = mean_gap(0, start), mean_gap(start, look + 1)
+    return Changes(usable[look], usable[start], new - old, mover_difference(new, of_new, old, of_old))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.report import audit
 
@@ -341,6 +343,11 @@ def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
     again = audit(write_toml(tmp_path, utility="rules:right"), allow_code=True)
     assert again["improvability"].to_dict()["gaps"] == found["improvability"].to_dict()["gaps"]
     assert found.to_json() == audit(write_toml(tmp_path), allow_code=True).to_json()
+
+
+def test_there_are_no_more_processes_than_cores() -> None:
+    assert ImprovabilitySpec(status_quo="m", features=("a",), jobs=1_000).jobs == os.cpu_count()
+    assert ImprovabilitySpec(status_quo="m", features=("a",), jobs=-1).jobs == -1
 
 
 @pytest.mark.parametrize("jobs", [0, -2, 2**63, 10**400])

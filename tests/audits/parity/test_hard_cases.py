@@ -195,3 +195,18 @@ def test_a_reversed_score_is_a_result_and_a_note() -> None:
     assert any("seems to point the other way" in note for note in result.notes)
     right = eh.parity(eh.Table({**data, "s": 1 - score}, groups="g", outcome="y", predictions="s"))
     assert not any("other way" in note for note in right.notes)
+
+
+def test_groups_beside_the_worst_pair_are_named_with_their_gap() -> None:
+    data = {
+        "group": ["a"] * 100 + ["b"] * 100 + ["c"] * 100,
+        "hired": [1] * 80 + [0] * 20 + [1] * 20 + [0] * 80 + [1] * 40 + [0] * 60,
+    }
+    limits = [{"metric": "selection_rate", "kind": "ratio", "min": 0.8}, {"metric": "selection_rate", "max": 0.1}]
+    table = eh.Table(data, groups="group", predictions="hired")
+    result = eh.parity(table, metrics="selection_rate", thresholds=limits, resamples=100)
+    told = {finding.kind: finding.detail.split(". ")[-1] for finding in result.findings if finding.threshold}
+    assert told == {
+        "ratio": "Other groups compared with a: c 0.500.",
+        "difference": "Other groups compared with a: c −40.0 points.",
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -273,7 +274,7 @@ class ImprovabilitySpec(Spec):
     def _some_processes(cls, value: int | None) -> int | None:
         if value == 0:
             raise ValueError("it must be a number of processes, or -1 for one a core; got 0")
-        return value
+        return value if value is None else min(value, os.cpu_count() or 1)  # more would only take memory
 
     @field_validator("capacity")
     @classmethod

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
+from evenhand.core.formats import show
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.errors import count
 from evenhand.table.roles import TIMES, Roles
@@ -50,7 +52,7 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
-            aside=_not_compared(groups) if gap.against == "worst_pair" else "",
+            aside=_others(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else "",
             family="all pairs of groups" if gap.against == "worst_pair" and _compared(groups) > 2 else None,
             when={} if gap.against == "overall" else _when(gap, _compared(groups)),
         )
@@ -100,14 +102,47 @@ def _arguments(
 
 
 def _compared(groups: Mapping[str, Value]) -> int:
-    return sum(not record.status.startswith(("small", "missing", "undefined")) for record in groups.values())
+    return sum(map(_is_compared, groups.values()))
 
 
-def _not_compared(groups: Mapping[str, Value]) -> str:
-    """Name the groups that have a value but do not enter the gap."""
+def _is_compared(record: Value) -> bool:
+    return not record.status.startswith(("small", "missing", "undefined"))
+
+
+def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+    """Name the groups outside the worst pair: how they compare with its better-off side, and who is not compared."""
     left_out = [record for record in groups.values() if record.status.startswith(("small", "missing"))]
-    if not left_out:
+    return " ".join(filter(None, (_beside_the_worst(gap, groups, metric), _not_compared(left_out))))
+
+
+def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+    """Return the gaps of the other groups to the better-off side of the worst pair, the largest first."""
+    values = {
+        name: record.value for name, record in groups.items() if record.value is not None and _is_compared(record)
+    }
+    pair = [name for name in (gap.group, gap.reference) if name in values]
+    if len(pair) < 2 or len(values) < 3:
         return ""
+    better = max(pair, key=lambda name: (name != gap.worse_off, values[str(name)]))
+    sizes = {name: _size(gap, values[name], values[str(better)]) for name in values if name not in pair}
+    worst_first = sorted(sizes, key=lambda name: (-abs(sizes[name] - (gap.kind == "ratio")), name))
+    style = metric.style(gap.kind)
+    named = ", ".join(f"{name} {show(sizes[name], style)}" for name in worst_first[:_NAMED])
+    unit = " points" if style == "points" else ""
+    return f"Other groups compared with {better}: {named}{unit}{_and_more(len(sizes))}."
+
+
+def _size(gap: ParityGap, value: float, reference: float) -> float:
+    if gap.kind == "difference":
+        return value - reference
+    return value / reference if reference else inf
+
+
+def _not_compared(left_out: Sequence[Value]) -> str:
+    """Name the groups that have a value but do not enter the gap."""
     named = ", ".join(f"{record.group} (n = {record.n:,})" for record in left_out[:_NAMED])
-    more = f" and {count(len(left_out) - _NAMED, 'more group')}" if len(left_out) > _NAMED else ""
-    return f"Not compared: {named}{more}."
+    return f"Not compared: {named}{_and_more(len(left_out))}." if named else ""
+
+
+def _and_more(groups: int) -> str:
+    return f" and {count(groups - _NAMED, 'more group')}" if groups > _NAMED else ""
