@@ -39,12 +39,16 @@ def sound_columns(size: int = 24) -> Columns:
 # Saved audits ---------------------------------------------------------------------------------------------------------
 
 
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # and not a child that ends
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @cache
 def saved(size: int = 24) -> Path:
     """Return the folder of an audit of so many people that was saved once, with a threshold and a report."""
     folder = Path(tempfile.mkdtemp(prefix="evenhand-fuzz-"))
-    owner = os.getpid()
-    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))  # and no child of ours
+    atexit.register(_remove, folder, os.getpid())
     table = eh.Table(sound_columns(size), outcome="y", groups=["g", "h"], predictions={"m": "s"})
     limits = {"thresholds": [{"metric": "selection_rate", "max": 0.1}]}
     eh.audit(table, parity={**SIMPLE["parity"], **limits}).save(folder, formats=("html",))

@@ -81,7 +81,7 @@ def test_files_of_an_audit_that_hold_something_else(file: str, content: Any, tmp
     if file == "results.json":
         run = json.loads((place / "run.json").read_text(encoding="utf-8"))
         (place / "run.json").write_text(json.dumps(run | {"sha256": {}}), encoding="utf-8")
-        with pytest.raises(EvenhandError, match="not a file of a saved audit|holds results of format|not whole"):
+        with pytest.raises(EvenhandError, match=r"not a file of a saved audit|holds results of format|not whole"):
             eh.Audit.load(place)
     with pytest.raises(SystemExit) as left:
         main(["verify", str(place)])
