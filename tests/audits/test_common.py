@@ -304,6 +304,7 @@ def low_bounds(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr("evenhand.audits.effort.audit.MOST_IN_MEMORY", most)
     for name in ("MOST_DIFFERENT", "SAMPLE", "MOST_FREQUENT"):
         monkeypatch.setattr(f"evenhand.audits.effort.large_table.{name}", 100)
+    monkeypatch.setattr("evenhand.audits.effort.large_table._BUCKETS", 128)
     monkeypatch.setattr("evenhand.stats.pairs.SIZE", 5)  # cells of the grid along each axis
     return most
 

@@ -98,6 +98,8 @@ def _in_full(value: float, digits: int, sign: str = "") -> str:
     """Return a number with so many significant digits as a reader writes it: in full, or by a power of ten."""
     if value == 0:
         return "0"
+    if math.isinf(value):
+        return f"{value:{sign}}".replace("inf", "∞")
     text, power = f"{value:{sign}.{digits - 1}e}".split("e")
     if -7 < int(power) < 15:
         text = f"{float(f'{text}e{power}'):{sign},.{max(0, digits - 1 - int(power))}f}"

@@ -38,6 +38,7 @@ def seal(settings: str | os.PathLike[str], *, allow_code: bool = False) -> dict[
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "audit.toml"
     ...     data = '[data]\nsource = "later.csv"\ngroups = ["sex"]\npredictions = "hired"\n'

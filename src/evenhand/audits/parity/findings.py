@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
@@ -124,6 +123,8 @@ def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: Parit
     if len(pair) < 2 or len(values) < 3:
         return ""
     better = max(pair, key=lambda name: (name != gap.worse_off, values[str(name)]))
+    if gap.kind == "ratio" and not values[str(better)]:
+        return ""  # nobody can be compared with none
     sizes = {name: _size(gap, values[name], values[str(better)]) for name in values if name not in pair}
     worst_first = sorted(sizes, key=lambda name: (-abs(sizes[name] - (gap.kind == "ratio")), name))
     style = metric.style(gap.kind)
@@ -133,9 +134,7 @@ def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: Parit
 
 
 def _size(gap: ParityGap, value: float, reference: float) -> float:
-    if gap.kind == "difference":
-        return value - reference
-    return value / reference if reference else inf
+    return value - reference if gap.kind == "difference" else value / reference
 
 
 def _not_compared(left_out: Sequence[Value]) -> str:
