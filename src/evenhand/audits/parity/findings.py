@@ -122,15 +122,19 @@ def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: Parit
     pair = [name for name in (gap.group, gap.reference) if name in values]
     if len(pair) < 2 or len(values) < 3:
         return ""
-    better = max(pair, key=lambda name: (name != gap.worse_off, values[str(name)]))
-    if gap.kind == "ratio" and not values[str(better)]:
+    better = str(max(pair, key=lambda name: (name != gap.worse_off, values[str(name)])))
+    if gap.kind == "ratio" and not values[better]:
         return ""  # nobody can be compared with none
-    sizes = {name: _size(gap, values[name], values[str(better)]) for name in values if name not in pair}
-    worst_first = sorted(sizes, key=lambda name: (-abs(sizes[name] - (gap.kind == "ratio")), name))
+    sizes = {name: _size(gap, values[name], values[better]) for name in values if name not in pair}
+    return f"Other groups compared with {better}: {_largest_first(sizes, gap, metric)}{_and_more(len(sizes))}."
+
+
+def _largest_first(sizes: Mapping[str, float], gap: ParityGap, metric: ParityMetric) -> str:
+    equal = 1 if gap.kind == "ratio" else 0
+    names = sorted(sizes, key=lambda name: (-abs(sizes[name] - equal), name))
     style = metric.style(gap.kind)
-    named = ", ".join(f"{name} {show(sizes[name], style)}" for name in worst_first[:_NAMED])
     unit = " points" if style == "points" else ""
-    return f"Other groups compared with {better}: {named}{unit}{_and_more(len(sizes))}."
+    return ", ".join(f"{name} {show(sizes[name], style)}" for name in names[:_NAMED]) + unit
 
 
 def _size(gap: ParityGap, value: float, reference: float) -> float:
