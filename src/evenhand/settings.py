@@ -9,6 +9,7 @@ import stat
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,7 +81,8 @@ def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandErr
     """Return the object that a JSON file holds; anything else is one error, which says `what` the file should be."""
     name = os.fspath(path)
     try:
-        read = json.loads(Path(name).read_text(encoding="utf-8"))
+        text = Path(name).read_text(encoding="utf-8")
+        read = json.loads(text, parse_constant=_json_number, parse_float=_json_number)
     except OSError as error:
         raise refused(f"'{name}' could not be read: {error.strerror or error}; it should be {what}.") from None
     except (ValueError, RecursionError) as error:
@@ -88,6 +90,14 @@ def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandErr
     if not isinstance(read, dict):
         raise refused(f"'{name}' is not {what}: it holds {brief(read)}.")
     return read
+
+
+def _json_number(text: str) -> float:
+    """Return a number of a JSON file; Python would also read nan, and take 1e999 for infinity."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"it holds {text}, which is not a finite number")
+    return number
 
 
 def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
 from evenhand.study.analysis.estimate import share_estimates
 
+from .commands import Command, run_command
 from .laws import require_lawful
 from .others import copy_of_saved, sound_columns
 from .tables import as_kind
@@ -86,6 +88,24 @@ def test_files_of_an_audit_that_hold_something_else(file: str, content: Any, tmp
     with pytest.raises(SystemExit) as left:
         main(["verify", str(place)])
     assert left.value.code in (0, 1, 2)
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_saved_results_hold_finite_numbers_alone(number: str, tmp_path: Path) -> None:
+    place = copy_of_saved(tmp_path)
+    written = (place / "results.json").read_text(encoding="utf-8")
+    changed = written.replace('"schema": ', f'"odd": {number}, "schema": ', 1).encode()
+    run = json.loads((place / "run.json").read_text(encoding="utf-8"))
+    run["sha256"]["results.json"] = hashlib.sha256(changed).hexdigest()
+    (place / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (place / "results.json").write_bytes(changed)
+    with pytest.raises(EvenhandError, match=f"it holds {number}, which is not a finite number"):
+        eh.Audit.load(place)
+
+
+def test_a_folder_may_be_called_nan(tmp_path: Path) -> None:
+    words = ("audit", "people.csv", "--groups", "g", "--decisions", "d", "--out", "nan", "--format", "csv")
+    run_command(Command(words, sound_columns()), tmp_path)
 
 
 def test_a_group_that_is_an_infinite_number_is_called_by_its_column() -> None:
