@@ -103,6 +103,11 @@ def test_saved_results_hold_finite_numbers_alone(number: str, tmp_path: Path) ->
         eh.Audit.load(place)
 
 
+def test_json_goes_to_a_stream_of_text_too(tmp_path: Path) -> None:
+    words = ("audit", "people.csv", "--groups", "g", "--decisions", "d", "--out", "out", "--json")
+    run_command(Command(words, sound_columns()), tmp_path)  # what it prints is caught as text
+
+
 def test_a_folder_may_be_called_nan(tmp_path: Path) -> None:
     words = ("audit", "people.csv", "--groups", "g", "--decisions", "d", "--out", "nan", "--format", "csv")
     run_command(Command(words, sound_columns()), tmp_path)

@@ -15,6 +15,7 @@ from evenhand.cli.console import (
     UNDECIDED,
     err,
     out,
+    print_json,
     print_line,
     print_summary,
     print_timings,
@@ -172,7 +173,7 @@ def audit(
         if plan is not None:
             _keep_plan(plan, out_folder)
     if json:
-        typer.echo(result.to_json().encode(), nl=False)
+        print_json(result.to_json())
     if not silent:
         _print_result(result, files)
     if timings:

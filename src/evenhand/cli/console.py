@@ -9,6 +9,7 @@ from datetime import timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
@@ -61,6 +62,11 @@ def print_line(start: str, value: str = "") -> None:
 def print_error(message: str) -> None:
     """Print a line about what went wrong to standard error."""
     err.print(Text(message), soft_wrap=True)
+
+
+def print_json(text: str) -> None:
+    """Print JSON as UTF-8 whatever the terminal's encoding, or as text where the program that called us takes text."""
+    typer.echo(text.encode() if hasattr(sys.stdout, "buffer") else text, nl=False)
 
 
 class _Reading(ProgressColumn):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import BROKEN, FINE, out, print_line, progress
+from evenhand.cli.console import BROKEN, FINE, out, print_json, print_line, progress
 from evenhand.errors import ConfigError, speaking
 
 FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; several with commas."
@@ -184,7 +184,7 @@ def compare(
     if out_folder is not None:
         comparison.save(out_folder)
     if json:
-        typer.echo(comparison.to_json().encode(), nl=False)
+        print_json(comparison.to_json())
     else:
         out.print(comparison.summary(), markup=False)
     return BROKEN if check and comparison.worse else FINE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
@@ -247,7 +247,8 @@ def _typed_objects(native: Any) -> Any:
     """Return a pandas column of Python objects in one type; values of several types become text."""
     column = native.astype(object).infer_objects()
     if column.dtype == object:
-        column = column.convert_dtypes()
+        with suppress(OverflowError):  # before pandas 3, of whole numbers beyond 64 bits
+            column = column.convert_dtypes()
     if column.dtype != object:
         return column
     kinds = {type(value) for value in column.dropna()}
