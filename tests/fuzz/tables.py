@@ -6,6 +6,8 @@ A column is drawn as bytes, one a row: quick to draw, and to shrink. The first r
 from __future__ import annotations
 
 import datetime
+import gc
+import warnings
 from collections.abc import Callable, Collection
 from decimal import Decimal
 from pathlib import Path
@@ -118,7 +120,11 @@ def as_kind(columns: Columns, kind: str, folder: Path) -> Any:
     try:
         return KINDS[kind](columns, folder)
     except Exception:  # what cannot be written is no input
-        return columns
+        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # of files that the writers left open
+    return columns
 
 
 def kinds() -> SearchStrategy[str]:

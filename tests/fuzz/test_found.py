@@ -7,12 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
 from evenhand.cli.main import main
-from evenhand.errors import ConfigError, EvenhandError, brief
+from evenhand.errors import ConfigError, DataError, EvenhandError, brief
+from evenhand.report.formats import make_files
 from evenhand.stats.effort import aggregate_scores
 from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
@@ -26,6 +29,13 @@ from .tables import as_kind
 
 def table(**roles: Any) -> eh.Table:
     return eh.Table(sound_columns(), **{"groups": "g", "outcome": "y", **roles})
+
+
+def seal(place: Path, results: str) -> None:
+    run = json.loads((place / "run.json").read_text(encoding="utf-8"))
+    run["sha256"]["results.json"] = hashlib.sha256(results.encode()).hexdigest()
+    (place / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (place / "results.json").write_text(results, encoding="utf-8")
 
 
 @pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.51])
@@ -94,11 +104,7 @@ def test_files_of_an_audit_that_hold_something_else(file: str, content: Any, tmp
 def test_saved_results_hold_finite_numbers_alone(number: str, tmp_path: Path) -> None:
     place = copy_of_saved(tmp_path)
     written = (place / "results.json").read_text(encoding="utf-8")
-    changed = written.replace('"schema": ', f'"odd": {number}, "schema": ', 1).encode()
-    run = json.loads((place / "run.json").read_text(encoding="utf-8"))
-    run["sha256"]["results.json"] = hashlib.sha256(changed).hexdigest()
-    (place / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    (place / "results.json").write_bytes(changed)
+    seal(place, written.replace('"schema": ', f'"odd": {number}, "schema": ', 1))
     with pytest.raises(EvenhandError, match=f"it holds {number}, which is not a finite number"):
         eh.Audit.load(place)
 
@@ -143,3 +149,32 @@ def test_a_scale_of_next_to_nothing_gives_the_largest_aggregate_and_such_a_unit_
 def test_lists_in_place_of_a_column_are_of_one_length() -> None:
     with pytest.raises(EvenhandError, match="must be one a row; got lists of several lengths"):
         table(predictions=[[], "s"])
+
+
+def test_a_relation_over_a_column_of_several_types_is_refused() -> None:
+    mixed = duckdb.from_df(pd.DataFrame({"g": ["a", "b"] * 6, "d": [True, *[0, 1] * 5, 0]}))
+    with pytest.raises(DataError, match="a column of it holds Python values of several types; give it one"):
+        eh.Table(mixed, groups="g", predictions="d")
+
+
+@pytest.mark.parametrize("odd", [None, -1, "x", [1], {"g": 1}])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *[("data",), ("plan",), ("data", "rows"), ("data", "groups", "g"), ("data", "groups", "g", "a")],
+        *[("data", "files"), ("config", "data"), ("config", "data", "predictions", "m")],
+        *[("config", "data", "predictions", "m", "threshold"), ("config", "data", "predictions", "m", "favourable")],
+    ],
+)
+def test_saved_results_that_no_report_could_show_are_refused(path: tuple[str, ...], odd: Any, tmp_path: Path) -> None:
+    place = copy_of_saved(tmp_path)
+    written = json.loads((place / "results.json").read_text(encoding="utf-8"))
+    inner = written
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = odd
+    seal(place, json.dumps(written))
+    try:
+        make_files(eh.Audit.load(place), ("md",))
+    except EvenhandError as error:
+        assert "not whole" in str(error)

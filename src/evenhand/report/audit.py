@@ -32,6 +32,7 @@ from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
 from evenhand.report.profiles.tables import require_counts, require_groupings
+from evenhand.report.saved import require_contents
 from evenhand.report.suppression import run_hidden
 from evenhand.stats.pairs.device import name_of
 from evenhand.table.engines import name_of as engine_name
@@ -122,6 +123,7 @@ class Audit:
                 f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
             )
         try:
+            require_contents(written)
             return cls._rebuilt(written, run)
         except EvenhandError:
             raise

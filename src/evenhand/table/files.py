@@ -375,6 +375,7 @@ def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
         duckdb.OutOfMemoryException,
         duckdb.OutOfRangeException,
         duckdb.SerializationException,
+        duckdb.TypeMismatchException,  # of Python values that turn out to be of several types
     )
     if isinstance(error, duckdb.ConversionException):
         return MisreadTypeError
@@ -416,6 +417,9 @@ def reason(text: str) -> str:
 
 
 _SENTENCES = {
+    re.compile(
+        r"Type \w+ does not match with \w+"
+    ): "a column of it holds Python values of several types; give it one.",
     re.compile("Out of Memory Error"): (
         "it needs more memory, or room for temporary files, than there is; give a larger memory_limit, or name a "
         "roomier folder in TMPDIR."

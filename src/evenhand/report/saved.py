@@ -1,0 +1,70 @@
+"""What a report takes from `results.json` besides the records: checked when a saved audit is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, model_validator
+
+
+class _Saved(BaseModel):
+    """A part of `results.json`: each value of the type that `save` writes; parts that no report shows may be anything."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class _File(_Saved):
+    name: str
+    bytes: NonNegativeInt
+    sha256: str
+
+
+class _Data(_Saved):
+    rows: NonNegativeInt
+    rows_used: NonNegativeInt
+    rows_dropped: NonNegativeInt
+    groups: dict[str, dict[str, NonNegativeInt]]
+    hash: str
+    files: list[_File]
+    people: NonNegativeInt | None = None
+    people_used: NonNegativeInt | None = None
+
+
+class _Plan(_Saved):
+    sha256: str
+    sealed: str
+    followed: bool
+    changes: list[str]
+
+
+class _Prediction(_Saved):
+    kind: str
+    threshold: float | None
+    selected: Any
+    favourable: Literal["selected", "not_selected"] | None
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> _Prediction:
+        if self.kind == "score" and self.threshold is None:
+            raise ValueError("a score without a threshold")
+        return self
+
+
+class _Asked(_Saved):
+    predictions: dict[str, _Prediction] = {}
+
+
+class _Config(_Saved):
+    data: _Asked
+
+
+class _Contents(_Saved):
+    data: _Data
+    plan: _Plan | None
+    config: _Config
+
+
+def require_contents(written: Mapping[str, Any]) -> None:
+    """Raise a `ValueError` unless the data, the plan and the roles in `results.json` are what `save` writes."""
+    _Contents.model_validate(dict(written))
