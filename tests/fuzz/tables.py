@@ -9,6 +9,7 @@ import datetime
 import gc
 import warnings
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -117,10 +118,8 @@ FILES = tuple(kind for kind in KINDS if kind not in FRAMES)
 
 def as_kind(columns: Columns, kind: str, folder: Path) -> Any:
     """Return the columns as this kind of input; as a mapping where that kind cannot hold them."""
-    try:
+    with suppress(Exception):  # what cannot be written is no input
         return KINDS[kind](columns, folder)
-    except Exception:  # what cannot be written is no input
-        pass
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()  # of files that the writers left open

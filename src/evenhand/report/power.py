@@ -26,7 +26,7 @@ from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import range_confidence
-from evenhand.table.roles import TIMES, UNNAMED
+from evenhand.table.roles import TIMES, UNNAMED, Roles
 
 if TYPE_CHECKING:
     from evenhand.core.spec import Spec
@@ -121,9 +121,8 @@ class Plan:
     @property
     def groupings(self) -> list[str]:
         """The groupings of `[data]`, as a report calls them."""
-        given = self.arguments.get("groups", ())
-        every = (given,) if isinstance(given, str) else given
-        return [each if isinstance(each, str) else TIMES.join(each) for each in every]
+        roles = Roles.parse({"groups": self.arguments.get("groups", ())}, "[data]")
+        return [TIMES.join(columns) for columns in roles.groups]
 
 
 def plan_power(

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, model_validator
 
 
 class _Saved(BaseModel):
-    """A part of `results.json`: each value of the type that `save` writes; parts that no report shows may be anything."""
+    """A part of `results.json`, each value of the type that `save` writes; what no report shows is not checked."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 

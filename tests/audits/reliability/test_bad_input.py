@@ -223,7 +223,7 @@ def test_the_classes_of_an_onnx_file(people: pd.DataFrame, quick: dict[str, Any]
     for outcome, positive, at in (("again", 0, 0), ("again", 1, 1), ("word", "again", 0), ("word", "never", 1)):
         model = linear_model.LogisticRegression().fit(columns, people[outcome])
         options = {} if zipmap else {"options": {"zipmap": False}}
-        converted = skl2onnx.to_onnx(model, np.zeros((1, 2), dtype=np.float32), **options)
+        converted = skl2onnx.to_onnx(model, np.zeros((1, 2), dtype=np.float32), target_opset=18, **options)
         (tmp_path / "risk.onnx").write_bytes(converted.SerializeToString())
         table = eh.Table(people, groups="group", outcome=outcome, positive=positive)
         found = reliability(tmp_path / "risk.onnx", table, features=["age", "priors"], noise={"age": 3}, **quick)

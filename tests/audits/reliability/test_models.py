@@ -151,7 +151,7 @@ def test_models_side_by_side(people: pd.DataFrame, table: eh.Table, quick: dict[
 def onnx_file(path: Path, model: Any, **options: Any) -> Path:
     skl2onnx = pytest.importorskip("skl2onnx", reason="a model is converted to ONNX")
     pytest.importorskip("onnxruntime", reason="a model in ONNX is run")
-    converted = skl2onnx.to_onnx(model, np.zeros((1, 3), dtype=np.float32), **options)
+    converted = skl2onnx.to_onnx(model, np.zeros((1, 3), dtype=np.float32), target_opset=18, **options)
     path.write_bytes(converted.SerializeToString())
     return path
 
