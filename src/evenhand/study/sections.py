@@ -206,8 +206,8 @@ class About(Settings):
     text: Text = Field("", description="What is said above the questions: why they are asked, and what becomes of it.")
     consent: Text = Field(
         "",
-        description="Text of a check box for storing these answers, in addition to the consent to the study; people who "
-        "do not check it can only prefer not to say.",
+        description="Text of a check box for storing these answers, in addition to the consent to the study; people "
+        "who do not check it can only prefer not to say.",
     )
     questions: tuple[AboutQuestion, ...] = Field((), description="The questions, in order.")
 
