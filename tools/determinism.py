@@ -1,6 +1,6 @@
 """Audit the examples under many circumstances, and say whether `results.json` and the report keep their bytes.
 
-    python tools/determinism.py [--examples agreement,feedback] [--python PATH ...]
+    python tools/determinism.py [--examples agreement,feedback] [--only "no AVX2,2 threads"] [--python PATH ...]
 
 Circumstances: threads 1, 2 and 8; other hash seeds; processors without AVX-512 and without AVX2, as NumPy, OpenBLAS and
 numba can be told; and each other Python that has evenhand installed. The report is compared without its date and
@@ -82,8 +82,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", default=",".join(EXAMPLES), help="which examples, by a comma apart")
     parser.add_argument("--python", action="append", default=[], help="another Python that has evenhand installed")
+    parser.add_argument("--only", help="which circumstances besides 'as it is', by a comma apart; all where not given")
     given = parser.parse_args()
-    tried = [(name, sys.executable, environment) for name, environment in CIRCUMSTANCES.items()]
+    wanted = set(CIRCUMSTANCES) if given.only is None else {"as it is", *given.only.split(",")}
+    tried = [(name, sys.executable, environment) for name, environment in CIRCUMSTANCES.items() if name in wanted]
     tried += [(other, other, {}) for other in given.python]
     different = 0
     with tempfile.TemporaryDirectory() as caches:

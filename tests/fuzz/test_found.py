@@ -25,7 +25,7 @@ from evenhand.study.analysis.estimate import share_estimates
 
 from .commands import AUDIT_TOML, Command, run_command
 from .laws import require_lawful
-from .others import copy_of_saved, sound_columns
+from .others import answers, copy_of_saved, sound_columns
 from .tables import as_kind
 
 
@@ -185,3 +185,8 @@ def test_groups_of_a_plan_are_names_of_columns(groups: str, tmp_path: Path) -> N
     (tmp_path / "audit.toml").write_text(AUDIT_TOML.replace('["g"]', groups, 1), encoding="utf-8")
     with pytest.raises(EvenhandError, match="`groups"):
         plan_power(tmp_path / "audit.toml", 200)
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.1])
+def test_limits_of_a_study_hold_their_value_at_a_low_confidence(confidence: float) -> None:
+    require_lawful(eh.study.analyze(answers(), resamples=100, min_count=1, confidence=confidence))

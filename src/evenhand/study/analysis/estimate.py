@@ -117,14 +117,15 @@ def _tested(part: Part, method: str, value: float, statistic: float, df: float, 
 
 
 def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dict[str, Any]]:
-    """Yield the published interval of table 4: rows resampled, percentiles."""
+    """Yield the published interval of table 4: rows resampled, percentiles; at a low confidence up to the value."""
     if np.isnan(value):
         return
     rng = np.random.default_rng([spec.seed, *part.seeds, 1])
     draws = rank_bootstrap(part.columns, np.arange(len(part.y)), resamples=spec.resamples, rng=rng)
     gap = contrast(draws, _TRAJECTORY, _AGGREGATE)
-    low, high = gap.percentile(spec.confidence)
-    yield estimate(part, "row_bootstrap", value, stderr=float(gap.stderr()[0]), low=float(low[0]), high=float(high[0]))
+    low, high = (float(limit[0]) for limit in gap.percentile(spec.confidence))
+    limits = {"low": min(low, value), "high": max(high, value)}
+    yield estimate(part, "row_bootstrap", value, stderr=float(gap.stderr()[0]), **limits)
 
 
 # Factors --------------------------------------------------------------------------------------------------------------
