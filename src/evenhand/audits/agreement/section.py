@@ -44,7 +44,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
             yield Figure(
                 f"Why kappa and PABAK differ{of_groups}",
                 "What unequal numbers of the two ratings (prevalence) and raters who say yes unequally often (bias) "
-                "add to kappa; together they are PABAK less kappa exactly.",
+                "add to kappa; together they are PABAK minus kappa exactly.",
                 _parts_in_words(result, grouping),
                 tuple(part_panels(result, grouping)),
                 DESCRIBES,
@@ -81,7 +81,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
     direct = [
         metric.title for name, metric in result.metrics.items() if metric.direct and name in {g.metric for g in gaps}
     ]
-    itself = f" Only {' and '.join(direct)} is agreement itself." if direct else ""
+    itself = f" Only {' and '.join(direct)} measure{'' if len(direct) > 1 else 's'} agreement itself." if direct else ""
     together = " that hold for all groups together" if len({gap.group for gap in gaps}) > 1 else ""
     reference = gaps[0].reference
     yield Figure(

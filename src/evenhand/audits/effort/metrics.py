@@ -15,7 +15,7 @@ _CHOICES = (
     "the same people, and close models may be in one order in all of them by chance."
 )
 
-_DIRECTION = f"our answer to the limits that {PAPER} states: no direction between effort and outcome"
+_DIRECTION = f"Our answer to the limits that {PAPER} states: no direction between effort and outcome"
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
