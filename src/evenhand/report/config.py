@@ -53,8 +53,8 @@ class ReportSettings(Settings):
     language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(
         None,
-        description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
-        "often one looks, and whether they drift.",
+        description="Column of periods, such as a month: gaps are also reported for each, with limits that hold "
+        "however often one looks, and whether they drift.",
     )
     shift: float | None = Field(
         None,
@@ -72,8 +72,8 @@ class ReportSettings(Settings):
         None,
         ge=2,
         le=1000,
-        description="Hide counts from 1 to one less than this, and whatever would tell them by difference, in all that "
-        "is published.",
+        description="Hide counts from 1 to one less than this, and whatever would reveal them by difference, in "
+        "all that is published.",
     )
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -201,7 +201,7 @@ class AuditConfig(Settings):
     audits: dict[str, Spec]
     report: ReportSettings
     power: PowerSettings | None = None
-    written: dict[str, Any] | None = Field(None, description="What stands in `results.json`, when it was read there.")
+    written: dict[str, Any] | None = Field(None, description="What is in `results.json`, when it was read there.")
 
     @classmethod
     def recorded(cls, written: Mapping[str, Any], audits: Mapping[str, Spec]) -> AuditConfig:

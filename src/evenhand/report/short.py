@@ -52,8 +52,8 @@ def in_short(findings: Sequence[Finding], spoken: Language | None = None, most: 
     if len(judged) == 1:
         return _only(judged[0], spoken)
     if (only := _of_one_kind(judged, spoken)) is not None:
-        worst = [*_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet")]
-        return [*(_with_limit(finding, spoken) for finding in worst[: most - 1]), only]
+        first = [*_first_of_each(finding for finding in judged if finding.value is not None)]
+        return [*(_with_limit(finding, spoken) for finding in first[: most - 1]), only]
     return _of_several_kinds(_least_good(judged), spoken, most)
 
 

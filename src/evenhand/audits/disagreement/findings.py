@@ -252,13 +252,13 @@ def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[str]:
     names = ", ".join(repr(name) for name in panel.labels.names)
     if len(panel.labels.names) == 2 and spec.bounds == "sharp":
         yield (
-            "There are two labels, so whoever disagrees with one means the other: all six metrics are exact, and "
+            "There are two labels, so disagreeing with one means choosing the other: all six metrics are exact, and "
             "the gap in predictive equality is that in equal opportunity."
         )
     if not panel.labels.declared:
         yield (
             f"The labels are those seen in the data ({names}). If the system can give others, declare them all with "
-            "`labels`: whoever disagrees may have had one of those in mind."
+            "`labels`: someone who disagrees may have had one of those in mind."
         )
     if spec.case is None and not spec.answers.apart:
         yield (
