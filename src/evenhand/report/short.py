@@ -112,22 +112,27 @@ def _of_one_kind(judged: Sequence[Finding], spoken: Language) -> str | None:
 
 
 def _limits_sentence(findings: Sequence[Finding], judged: Sequence[Finding], spoken: Language) -> str:
-    """Say of limits that they are not met either, are met or cannot be judged; of the models where not all fare so."""
-    models: dict[object, dict[str, None]] = {}
-    what: dict[object, str] = {}
+    """Say of limits that they are not met either, are met or cannot be judged."""
+    same: dict[object, list[Finding]] = {}
     for finding in findings:
-        what.setdefault(alike(finding), _what(finding, spoken))
-        models.setdefault(alike(finding), {}).update({str(finding.model): None} if finding.model else {})
-    items = []
-    for limit, named in models.items():
-        every = {str(other.model) for other in judged if alike(other) == limit and other.model}
-        those = f" ({listed(named, spoken.say('and', 'short'))})" if set(named) < every else ""
-        items.append(f"{what[limit]}{those}")
+        same.setdefault(alike(finding), []).append(finding)
+    items = [_named(group, judged, spoken) for group in same.values()]
     if len(items) > _NAMED:
         items = [*items[: _NAMED - 1], spoken.say("more_limits", "short", number=len(items) - _NAMED + 1)]
     key = {"does_not_meet": "also_broken", "meets": "met"}.get(findings[0].verdict, "open_limit")
     number = "one" if len(items) == 1 else "several"
     return spoken.say(f"{number}_{key}", "short", what=listed(items, spoken.say("and", "short")))
+
+
+def _named(findings: Sequence[Finding], judged: Sequence[Finding], spoken: Language) -> str:
+    """Name a limit: what it is on; of two limits on the same which one, and the models where not all fare alike."""
+    first, what = findings[0], _what(findings[0], spoken)
+    others = [other for other in judged if alike(other) != alike(first) and _what(other, spoken) == what]
+    every = {other.model for other in judged if other.model and alike(other) == alike(first)}
+    models = dict.fromkeys(str(finding.model) for finding in findings if finding.model)
+    more = [spoken.limit(first)] if others else []
+    more += [listed(models, spoken.say("and", "short"))] if len(models) < len(every) else []
+    return f"{what} ({'; '.join(more)})" if more else what
 
 
 def _what(finding: Finding, spoken: Language) -> str:
