@@ -87,7 +87,13 @@ def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -
 
 
 def test_the_answer_names_the_other_limits_by_verdict_and_the_models_where_not_all_fare_alike() -> None:
-    ratio = {"metric": "mean_score", "kind": "ratio", "threshold": "at least 0.8", "limit": 0.8, "unit": "index"}
+    ratio: dict[str, Any] = {
+        "metric": "mean_score",
+        "kind": "ratio",
+        "threshold": "at least 0.8",
+        "limit": 0.8,
+        "unit": "index",
+    }
     findings = [
         finding(
             value=0.3, low=0.28, high=0.32, headline="a selects more of A.", model="a", arguments={"title": "rate"}

@@ -87,18 +87,23 @@ def _sentences(
     worst: Sequence[Finding], judged: Sequence[Finding], spoken: Language, *, with_others: bool
 ) -> list[str]:
     """Return a sentence for each of the worst, how other models fare with its limit, and one for each verdict left."""
-    sentences, named = [], set(map(id, worst))
+    sentences, named = [], list(worst)
     for finding in worst:
-        sentences.append(_with_limit(finding, spoken))
-        others = [other for other in judged if alike(other) == alike(finding) and other.model != finding.model]
-        if with_others and others:
-            sentences.append(_same_limit(others, spoken))
-            named |= {id(other) for other in judged if alike(other) == alike(finding)}
+        others = _under_other_models(finding, judged) if with_others else []
+        sentences += [_with_limit(finding, spoken), *([_same_limit(others, spoken)] if others else [])]
+        named += others
+    return [*sentences, *_by_verdict([finding for finding in judged if finding not in named], judged, spoken)]
+
+
+def _under_other_models(finding: Finding, judged: Iterable[Finding]) -> list[Finding]:
+    return [other for other in judged if alike(other) == alike(finding) and other.model != finding.model]
+
+
+def _by_verdict(left: Sequence[Finding], judged: Sequence[Finding], spoken: Language) -> Iterator[str]:
+    """Yield a sentence for each verdict that is left."""
     for verdict in _ORDER:
-        left = [finding for finding in judged if finding.verdict == verdict and id(finding) not in named]
-        if left:
-            sentences.append(_limits_sentence(left, judged, spoken))
-    return sentences
+        if same := [finding for finding in left if finding.verdict == verdict]:
+            yield _limits_sentence(same, judged, spoken)
 
 
 _ORDER: tuple[Verdict, ...] = ("does_not_meet", "meets", "insufficient_evidence")
