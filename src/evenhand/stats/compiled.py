@@ -83,6 +83,23 @@ def add_weighted(
 
 
 @kernel()
+def count_drawn(drawn: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint16]) -> None:
+    """Add to counts (resamples, people) how often each person is among those drawn (resamples, people)."""
+    for number in range(drawn.shape[0]):
+        count = counts[number]
+        for person in drawn[number]:
+            count[np.uint64(person)] += np.uint16(1)
+
+
+@kernel()
+def write_times(counts: npt.NDArray[np.uint16], times: npt.NDArray[np.uint16]) -> None:
+    """Write counts (resamples, people) into times (people, resamples)."""
+    for person in range(counts.shape[1]):
+        for number in range(counts.shape[0]):
+            times[person, number] = counts[number, person]
+
+
+@kernel()
 def mixed(state: np.uint64) -> np.uint64:
     """Return the output of SplitMix64 for a state (Steele, Lea and Flood 2014)."""
     z = state
