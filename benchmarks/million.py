@@ -2,7 +2,7 @@
 
 Households get two raters, critics of 25 answers each and a decision; a model is refitted for reliability and for
 improvability. Each line has the seconds and CPU seconds of a section and the peak of memory so far, of one run.
-`--spark` audits the same rows from a Parquet file on two workers, says whether `results.json` is the same, and counts
+`--spark` then audits the same rows from a Parquet file on two workers, says whether `results.json` is the same, and counts
 the rows and bytes that reach the driver; its CPU seconds are those of the driver and the workers together.
 `--command` times `evenhand audit` of a Parquet and of a CSV file: parity and effort, four groupings, two models.
 `--answers` times the disagreement audit of 10,000,000 answers. Each part goes into million.json, from which
@@ -151,12 +151,10 @@ def _below(root: int, parents: dict[int, int]) -> Iterator[int]:
             yield from _below(pid, parents)
 
 
-def on_spark(rows: int, sections: list[str]) -> list[dict[str, Any]]:
-    """Audit the same rows in memory and on two workers of Spark; return the figures, and whether results are equal."""
+def on_spark(data: Any, here: dict[str, Any], sections: list[str]) -> list[dict[str, Any]]:
+    """Audit the same rows on two workers of Spark; return the figures, and whether results are those found `here`."""
     from pyspark.sql import SparkSession
 
-    data = households(rows)
-    _, here = measure(data, f"{rows:,} rows", sections)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "households.parquet"
         data.to_parquet(path, index=False)
@@ -217,18 +215,20 @@ def main() -> None:
     given = parser.parse_args()
     sections, rows = [given.only] if given.only else list(SECTIONS), given.rows or ROWS
     load = os.getloadavg()[0]
-    figures: Any
-    if given.spark:
-        part, figures = "spark", on_spark(rows, sections)
-    elif given.command:
-        part, figures = "command", commands(rows)
+    parts: dict[str, Any] = {}
+    if given.command:
+        parts["command"] = commands(rows)
     elif given.answers:
-        part, figures = "answers", [many_answers(given.rows or ANSWERS)]
+        parts["answers"] = [many_answers(given.rows or ANSWERS)]
     else:
-        part, figures = "memory", measure(households(rows), f"{rows:,} rows", sections)[0]
+        data = households(rows)
+        parts["memory"], here = measure(data, f"{rows:,} rows", sections)
+        if given.spark:
+            parts["spark"] = on_spark(data, here, sections)
     if given.rows is None and given.only is None:
         known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
-        known[part] = {"cores": os.cpu_count(), "beside": f"load average {load:.1f}", "figures": figures}
+        for part, figures in parts.items():
+            known[part] = {"cores": os.cpu_count(), "beside": f"load average {load:.1f}", "figures": figures}
         FIGURES.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
