@@ -2,8 +2,8 @@
 
 Households get two raters, critics of 25 answers each and a decision; a model is refitted for reliability and for
 improvability. Each line has the seconds and CPU seconds of a section and the peak of memory so far, of one run.
-`--spark` then audits the same rows from a Parquet file on two workers, says whether `results.json` is the same, and counts
-the rows and bytes that reach the driver; its CPU seconds are those of the driver and the workers together.
+`--spark` then audits the same rows from a Parquet file on two workers, says whether `results.json` is the same, and
+counts the rows and bytes that reach the driver; its CPU seconds are those of the driver and the workers together.
 `--command` times `evenhand audit` of a Parquet and of a CSV file: parity and effort, four groupings, two models.
 `--answers` times the disagreement audit of 10,000,000 answers. Each part goes into million.json, from which
 `make bench` writes it into the documentation; with `--rows` or `--only` nothing is written.

@@ -30,11 +30,11 @@ from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, has_backend, in_parallel, run_chains
 
-Times: TypeAlias = npt.NDArray[np.uint16]
+Times: TypeAlias = npt.NDArray[np.uint8]  # that somebody is drawn more than 255 times has a chance below 1e-500
 _Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray], FloatArray]
 _MOST_AT_ONCE = 250
 _AT_ONCE = 200_000  # people drawn at once: few, so that they stay in the processor's cache
-_TILE = 32  # resamples whose counts are written together: 64 bytes of a person
+_TILE = 64  # resamples whose counts are written together: 64 bytes of a person
 _DRAWS = 8
 """The draws of people may take so many times the memory of rows: fewer at once are drawn again and again."""
 
@@ -194,7 +194,7 @@ def bootstrap_people(
     if resamples < 2 or not seeds:
         raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
     experiment.prepare()
-    size = int(np.clip(_DRAWS * experiment.memory // (2 * len(experiment.features)), 1, _MOST_AT_ONCE))
+    size = int(np.clip(_DRAWS * experiment.memory // len(experiment.features), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))
     spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
     streams = [cast(SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
@@ -337,10 +337,10 @@ def _times_drawn(
     from evenhand.stats.compiled import write_times
 
     kept = min(size or resamples, resamples - first)
-    times = np.empty((len(experiment.features), kept + sample), dtype=np.uint16)
+    times = np.empty((len(experiment.features), kept + sample), dtype=np.uint8)
     times[:, kept:] = 1
     for begin, end in pairwise(experiment.base.starts.tolist()):
-        room = np.empty((min(_TILE, resamples), end - begin), dtype=np.uint16)
+        room = np.empty((min(_TILE, resamples), end - begin), dtype=np.uint8)
         for start in range(0, resamples, _TILE):
             counts = _counts_drawn(rng, room[: resamples - start])
             least, most = max(first - start, 0), min(len(counts), first + kept - start)
