@@ -1,4 +1,4 @@
-# The door to everything: `make demo` and `make test` work in a fresh clone with Python 3.11 and nothing else.
+# The entry point: `make demo` and `make test` work in a fresh clone with only Python 3.11.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,10 +18,10 @@ help:  ## Show the targets.
 demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in less than a minute.
 	@$(BIN)/evenhand demo --timings
 
-test: $(VENV)/.dev $(if $(EVENHAND_INSTALL),$(VENV)/.spark) system  ## Set up, then run the tests, but for those marked slow.
+test: $(VENV)/.dev $(if $(EVENHAND_INSTALL),$(VENV)/.spark) system  ## Set up, then run the tests, except those marked slow.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
 
-test-all: $(VENV)/.spark system  ## Run all tests, the slow ones too.
+test-all: $(VENV)/.spark system  ## Run all tests, including the slow ones.
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and on the newest versions of its dependencies.
@@ -32,10 +32,10 @@ test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and o
 	  NUMBA_CACHE_DIR=build/$$end/numba build/$$end/bin/python -m pytest -n auto -m "not slow and not browser" $(ARGS) || exit 1; \
 	done
 
-fuzz: $(VENV)/.dev  ## Throw 100,000 tables, settings, files and commands at the library; can be resumed.
+fuzz: $(VENV)/.dev  ## Run the library on 100,000 generated tables, settings, files and commands; resumable.
 	@NUMBA_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
 
-mutants: $(VENV)/.dev  ## Change the code of stats/ and core/ in 600 places each, and see which no test notices; can be resumed.
+mutants: $(VENV)/.dev  ## Change stats/ and core/ in 600 places each, and report which changes no test notices; resumable.
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff, mypy (strict), import-linter, and no function that is too complex.
@@ -54,7 +54,7 @@ docs: $(VENV)/.docs  ## Build the documentation into docs/_build/html; warnings 
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.dev  ## What every audit costs, beside peers, into docs/benchmarks.md.
+bench: $(VENV)/.dev  ## Measure the cost of every audit, beside peers, into docs/benchmarks.md.
 	@$(BIN)/python benchmarks/speed.py
 
 bench-claims: $(VENV)/.dev  ## Speed and memory, one table per claim.
@@ -65,7 +65,7 @@ bench-claims: $(VENV)/.dev  ## Speed and memory, one table per claim.
 	@$(BIN)/python benchmarks/improvability_speed.py
 	@$(BIN)/python benchmarks/study_load.py
 
-bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs/promises.md; can be resumed.
+bench-stats: $(VENV)/.dev  ## Measure level, coverage and power by simulation, into docs/promises.md; resumable.
 	@$(BIN)/python benchmarks/report_level.py
 	@$(BIN)/python benchmarks/parity_coverage.py
 	@$(BIN)/python benchmarks/parity_level.py

@@ -76,7 +76,7 @@ _SOURCE_ROW = (
     "source",
     "text",
     "required",
-    "Path of a CSV, Parquet or JSON file, or a glob; seen from the folder of the file. Not with `dataset`.",
+    "Path of a CSV, Parquet or JSON file, or a glob; relative to the folder of the file. Not with `dataset`.",
 )
 _HISTORY_ROW = (
     "source",

@@ -1,6 +1,6 @@
-"""Audit an invented credit model and save the report: `python examples/parity_quickstart.py [folder]`.
+"""Audit a synthetic credit model and save the report: `python examples/parity_quickstart.py [folder]`.
 
-The households are made up by evenhand, so the script needs no data and no network.
+evenhand generates the households, so the script needs no data and no network.
 """
 
 from __future__ import annotations

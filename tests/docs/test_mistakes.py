@@ -27,10 +27,10 @@ groups = ["race"]
 """
 
 COMMANDS = {
-    "A file name with a slip": "poeple.csv --groups race --scores score",
-    "A column with a slip": "people.csv --groups rcae --scores score",
-    "An option with a slip": "people.csv --group race --scores score",
-    "Two columns with a blank between them": "people.csv --groups race age --scores score",
+    "A file name with a typo": "poeple.csv --groups race --scores score",
+    "A column with a typo": "people.csv --groups rcae --scores score",
+    "An option with a typo": "people.csv --group race --scores score",
+    "Two columns separated by a space": "people.csv --groups race age --scores score",
     "No columns named": "people.csv",
     "Scores in percent": "people.csv --groups race --scores percent",
     "Scores with decimal commas": "people.csv --groups race --scores comma",
@@ -48,38 +48,38 @@ COMMANDS = {
     "Days as groups": "people.csv --groups day --scores score",
     "A group that everybody belongs to": "people.csv --groups country --scores score",
     "A metric of scores for decisions": "people.csv --groups race --decisions hired --metrics auc",
-    "A metric with a slip": "people.csv --groups race --decisions hired --metrics selection_rte",
-    "A gate without a limit": "people.csv --groups race --decisions hired --check",
+    "A metric with a typo": "people.csv --groups race --decisions hired --metrics selection_rte",
+    "A check without a limit": "people.csv --groups race --decisions hired --check",
     "A limit with the wrong sign": "people.csv --groups race --decisions hired --require selection_rate=0.8",
-    "An encoding that is none": "people.csv --groups race --scores score --encoding utf8",
-    "An archive that is called CSV": "archive.csv --groups race --scores score",
-    "A row with a field too many": "ragged.csv --groups race --scores score",
-    "A weight that is negative": "people.csv --groups race --scores score --weight balance",
-    "An option that belongs into the file": "audit.toml --outcome repaid",
+    "An unknown encoding": "people.csv --groups race --scores score --encoding utf8",
+    "An archive named CSV": "archive.csv --groups race --scores score",
+    "A row with too many fields": "ragged.csv --groups race --scores score",
+    "A negative weight": "people.csv --groups race --scores score --weight balance",
+    "An option that belongs in the file": "audit.toml --outcome repaid",
 }
 FILES = {
-    "A setting with a slip": DATA + 'outcom = "repaid"\npredictions = "score"\n[parity]\n',
-    "A section with a slip": DATA + 'predictions = "score"\n[partiy]\n',
-    "No audit asked for": DATA + 'predictions = "score"\n',
+    "A setting with a typo": DATA + 'outcom = "repaid"\npredictions = "score"\n[parity]\n',
+    "A section with a typo": DATA + 'predictions = "score"\n[partiy]\n',
+    "No audit requested": DATA + 'predictions = "score"\n',
     "A missing outcome": DATA + 'predictions = "score"\noutcome = "late"\n[parity]\n',
     "Scores in percent": DATA + 'predictions = "percent"\n[parity]\n',
     "Scores with decimal commas": DATA + 'predictions = { m = { column = "comma", kind = "score" } }\n[parity]\n',
     "A confidence in percent": DATA + 'predictions = "score"\n[parity]\nconfidence = 95\n',
-    "A limit for a metric that is none": (
+    "A limit for an unknown metric": (
         DATA + 'predictions = "score"\n[parity]\n[[thresholds]]\nmetric = "selection"\nmin = 0.8\n'
     ),
-    "TOML that is none": DATA + "predictions = score\n[parity]\n",
+    "Invalid TOML": DATA + "predictions = score\n[parity]\n",
     "A person with several rows": DATA + 'id = "household"\npredictions = "score"\n[parity]\n',
 }
 PYTHON: dict[str, str] = {
     "A data frame instead of a table": "eh.parity(people)",
-    "A column with a slip": 'eh.Table(people, groups="rcae", predictions="score")',
+    "A column with a typo": 'eh.Table(people, groups="rcae", predictions="score")',
     "A missing outcome": 'eh.Table(people, groups="race", outcome="late", predictions="score")',
     "Scores in percent": 'eh.Table(people, groups="race", predictions="percent")',
     "A number as a group": 'eh.Table(people, groups="age", predictions="score")',
     "Answers of 0 and 1": 'eh.disagreement(table, decision="hired", answer="repaid", critic="household")',
     "A confidence in percent": "eh.parity(table, confidence=95)",
-    "A result that is not there": 'eh.audit(table)["effort"]',
+    "A result that does not exist": 'eh.audit(table)["effort"]',
 }
 
 
@@ -142,11 +142,11 @@ PLACES: dict[str, tuple[dict[str, str], Callable[[str], str]]] = {
     "In audit.toml": (FILES, of_file),
     "In Python": (PYTHON, of_python),
 }
-HEAD = """# Mistakes, and what is said of them
+HEAD = """# Common mistakes and their messages
 
-An error says what was wrong, where, and what to do, in the words of the place where the mistake was made: flags on the
-command line, settings in `audit.toml`, arguments in Python. These are the usual ones, with the very message that each
-gets. For programs, `--json-errors` writes an error as one line of JSON to standard error; the exit code is 2.
+An error says what was wrong, where, and what to do, in the terms of the place where the mistake was made: flags on the
+command line, settings in `audit.toml`, arguments in Python. These are the most common mistakes, each with its exact
+message. For programs, `--json-errors` writes an error as one line of JSON to standard error; the exit code is 2.
 """
 
 
@@ -198,7 +198,7 @@ def test_a_message_speaks_the_language_of_its_place(place: str) -> None:
 
 def test_the_files_of_the_page_are_toml_but_for_the_one_that_is_not() -> None:
     broken = [what for what, text in FILES.items() if _is_broken(text)]
-    assert broken == ["TOML that is none"]
+    assert broken == ["Invalid TOML"]
 
 
 def _is_broken(text: str) -> bool:

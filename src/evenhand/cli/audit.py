@@ -55,13 +55,13 @@ def audit(
     formats: Annotated[str, typer.Option("--format", "-f", help=FORMATS_HELP)] = "html",
     check: Annotated[
         bool,
-        typer.Option("--check", help="Exit with 1 when a threshold is broken: its interval lies wholly beyond it."),
+        typer.Option("--check", help="Exit with 1 if a threshold is broken: its interval lies entirely beyond it."),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="With --check: exit with 3 when the data does not decide.")
+        bool, typer.Option("--strict", help="With --check: exit with 3 if the evidence is insufficient.")
     ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Override the seed of the audit.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print results.json to standard output instead of the summary.")
     ] = False,
@@ -74,44 +74,48 @@ def audit(
     ] = None,
     profile: Annotated[
         Many,
-        _of_data(about="Legal profile to add to the report, such as ugesp-1978 or nyc-ll144-2023; repeat it."),
+        _of_data(about="Legal profile to add to the report, such as ugesp-1978 or nyc-ll144-2023; can be repeated."),
     ] = None,
     outcome: Annotated[Text, _of_data(about="Column of what really happened.")] = None,
     positive: Annotated[Text, _of_data(about="The outcome's positive value.")] = None,
     groups: Annotated[
-        Many, _of_data(about="Group column; repeat it, or race,sex; race+sex is an intersection.")
+        Many, _of_data(about="Group columns: race,sex; race+sex is an intersection; can be repeated.")
     ] = None,
-    scores: Annotated[Many, _of_data(about="Score column, or name=column; repeat it.")] = None,
-    decisions: Annotated[Many, _of_data(about="Decision column, or name=column; repeat it.")] = None,
+    scores: Annotated[Many, _of_data(about="Score column, or name=column; can be repeated.")] = None,
+    decisions: Annotated[Many, _of_data(about="Decision column, or name=column; can be repeated.")] = None,
     threshold: Annotated[
-        float | None, _of_data(about="A person is selected when the score is above it (default 0.5).")
+        float | None, _of_data(about="A person is selected if the score is above this (default 0.5).")
     ] = None,
     score_range: Annotated[
         Text, _of_data("--range", about="Lowest and highest possible score, as in 1,10 (default 0,1).")
     ] = None,
     selected: Annotated[Text, _of_data(about="The decision that means selected (default 1, true or yes).")] = None,
-    cuts: Annotated[Many, _of_data(about="Cut points of a numeric group column: age=25,45,65; repeat it.")] = None,
+    cuts: Annotated[
+        Many, _of_data(about="Cut points of a numeric group column: age=25,45,65; can be repeated.")
+    ] = None,
     labels: Annotated[
-        Many, _of_data(about="Names of the groups of a column: black:0=not Black,1=Black; repeat it.")
+        Many, _of_data(about="Names for the groups of a column: black:0=not Black,1=Black; can be repeated.")
     ] = None,
     one_hot: Annotated[
-        Many, _of_data(about="Columns of 0 and 1 that are one grouping: race=race_black,race_white; repeat it.")
+        Many, _of_data(about="0/1 columns that form one grouping: race=race_black,race_white; can be repeated.")
     ] = None,
     metrics: Annotated[
-        Many, _of_data(about="Metric to compute; repeat it (default: all that the data allows).")
+        Many, _of_data(about="Metric to compute; can be repeated (default: all that the data allow).")
     ] = None,
     favourable: Annotated[
         Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
     ] = None,
-    id_column: Annotated[Text, _of_data("--id", about="Column that identifies a person; it must not repeat.")] = None,
-    selected_word: Annotated[
-        Text, _of_data(about="What the model does to a person it selects, as a verb of findings: flags, refuses.")
+    id_column: Annotated[
+        Text, _of_data("--id", about="Column that identifies a person; values must be unique.")
     ] = None,
-    people: Annotated[Text, _of_data(about="What a row is called in findings: households, applicants.")] = None,
+    selected_word: Annotated[
+        Text, _of_data(about="Verb for what the model does to a person it selects: flags, refuses.")
+    ] = None,
+    people: Annotated[Text, _of_data(about="Noun for the rows in findings: households, applicants.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
-        Many, _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); repeat it.")
+        Many, _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); can be repeated.")
     ] = None,
     drop_missing: Annotated[
         bool, _of_data("--drop-missing", about="Drop rows with a missing outcome or score.")
@@ -121,20 +125,20 @@ def audit(
         Text, _of_data(about="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
     ] = None,
     delimiter: Annotated[
-        Text, _of_data(about="What separates the fields of a CSV file (default: guessed from the first line).")
+        Text, _of_data(about="Field separator of a CSV file (default: guessed from the first line).")
     ] = None,
     missing_values: Annotated[
-        Many, _of_data(about="A word for a missing value in a CSV file, such as NA or -9; repeat it.")
+        Many, _of_data(about="A code for a missing value in a CSV file, such as NA or -9; can be repeated.")
     ] = None,
     memory_limit: Annotated[
-        Text, _of_data(about="What DuckDB may fill of the memory, such as 4GB; the rest goes into temporary files.")
+        Text, _of_data(about="Memory that DuckDB may use, such as 4GB; the rest goes into temporary files.")
     ] = None,
 ) -> int:
     """Audit a system: summary on the terminal, report.html and results.json in a folder.
 
     `evenhand audit audit.toml` runs a file written by `evenhand init`.
 
-    `evenhand audit data.csv --outcome y --groups race --scores risk` audits a table at once.
+    `evenhand audit data.csv --outcome y --groups race --scores risk` audits a table directly.
     """
     _require_check(check, strict, _is_toml(target) or bool(require))
     for_data = {

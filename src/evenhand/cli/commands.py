@@ -63,12 +63,12 @@ def fetch(name: Annotated[str, typer.Argument(help="A name from `evenhand data l
 
 def demo(
     out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path("evenhand-demo"),
-    rows: Annotated[int, typer.Option(min=100, help="Number of made-up households.")] = 20_000,
+    rows: Annotated[int, typer.Option(min=100, help="Number of synthetic households.")] = 20_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the audit.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
     timings: Annotated[bool, typer.Option("--timings", help=TIMINGS_HELP)] = False,
 ) -> int:
-    """Audit three made-up credit models on made-up households: a report in less than a minute, no network."""
+    """Audit three synthetic credit models on synthetic households: a report in less than a minute, no network."""
     import evenhand as eh
 
     with progress(quiet) as clock:
@@ -108,13 +108,13 @@ def power(
     plan: Annotated[Path, typer.Argument(help="An audit.toml, or the study.toml of an effort study.")],
     rows: Annotated[
         int | None,
-        typer.Option(min=10, help="Rows that are planned; of a study, people in one condition (default: [power]'s)."),
+        typer.Option(min=10, help="Planned rows; for a study, people in one condition (default: from [power])."),
     ] = None,
     pilot: Annotated[
-        str | None, typer.Option(help="A file with the columns of [data]: its groups and rates are expected.")
+        str | None, typer.Option(help="A file with the columns of [data]; its groups and rates are used.")
     ] = None,
     wanted: Annotated[
-        float | None, typer.Option("--power", min=0.05, max=0.99, help="The chance wanted (default 0.8).")
+        float | None, typer.Option("--power", min=0.05, max=0.99, help="The desired power (default 0.8).")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the lines as JSON.")] = False,
@@ -122,16 +122,16 @@ def power(
         bool, typer.Option("--allow-code", help="Let the file import the Python functions it names.")
     ] = False,
 ) -> int:
-    """Say what a plan could show before there are data: the gap that each test and threshold finds 8 times in 10.
+    """Show what a plan could find before there are data: the gap each test and threshold detects 8 times in 10.
 
     `evenhand power audit.toml --rows 2000` takes groups and rates from the file's `[power]`:
 
     `groups = { race = { White = 0.7, Black = 0.3 } }` and `rates = { selection_rate = 0.4 }`
 
-    `evenhand power audit.toml --rows 2000 --pilot pilot.csv` takes them from like data, which is what audits other than
-    parity need.
+    `evenhand power audit.toml --rows 2000 --pilot pilot.csv` takes them from similar data, which audits other
+    than parity require.
 
-    `evenhand power study.toml --rows 40` says which weight of trajectory 40 people a condition could show.
+    `evenhand power study.toml --rows 40` says which weight of trajectory 40 people per condition could show.
     """
     from evenhand.report.power import lines_as_dicts, plan_power
 
@@ -195,9 +195,9 @@ _FOR_DEVELOPERS = ("dev", "docs")
 
 
 def doctor() -> int:
-    """Say which versions and extras are there, what is missing, and the line that installs it.
+    """Show installed versions and extras, what is missing, and the command that installs it.
 
-    The exit code is 1 where evenhand itself cannot work.
+    The exit code is 1 if evenhand itself cannot work.
     """
     print_line(f"evenhand {__version__}, Python {platform.python_version()}, {platform.platform()}")
     packages: dict[str, list[str]] = {"": []}
@@ -270,20 +270,18 @@ def _broken() -> Iterator[str]:
 
 def replicate(
     papers: Annotated[
-        list[str] | None, typer.Argument(help="effort, disagreement, reliability or improvability; by default all.")
+        list[str] | None, typer.Argument(help="effort, disagreement, reliability or improvability (default: all).")
     ] = None,
     out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
         "evenhand-replication"
     ),
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of data, in the place of the one that EVENHAND_DATA names.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Data folder, instead of the one that EVENHAND_DATA names.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
-    """Replicate the four papers behind the audits: what they print, what is found here, why it differs, the errata.
+    """Replicate the four papers behind the audits: printed values, our values, why they differ, errata.
 
-    It uses the data at hand and downloads nothing; the report lists what cannot be had, and what would read it. With
-    all data at hand it takes a minute.
+    It uses the data you have and downloads nothing; the report lists what is missing and how to load it. With all data
+    it takes a minute.
     """
     from evenhand.replication import replicate as replicate_papers
 

@@ -24,7 +24,7 @@ from evenhand.table.engines import share_read
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
-TIMINGS_HELP = "Say at the end where the time went, by section and step; run.json keeps it."
+TIMINGS_HELP = "Show at the end where the time went, by section and step; run.json keeps it."
 _SHORT = 2.0  # seconds after which a query is worth an estimate
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 

@@ -38,14 +38,14 @@ def init(
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing: write what is certain, leave the rest open.")
+        bool, typer.Option("--yes", "-y", help="Ask nothing: write what is certain and leave the rest blank.")
     ] = False,
     outcome: Annotated[str | None, typer.Option(help="Column of what really happened.")] = None,
     groups: Annotated[
-        Many, typer.Option(help="Group columns: race,sex; race+sex is an intersection; repeat it.")
+        Many, typer.Option(help="Group columns: race,sex; race+sex is an intersection; can be repeated.")
     ] = None,
-    decisions: Annotated[Many, typer.Option(help="Decision columns, with commas between; repeat it.")] = None,
-    scores: Annotated[Many, typer.Option(help="Score columns, with commas between; repeat it.")] = None,
+    decisions: Annotated[Many, typer.Option(help="Decision columns, separated by commas; can be repeated.")] = None,
+    scores: Annotated[Many, typer.Option(help="Score columns, separated by commas; can be repeated.")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="Column that identifies a person.")] = None,
     favourable: Annotated[
         str | None,
@@ -55,23 +55,23 @@ def init(
         bool, typer.Option("--drop-missing", help="Drop rows without outcome or prediction, and count them.")
     ] = False,
     decimal: Annotated[
-        str | None, typer.Option(help="Decimal sign of a CSV file: '.' or ',' (default: looked up).")
+        str | None, typer.Option(help="Decimal sign of a CSV file: '.' or ',' (default: detected).")
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option(help="What separates the fields of a CSV file (default: guessed from the first line).")
+        str | None, typer.Option(help="Field separator of a CSV file (default: guessed from the first line).")
     ] = None,
     missing_values: Annotated[
-        Many, typer.Option(help="A word for a missing value in a CSV file, such as NA or -9; repeat it.")
+        Many, typer.Option(help="A code for a missing value in a CSV file, such as NA or -9; can be repeated.")
     ] = None,
 ) -> int:
-    """Look at a table, settle what its columns mean, and write a commented audit.toml.
+    """Inspect a table, work out what its columns mean, and write a commented audit.toml.
 
-    On a terminal it asks, with its best guesses first. Otherwise, or with --yes, it takes only what is certain: what an
-    option says, and columns whose name and values fit exactly one role. What stays open is blank in the file, and
-    `evenhand audit` refuses it by name. Only you know what the columns mean.
+    On a terminal it asks, with its best guesses first. Otherwise, or with --yes, it fills in only what is certain: what
+    an option says, and columns whose name and values fit exactly one role. The rest is blank in the file, and
+    `evenhand audit` refuses to run until you fill it in. Only you know what the columns mean.
     """
     if path.exists() and not force:
         raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")

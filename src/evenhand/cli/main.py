@@ -25,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Audit decision systems for fairness, with statistics you can defend.\n\n"
     "Start with `evenhand demo`, then `evenhand init DATA` and `evenhand audit audit.toml` on your own data.",
-    epilog="Exit codes: 0 fine · 1 a --check threshold is broken · 2 bad input · "
+    epilog="Exit codes: 0 success · 1 a --check threshold is broken · 2 bad input · "
     "3 undecided with --strict · 130 stopped.",
 )
 app.command()(commands.demo)
@@ -55,7 +55,8 @@ def _options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     json_errors: Annotated[
-        bool, typer.Option(_JSON_ERRORS, help="Write an error as one line of JSON, for programs; anywhere on the line.")
+        bool,
+        typer.Option(_JSON_ERRORS, help="Print errors as one line of JSON, for programs; works anywhere on the line."),
     ] = False,
 ) -> None:
     del version, json_errors

@@ -11,7 +11,7 @@ import typer
 from evenhand.cli.console import BROKEN, FINE, out, print_line, progress
 from evenhand.errors import ConfigError, speaking
 
-FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; several with commas."
+FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; separated by commas."
 
 
 def listed_formats(text: str) -> list[str]:
@@ -31,9 +31,9 @@ def report(
     language: Annotated[
         str | None, typer.Option(help="Language of the front page: en or de (default: that of the audit).")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
-    """Write the report of a saved audit again, in other formats; the data are not needed.
+    """Write the report of a saved audit again, in any format, without its data.
 
     `evenhand report out/ --format pdf,xlsx` adds report.pdf and tables.xlsx to the folder.
 
@@ -67,7 +67,7 @@ def plan(
 ) -> int:
     """Seal a plan before the data are seen: thresholds, metrics, models and exclusions, with the time and a hash.
 
-    Hand the hash, or the file, to somebody you trust. `evenhand audit audit.toml --plan plan.json` then says whether
+    Give the hash, or the file, to somebody you trust. `evenhand audit audit.toml --plan plan.json` then says whether
     the plan was followed, and marks whatever it did not foresee as exploratory.
     """
     from evenhand.core.formats import json_text
@@ -91,16 +91,16 @@ def plan(
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of an audit, or an unpacked pack.")],
     settings: Annotated[
-        Path | None, typer.Option(help="The audit.toml, to compute every number again from the data.")
+        Path | None, typer.Option(help="The audit.toml, to recompute every number from the data.")
     ] = None,
     plan_file: Annotated[
         Path | None, typer.Option("--plan", help="The sealed plan (default: plan.json in the folder).")
     ] = None,
     allow_code: AllowCode = False,
 ) -> int:
-    """Say whether report, results, data and plan belong together, and what differs.
+    """Check whether report, results, data and plan belong together, and show what differs.
 
-    `evenhand verify out/ --settings audit.toml` also computes everything again. Leaves with 1 when something differs.
+    `evenhand verify out/ --settings audit.toml` also recomputes everything. Exits with 1 if something differs.
     """
     from evenhand.report.evidence import verify as run_checks
 
@@ -127,7 +127,7 @@ def pack(
 ) -> int:
     """Make one zip for a regulator: report, results, plan, settings, versions, checksums, and how to verify them.
 
-    The data are not in it, only their SHA-256. VERIFY.md in it says how to check it without evenhand.
+    It does not contain the data, only their SHA-256. VERIFY.md explains how to check it without evenhand.
     """
     from evenhand.report.evidence import pack as make_pack
 
@@ -154,21 +154,21 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Folder for compare.md and compare.json (default: none).")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 when a finding changed for the worse beyond chance.")
+        bool, typer.Option("--check", help="Exit with 1 if a finding changed for the worse beyond chance.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     old_settings: Annotated[
-        Path | None, typer.Option(help="The audit.toml of the old audit, where people are in both.")
+        Path | None, typer.Option(help="The audit.toml of the old audit, if both contain the same people.")
     ] = None,
     new_settings: Annotated[
-        Path | None, typer.Option(help="That of the new audit (default: the same as of the old).")
+        Path | None, typer.Option(help="The audit.toml of the new audit (default: the same as the old).")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="The column that tells people apart (default: their `id`).")] = None,
+    key: Annotated[str | None, typer.Option(help="The column that identifies people (default: their `id`).")] = None,
 ) -> int:
     """Compare two audits: verdict flips first, then every change with its interval.
 
-    `evenhand compare march/ april/ --check` fails a build when a gap grew beyond chance. Both are taken for independent
-    samples. Where people are in both, as with two models of the same people, their data are needed too:
+    `evenhand compare march/ april/ --check` fails a build if a gap grew beyond chance. The two audits are treated as
+    independent samples. If the same people are in both, as with two models, their data are needed too:
     `evenhand compare v1/ v2/ --old-settings v1.toml --new-settings v2.toml --key person`.
     """
     from evenhand.report.audit import read_table

@@ -41,7 +41,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Ask people: write a study down, run it on a web server, analyse the answers.\n\n"
+    help="Run human studies: write one down, put it on a web server, analyse the answers.\n\n"
     "Start with `evenhand study new FOLDER --kind effort`, then `evenhand study serve FOLDER/study.toml`. "
     "While it runs: `status`, `simulate`, `backup`. At the end: `close`, `export`, `analyze`, `bonus`, `erase-ids`.",
 )
@@ -49,7 +49,7 @@ app = typer.Typer(
 
 @app.command()
 def new(
-    folder: Annotated[Path, typer.Argument(help="Folder of the study; it is made where there is none.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the study; created if it does not exist.")],
     kind: Annotated[
         str,
         typer.Option(help="effort: people compare pairs. disagreement: people judge decisions.", show_default=False),
@@ -57,8 +57,8 @@ def new(
     data: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Your own sets (effort: a JSON file of design_sets() for each condition; repeat it) or cases "
-            "(disagreement: one CSV, Parquet or JSON file). By default made-up ones, to try it out."
+            help="Your own sets (effort: a JSON file of design_sets() for each condition; can be repeated) or cases "
+            "(disagreement: one CSV, Parquet or JSON file). The default is synthetic ones, to try it out."
         ),
     ] = None,
     id_column: Annotated[
@@ -67,11 +67,11 @@ def new(
     decision: Annotated[
         str | None, typer.Option(help="Column of --data with what the system decided (disagreement).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> int:
-    """Write a study.toml and what it shows, so that `evenhand study serve` works at once.
+    """Write a study.toml and its materials, ready for `evenhand study serve`.
 
-    Then change the texts of study.toml to those of your study, and replace what was made up.
+    Then edit the texts in study.toml, and replace the synthetic sets or cases.
     """
     from evenhand.study import template
     from evenhand.study.schema import kind_of, save_text
@@ -247,33 +247,35 @@ def _to_change(kind: Kind, own: bool) -> list[str]:
 def serve(
     study: StudyFile = STUDY,
     database: Database = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of this machine.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 is all addresses of this machine.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
     https: Annotated[
-        bool, typer.Option("--https", help="People reach it over https, through a proxy: secure cookies only.")
+        bool, typer.Option("--https", help="Visitors connect over https through a proxy; use secure cookies only.")
     ] = False,
     proxy: Annotated[
-        str | None, typer.Option(help="Address of the proxy in front, whose word on visitors' addresses is taken.")
+        str | None, typer.Option(help="Address of the proxy that is trusted to report visitors' addresses.")
     ] = None,
     rate: Annotated[
-        float, typer.Option(min=0, help="Requests a second that one address may send; 0 is any number.")
+        float, typer.Option(min=0, help="Requests per second allowed from one address; 0 means no limit.")
     ] = 50.0,
     connections: Annotated[
-        int, typer.Option(min=0, help="Connections that one address may hold, of a proxy any number; 0 is any number.")
+        int, typer.Option(min=0, help="Connections allowed from one address, except the proxy; 0 means no limit.")
     ] = 256,
     enrolments: Annotated[
-        int, typer.Option(min=0, help="New people an hour from one address, all at once if need be; 0 is any number.")
+        int, typer.Option(min=0, help="New people per hour allowed from one address; 0 means no limit.")
     ] = 300,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Go on with a study.toml that shows something else than it did.")
+        bool, typer.Option("--accept", help="Continue although study.toml now shows something different.")
     ] = False,
 ) -> int:
     """Run the study until Ctrl-C: pages for participants, and a dashboard for you behind a password.
 
-    The first start prints the password of the dashboard, once. A restart goes on where everybody was.
+    The first start prints the dashboard password once. After a restart, everybody continues where they were.
 
-    On the open internet put a proxy with https in front, and give --https and --proxy.
+    On the internet, put a proxy with https in front, and use --https and --proxy.
     """
     opened, design = start_study(study, database, accept=accept)
     serving = Serving(str(study), opened.url, host, port, workers, https=https, proxy=proxy, connections=connections)
@@ -286,10 +288,12 @@ def serve(
 def password(
     study: StudyFile = STUDY,
     database: Database = None,
-    name: Annotated[str, typer.Option(help="Whose password; a new name is a new researcher.")] = "researcher",
-    generate: Annotated[bool, typer.Option("--generate", help="Make one up and print it, instead of asking.")] = False,
+    name: Annotated[str, typer.Option(help="Name of the researcher; a new name adds one.")] = "researcher",
+    generate: Annotated[
+        bool, typer.Option("--generate", help="Generate a password and print it, instead of asking.")
+    ] = False,
 ) -> int:
-    """Set a researcher's password for the dashboard; who is logged in by that name has to log in again."""
+    """Set a researcher's password for the dashboard; open sessions under that name end."""
     with open_study(study, database) as opened:
         from evenhand.study.server.security import hash_password
 

@@ -32,10 +32,10 @@ Database = Annotated[
     typer.Option(
         envvar="EVENHAND_STUDY_DATABASE",
         show_default="study.db beside the study.toml",
-        help="Where answers are: the path of a SQLite file, or postgresql://USER:PASSWORD@HOST/NAME.",
+        help="Where answers are stored: the path of a SQLite file, or postgresql://USER:PASSWORD@HOST/NAME.",
     ),
 ]
-OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; by default standard output.")]
+OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="File to write (default: standard output).")]
 _ENDINGS: dict[Ending, str] = {
     "finished": "finished",
     "dropped": "dropped out",
@@ -122,22 +122,22 @@ def add_commands(app: typer.Typer) -> None:
 def simulate(
     url: Annotated[str, typer.Argument(help="Where the study runs, such as http://127.0.0.1:8000.")],
     people: Annotated[int, typer.Option(min=1, help="Virtual respondents.")] = 20,
-    rate: Annotated[float, typer.Option(min=0, help="How many of them arrive a second; 0 is all at once.")] = 5.0,
-    think: Annotated[float, typer.Option(min=0, help="Seconds that a page takes them on average.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same characters.")] = 0,
+    rate: Annotated[float, typer.Option(min=0, help="How many arrive per second; 0 means all at once.")] = 5.0,
+    think: Annotated[float, typer.Option(min=0, help="Average seconds per page.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same respondents.")] = 0,
     straight: Annotated[
         bool, typer.Option("--straight", help="Nobody reloads, goes back, sends twice, leaves or withdraws.")
     ] = False,
     study: Annotated[
         Path | None,
-        typer.Option(help="The study.toml, for the right answers of its attention checks and the name of the id."),
+        typer.Option(help="The study.toml, for the correct answers to its attention checks and the name of the id."),
     ] = None,
 ) -> int:
-    """Send virtual respondents through a running study, over HTTP, to see whether it holds.
+    """Send virtual respondents through a running study over HTTP, to test it.
 
     They answer as simulated people with known weights would, and do what people do: reload, go back and change an
-    answer, send a form twice or empty, leave and come back, go on elsewhere, drop out, withdraw. Their answers are
-    stored like all others: use a database of its own. The exit code is 1 when the server did what it should not.
+    answer, send a form twice or empty, leave and come back, continue elsewhere, drop out, withdraw. Their answers
+    are stored like all others, so use a separate database. The exit code is 1 if the server misbehaved.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -194,7 +194,7 @@ def _report_faults(faults: Sequence[str]) -> int:
 
 
 def status(study: StudyFile = STUDY, database: Database = None) -> int:
-    """Show how many people came, how far they are, and how the attention checks went."""
+    """Show how many people came, how far they are, and the results of the attention checks."""
     with open_study(study, database) as opened:
         counts, spec, closed = opened.study.results.counts(), opened.spec, opened.study.closed
     state = "closed: nobody new is taken in" if closed else "open"
@@ -218,7 +218,7 @@ def export(
     study: StudyFile = STUDY,
     database: Database = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet or json; by default what --out ends with, else csv.")
+        str | None, typer.Option("--format", help="csv, parquet or json (default: the ending of --out, or csv).")
     ] = None,
     out_file: OutFile = None,
     audit: Annotated[
@@ -227,9 +227,9 @@ def export(
 ) -> int:
     """Write the answers as a tidy table: one row for each pair or case that a person judged.
 
-    People are called by a random code; recruitment ids are not in it. In CSV an apostrophe stands before text that a
-    spreadsheet would run as a formula; `eh.study.read_responses` takes it away again. With --audit a disagreement
-    study is written as `evenhand audit` reads it, by kind of critic where the study asks for it.
+    People are identified by a random code, not by their recruitment id. In CSV, text that a spreadsheet would run as a
+    formula starts with an apostrophe, which `eh.study.read_responses` removes. With --audit, a disagreement study is
+    written in the form `evenhand audit` reads, by kind of critic if the study asks for it.
     """
     from evenhand.study.server import researcher as exports
 
@@ -257,22 +257,20 @@ def export(
 def analyze(
     study: StudyFile = STUDY,
     database: Database = None,
-    responses: Annotated[
-        Path | None, typer.Option(help="An export to analyse instead of what is in the database.")
-    ] = None,
+    responses: Annotated[Path | None, typer.Option(help="An export to analyse instead of the database.")] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="The question about people that says the kind of critic; by default `stakeholder`."),
+        typer.Option(help="The question that gives the kind of critic (default: `stakeholder`)."),
     ] = None,
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
-    """Analyse the answers as [analysis] of study.toml says: summary on the terminal, report in a folder.
+    """Analyse the answers as [analysis] in study.toml says: summary on the terminal, report in a folder.
 
-    Effort: what people's overall judgement follows, trajectory or total. Disagreement: the audit of the
-    cases, by kind of critic where the study asks for it.
+    Effort: whether people's overall judgement follows trajectory or total. Disagreement: the audit of the cases, by
+    kind of critic if the study asks for it.
     """
     from evenhand.report.live import audit_study
 
@@ -311,13 +309,13 @@ def _answers(study: Path, database: str | None, file: Path | None) -> tuple[Resp
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(help="File to write; it must not be there yet.")],
+    target: Annotated[Path, typer.Argument(help="File to write; it must not exist yet.")],
     study: Annotated[Path, typer.Option(help="The study.toml of the study.")] = STUDY,
     database: Database = None,
 ) -> int:
-    """Copy the database into one file while the server runs: the state of one moment, answers and all.
+    """Copy the database into one file while the server runs: a consistent snapshot.
 
-    The copy holds what the database holds, also recruitment ids and the key of the cookies: keep it as safe.
+    The copy contains everything in the database, including recruitment ids and the cookie key: keep it equally safe.
     """
     from evenhand.study.store import backup as copy
 
@@ -327,7 +325,7 @@ def backup(
 
 
 def close(study: StudyFile = STUDY, database: Database = None) -> int:
-    """Take nobody new in; who is in the middle can finish."""
+    """Admit no new people; those who have started can finish."""
     with open_study(study, database) as opened:
         opened.study.close()
         note(opened, "closed the study")
@@ -336,7 +334,7 @@ def close(study: StudyFile = STUDY, database: Database = None) -> int:
 
 
 def reopen(study: StudyFile = STUDY, database: Database = None) -> int:
-    """Take people in again."""
+    """Admit new people again."""
     with open_study(study, database) as opened:
         opened.study.reopen()
         note(opened, "reopened the study")

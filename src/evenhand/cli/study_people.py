@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.study.responses import Responses
     from evenhand.study.spec import StudySpec
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 _MOST_IDS = 10
 
 
@@ -34,13 +34,13 @@ def recruits(
     study: Annotated[Path, typer.Option(help="The study.toml of the study.")] = STUDY,
     database: Database = None,
     out_file: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV to write: everybody by every filter.")
+        Path | None, typer.Option("--out", "-o", help="CSV to write: every person by every filter.")
     ] = None,
 ) -> int:
-    """Check the people of a study against `filters` of [recruitment], in the recruiter's export.
+    """Check a study's participants against the `filters` in [recruitment], using the recruiter's export.
 
-    It says who breaks which filter, of whom the recruiter does not tell, who is in one list but not in the other, and
-    which filters cannot be checked. The exit code is 1 when somebody breaks a filter.
+    It lists who breaks which filter, who has missing data, who is in one list but not in the other, and which filters
+    cannot be checked. The exit code is 1 if somebody breaks a filter.
     """
     from evenhand.study.people import RecruitRecord, check_recruits
     from evenhand.study.schema import write_csv
@@ -81,9 +81,9 @@ def _tell_unmatched(found: RecruitCheck) -> None:
 
 
 def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile = None) -> int:
-    """Write whom to pay which bonus, by recruitment id, as CSV.
+    """Write which bonus to pay to whom, by recruitment id, as CSV.
 
-    Bonuses for the truth serum follow from the answers, those for the best reasons from what two raters gave.
+    Truth-serum bonuses follow from the answers, and those for the best reasons from the points of two raters.
     """
     from evenhand.study.schema import write_csv
     from evenhand.study.server.bonuses import bonus_list, bonus_problem
@@ -107,7 +107,7 @@ def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile
 
 
 def ratings(study: StudyFile = STUDY, database: Database = None, out_file: OutFile = None) -> int:
-    """Say how far the raters of reasons are and how far they agree; with --out, write the ratings as CSV.
+    """Show how far the raters of reasons are and how well they agree; with --out, write the ratings as CSV.
 
     A row is one rating: `reason`, `rater`, `rating`, `left_out`. `eh.agreement` reads it.
     """
@@ -146,12 +146,12 @@ def _agreement(
 
 
 def withdraw(
-    who: Annotated[str, typer.Argument(help="The participant's code, as exports call them, or recruitment id.")],
+    who: Annotated[str, typer.Argument(help="The participant's code in exports, or their recruitment id.")],
     study: Annotated[Path, typer.Option(help="The study.toml of the study.")] = STUDY,
     database: Database = None,
     yes: Yes = False,
 ) -> int:
-    """Delete all answers of one participant, for good; that they took part and withdrew stays known."""
+    """Permanently delete all answers of one participant; a record that they withdrew remains."""
     with open_study(study, database) as opened:
         if not yes:
             typer.confirm(f"Delete all answers of {who}?", abort=True)
@@ -165,9 +165,9 @@ def withdraw(
 
 
 def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = False) -> int:
-    """Delete the recruitment ids of everybody, for good: pay people first, for nobody can be paid by id afterwards.
+    """Permanently delete all recruitment ids. Pay people first: nobody can be paid by id afterwards.
 
-    Answers stay, under their random codes. Backups made before still hold the ids.
+    Answers stay, under their random codes. Earlier backups still contain the ids.
     """
     with open_study(study, database) as opened:
         if not opened.study.closed:

@@ -53,27 +53,27 @@ class ReportSettings(Settings):
     language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(
         None,
-        description="Column of periods, such as a month: gaps are also told for each, with limits that hold however "
-        "often one looks, and whether they drift.",
+        description="Column of periods, such as a month: the report also has the gaps of each period, with limits that "
+        "hold however often you look, and whether they drift.",
     )
     shift: float | None = Field(
         None,
         gt=0,
         lt=0.5,
-        description="Tell for every verdict whether it would hold with so much more or less of any other group among "
+        description="Say for every verdict whether it would hold with this much more or less of any other group among "
         "the people, such as 0.1.",
     )
     population: Any = Field(
         {},
         description="The same for the shares of a named population: `{ sex = { F = 0.5, M = 0.5 } }`, or the path of a "
-        "table with people of it in the same group columns (in Python also a data frame).",
+        "table of its people with the same group columns (in Python also a data frame).",
     )
     suppress_below: int | None = Field(
         None,
         ge=2,
         le=1000,
-        description="Hide counts from 1 to one less than this, and whatever would tell them by difference, in all that "
-        "is published.",
+        description="Hide counts from 1 to one less than this, and anything that would reveal them by subtraction, in "
+        "everything that is published.",
     )
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -145,10 +145,10 @@ class DatasetSettings(Settings):
     """Settings of `[data]` for invented data in place of a `source`."""
 
     dataset: str = Field(
-        description="Invented data instead of a `source`: `'households'`, `'defendants'` or `'kidney_offers'`."
+        description="Synthetic data instead of a `source`: `'households'`, `'defendants'` or `'kidney_offers'`."
     )
-    rows: int = Field(10_000, ge=1, description="How many people, or cases, of invented data.")
-    dataset_seed: int = Field(0, ge=0, description="Seed of the invented data.")
+    rows: int = Field(10_000, ge=1, description="How many people, or cases, of synthetic data.")
+    dataset_seed: int = Field(0, ge=0, description="Seed of the synthetic data.")
 
     def make(self) -> Any:
         """Make the data."""

@@ -30,7 +30,7 @@ _REASONS = {
 
 
 class CaseSettings(Settings):
-    """How cases are dealt out.
+    """How cases are distributed.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class Critics(Settings):
     groups: dict[str, float] = Field({}, description="The same for groups of cases in which it is another.")
     too_high: float = Field(0.5, ge=0, le=1, description="Share of disagreement that finds a decision too high.")
     leaning: float = Field(0.5, ge=0, description="Spread of critics' own leanings, in log odds.")
-    case: float = Field(0.5, ge=0, description="Spread over cases of what everybody finds of one, in log odds.")
+    case: float = Field(0.5, ge=0, description="Spread over cases of the common opinion of each, in log odds.")
     careless: float = Field(0.04, ge=0, le=1, description="Share of critics who answer at random and fail checks.")
     reasons: float = Field(0.3, ge=0, le=1, description="Share of answers with a reason in words.")
 

@@ -272,9 +272,9 @@ class Exclusions(Settings):
     failed_checks: Annotated[
         Annotated[int, Field(ge=1)] | None,
         BeforeValidator(_none_for_false, json_schema_input_type=Annotated[int, Field(ge=1)] | Literal[False] | None),
-    ] = Field(2, description="Leave out who failed this many attention checks or more; false keeps them.")
+    ] = Field(2, description="Leave out people who failed this many attention checks or more; false keeps them.")
     incomplete: float | None = Field(
-        None, gt=0, le=1, description="Leave out who answered less than this share of their questions."
+        None, gt=0, le=1, description="Leave out people who answered less than this share of their questions."
     )
     too_fast: float | None = Field(None, gt=0, description="Leave out who took fewer seconds than this.")
     same_answer: bool = Field(False, description="Leave out who gave one and the same answer throughout.")

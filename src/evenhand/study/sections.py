@@ -163,7 +163,7 @@ class AttentionCheck(Settings):
 class AboutQuestion(Settings):
     """A question about the person who takes part: one of some choices, or a whole number."""
 
-    name: ColumnName = Field(description="What the answer is called in the export.")
+    name: ColumnName = Field(description="Name of the answer in the export.")
     question: Text = Field(description="The question.")
     choices: tuple[Text, ...] = Field(
         (), description="The choices; one that is a single text is the same in every language."
@@ -206,8 +206,8 @@ class About(Settings):
     text: Text = Field("", description="What is said above the questions: why they are asked, and what becomes of it.")
     consent: Text = Field(
         "",
-        description="Words of a box to tick for storing these answers, beside the consent to the study; who does not "
-        "tick it can only prefer not to say.",
+        description="Text of a check box for storing these answers, in addition to the consent to the study; people "
+        "who do not check it can only prefer not to say.",
     )
     questions: tuple[AboutQuestion, ...] = Field((), description="The questions, in order.")
 
@@ -274,7 +274,7 @@ class Rationales(Settings):
         description="Why a reason is not rated; one that either rater leaves out does not count.",
     )
     first: int | None = Field(
-        None, ge=1, description="Only reasons for the first so many sets or cases of a person; by default all."
+        None, ge=1, description="Only reasons for this many sets or cases of a person, from the first; by default all."
     )
 
     @model_validator(mode="after")
@@ -316,7 +316,7 @@ class Disagreement(Settings):
         {}, description="What columns and labels are called on the page, as in priors = 'Earlier arrests'."
     )
     answers: tuple[str, ...] = Field(("agree", "disagree"), description="What critics can answer.")
-    assignment: CaseSettings = Field(CaseSettings(), description="How cases are dealt out.")
+    assignment: CaseSettings = Field(CaseSettings(), description="How cases are distributed.")
     stakeholder: str | None = Field(
         None, description="The question of [about] that says which kind of critic somebody is: patient, surgeon ..."
     )
@@ -369,12 +369,12 @@ class Filter(Settings):
 class Recruitment(Settings):
     """Where people come from, and where they are sent at the end; the defaults are those of Prolific."""
 
-    id_parameter: Parameter = Field("PROLIFIC_PID", description="The parameter of the link that says who comes.")
+    id_parameter: Parameter = Field("PROLIFIC_PID", description="The parameter of the link that identifies the person.")
     required: bool = Field(False, description="Whether only people with such an id may take part.")
     completion_code: Code | None = Field(None, description="Code shown at the end; by default one made with the study.")
     completion_url: Link | None = Field(None, description="Link at the end; {code} in it becomes the completion code.")
     most_people: int | None = Field(
-        None, ge=1, description="How many people may take part; by default any number that there are places for."
+        None, ge=1, description="How many people may take part; by default as many as there are places."
     )
     filters: tuple[Filter, ...] = Field(
         (), description="Whom the recruiter should send; `evenhand study recruits` checks it in the recruiter's export."
@@ -390,7 +390,7 @@ class Recruitment(Settings):
         description="Link for people whom a quota turns away, such as the recruiter's for those screened out.",
     )
     abandon_after: float = Field(
-        4.0, gt=0, description="Hours without an answer after which somebody else may take a person's place."
+        4.0, gt=0, description="Hours without an answer after which a person's place may go to somebody else."
     )
 
     @model_validator(mode="after")

@@ -28,7 +28,7 @@ class SetSettings(Settings):
     """
 
     sets: int = Field(3, ge=1, description="How many sets to make.")
-    measure: TrajectoryMeasure = Field("slope", description="How a trajectory is summed up.")
+    measure: TrajectoryMeasure = Field("slope", description="How a trajectory is summarised.")
     similar_trajectory: float = Field(0.25, gt=0, description="Trajectories nearer than this are similar.")
     different_trajectory: float = Field(1.0, gt=0, description="Trajectories farther apart than this are different.")
     similar_aggregate: float = Field(0.25, gt=0, description="Totals nearer than this are similar.")

@@ -60,7 +60,7 @@ class StudySpec(Settings):
     )
     practice: bool = Field(True, description="Whether people try one made-up or unused item before the real ones.")
     debrief: Text = Field("", description="What people read at the end: plain, an empty line between paragraphs.")
-    contact: Text = Field("", description="Whom to ask, shown on every page.")
+    contact: Text = Field("", description="Contact for questions, shown on every page.")
     conditions: dict[str, Condition] = Field({}, description="Conditions of an effort study, by name.")
     sets_per_person: int = Field(3, ge=1, description="Sets that each person sees (effort).")
     disagreement: Disagreement | None = Field(None, description="What a disagreement study shows.")
