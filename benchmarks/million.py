@@ -112,7 +112,8 @@ def answers(rows: int) -> Any:
 def measure(source: Any, name: str, sections: list[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Print what each section costs; return the figures, and what all of them found."""
     print(f"\n{name:16}{'seconds':>9}{'CPU':>8}{'peak, MB':>10}", flush=True)
-    found, figures = {}, []
+    found: dict[str, Any] = {}
+    figures: list[dict[str, Any]] = []
     for section in sections:
         wall, cpu = perf_counter(), tree_seconds()
         asked: dict[str, Any] = {section: SECTIONS[section]}
