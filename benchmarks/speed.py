@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import resource
@@ -27,49 +26,29 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-import numpy as np
+from _speed_page import FIRST, page
+from _speed_peers import (
+    aequitas_rates,
+    aif360_rates,
+    disagreeing_shares,
+    fairlearn_boots,
+    fairlearn_rates,
+    frame,
+    holisticai_rates,
+    numpy_tiles,
+    perturbing_loop,
+    pingouin_and_statsmodels,
+    resampling_loop,
+    scipy_boots,
+)
 
 HERE = Path(__file__).resolve().parent
 FIGURES, PAGE = HERE / "speed.json", HERE.parent / "docs" / "benchmarks.md"
-LARGE = HERE / "hundred_million.json"
-WARM_UP, FIRST, RUNS, SLOWER = 500, 2_000, 3, 4 / 3
+OURS = ("numpy", "scipy", "numba", "duckdb", "pandas")
+WARM_UP, RUNS = 500, 3
 SIZES, QUICK = (10_000, 100_000, 1_000_000), (2_000, 10_000)
-PLANNED = (10_000, 1_000_000, 100_000_000, 10_000_000_000)
 
 ROLES: dict[str, Any] = {"id": "id", "outcome": "outcome", "groups": ["race", "sex"], "predictions": {"risk": "risk"}}
-
-
-def people(rows: int) -> dict[str, Any]:
-    """Return people that every audit can read, with scores, histories, raters and critics."""
-    rng = np.random.default_rng(13)
-    race = rng.choice(["Black", "Other", "White"], rows, p=[0.35, 0.25, 0.4])
-    ability = rng.normal(0, 1, rows) + 0.5 * (race == "White")
-    risk = 1 / (1 + np.exp(-(ability + rng.normal(0, 0.6, rows))))
-    outcome = (ability + rng.normal(0, 1, rows) > 0).astype(int)
-    first = np.where(rng.random(rows) < 0.85, outcome, 1 - outcome)
-    columns: dict[str, Any] = {
-        "id": np.arange(rows),
-        "sex": rng.choice(["F", "M"], rows),
-        "race": race,
-        "outcome": outcome,
-        "risk": risk.round(6),
-        "age": rng.integers(20, 70, rows),
-        "income": (30 + 8 * ability + rng.normal(0, 4, rows)).round(3),
-        "rater_a": first,
-        "rater_b": np.where(rng.random(rows) < 0.8, first, 1 - first),
-        "label": np.where(risk > 0.5, "high", "low"),
-        "critic": np.arange(rows) // 25,
-        "disagree": (rng.random(rows) < np.where(race == "Black", 0.4, 0.2)).astype(int),
-        "hired": (risk > 0.55).astype(int),
-    }
-    return columns | {year: rng.uniform(20, 60, rows).round(3) for year in ("y1", "y2", "y3")}
-
-
-def frame(rows: int) -> Any:
-    """Return these people as a pandas frame."""
-    import pandas as pd
-
-    return pd.DataFrame(people(rows))
 
 
 # Ours -----------------------------------------------------------------------------------------------------------------
@@ -84,115 +63,6 @@ def audit(name: str, *first: Any, **settings: Any) -> Callable[[Any], None]:
         getattr(eh, name)(*first, eh.Table(data, **ROLES), **settings)
 
     return run
-
-
-# Peers ----------------------------------------------------------------------------------------------------------------
-
-
-def fairlearn_rates(data: Any) -> None:
-    """Compute three rates by group, without intervals: fairlearn's MetricFrame."""
-    from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
-
-    metrics = {"selection": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate}
-    for group in ("race", "sex"):
-        said = data["risk"] >= 0.5
-        MetricFrame(metrics=metrics, y_true=data["outcome"], y_pred=said, sensitive_features=data[group])
-
-
-def fairlearn_boots(data: Any) -> None:
-    """Compute the same rates with two of fairlearn's bootstrap resamples."""
-    from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
-
-    MetricFrame(
-        metrics={"selection": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate},
-        y_true=data["outcome"],
-        y_pred=(data["risk"] >= 0.5),
-        sensitive_features=data["race"],
-        n_boot=2,
-        ci_quantiles=[0.025, 0.975],
-    )
-
-
-def aequitas_rates(data: Any) -> None:
-    """Compute aequitas' table of group metrics and disparities, without intervals."""
-    from aequitas.bias import Bias
-    from aequitas.group import Group
-
-    short = data.assign(score=(data["risk"] >= 0.5).astype(int), label_value=data["outcome"])
-    short = short[["score", "label_value", "race", "sex"]]
-    table, _ = Group().get_crosstabs(short, attr_cols=["race", "sex"])
-    Bias().get_disparity_predefined_groups(
-        table, original_df=short, ref_groups_dict={"race": "White", "sex": "M"}, alpha=0.05, check_significance=False
-    )
-
-
-def aif360_rates(data: Any) -> None:
-    """Compute AIF360's classification metrics for one pair of groups, without intervals."""
-    from aif360.datasets import BinaryLabelDataset
-    from aif360.metrics import ClassificationMetric
-
-    short = data.assign(group=(data["race"] == "White").astype(int))[["group", "outcome"]]
-    truth = BinaryLabelDataset(df=short, label_names=["outcome"], protected_attribute_names=["group"])
-    predicted = truth.copy()
-    predicted.labels = (data["risk"].to_numpy() >= 0.5).astype(float).reshape(-1, 1)
-    sides = {"unprivileged_groups": [{"group": 0}], "privileged_groups": [{"group": 1}]}
-    found = ClassificationMetric(truth, predicted, **sides)
-    found.disparate_impact(), found.equal_opportunity_difference(), found.average_odds_difference()
-
-
-def holisticai_rates(data: Any) -> None:
-    """Compute holisticai's table of bias metrics for one pair of groups, without intervals."""
-    from holisticai.bias.metrics import classification_bias_metrics
-
-    white, said = (data["race"] == "White").to_numpy(), (data["risk"].to_numpy() >= 0.5).astype(int)
-    classification_bias_metrics(~white, white, said, data["outcome"].to_numpy(), metric_type="both")
-
-
-def numpy_tiles(data: Any) -> None:
-    """Compare all pairs as the paper's formula says, by NumPy in tiles of 512."""
-    score, effort, aggregate = (data[name].to_numpy() for name in ("risk", "income", "age"))
-    for start in range(0, len(data), 512):
-        part = slice(start, start + 512)
-        across = 0.5 * np.subtract.outer(effort[part], effort) ** 2
-        across += 0.5 * np.subtract.outer(aggregate[part], aggregate) ** 2
-        np.maximum(0.0, np.abs(np.subtract.outer(score[part], score)) - np.sqrt(across)).sum()
-
-
-def pingouin_and_statsmodels(data: Any) -> None:
-    """Compute kappa by statsmodels and ICC by pingouin for each group."""
-    import pandas as pd
-    import pingouin
-    from statsmodels.stats.inter_rater import cohens_kappa
-
-    for group in ("race", "sex"):
-        for _, part in data.groupby(group):
-            cohens_kappa(pd.crosstab(part["rater_a"], part["rater_b"]))
-            long = part.melt(id_vars="id", value_vars=["rater_a", "rater_b"], var_name="rater", value_name="answer")
-            pingouin.intraclass_corr(long, targets="id", raters="rater", ratings="answer")
-
-
-def perturbing_loop(data: Any) -> None:
-    """Perturb the features, predict and correlate, by group, once for each level and replicate: the paper's recipe."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import cross_val_predict
-
-    rng, features = np.random.default_rng(0), data[["age", "income"]].to_numpy(dtype=float)
-    model = LogisticRegression().fit(features, data["outcome"])
-    before = cross_val_predict(LogisticRegression(), features, data["outcome"], method="predict_proba")[:, 1]
-    for level in (0.1, 0.3):
-        for _ in range(5):
-            hit = rng.random(features.shape) < level
-            after = model.predict_proba(features + hit * rng.normal(0, [5, 3], features.shape))[:, 1]
-            for _, rows in data.groupby("race").indices.items():
-                np.corrcoef(before[rows], after[rows])
-
-
-def resampling_loop(data: Any) -> None:
-    """Resample people by pandas and compute the gap of two decisions, 20 times: the paper's bootstrap."""
-    for seed in range(20):
-        drawn = data.sample(frac=1.0, replace=True, random_state=seed)
-        for decision in ("hired", "rater_a"):
-            drawn.groupby("sex")[[decision, "outcome"]].mean()
 
 
 # The table ------------------------------------------------------------------------------------------------------------
@@ -232,9 +102,10 @@ ROWS = {
         },
     ),
     "resamples": Row(
-        "10,000 bootstrap resamples of three rates (the peer: its values and 2 resamples, counted as 3, x 3,333)",
+        "10,000 bootstrap resamples of three rates (fairlearn: its values and 2 resamples, counted as 3, x 3,333; "
+        "SciPy: 20, x 500)",
         audit("parity", metrics=["selection_rate", "tpr", "fpr"], interval="percentile", resamples=10_000),
-        {"fairlearn": (fairlearn_boots, 100_000, 3 / 10_000)},
+        {"fairlearn": (fairlearn_boots, 100_000, 3 / 10_000), "SciPy": (scipy_boots, 1_000_000, 20 / 10_000)},
     ),
     "effort": Row(
         "individual fairness over all pairs, parity by effort, curve over weights (the peer: one sum over all pairs)",
@@ -254,8 +125,10 @@ ROWS = {
         {"pingouin and statsmodels": (pingouin_and_statsmodels, 100_000, 1)},
     ),
     "disagreement": Row(
-        "six metrics from agree or disagree, each answer a case of its own",
+        "six metrics from agree or disagree, each answer a case of its own, with intervals (the peer: the shares that "
+        "their bounds rest on, without)",
         audit("disagreement", decision="label", critic="critic", disagree="disagree", resamples=200),
+        {"a group-by of pandas": (disagreeing_shares, 1_000_000, 1)},
     ),
     "reliability": Row(
         "a logistic model refitted in five folds, three levels of noise, five replicates (the peer: without tests)",
@@ -350,23 +223,6 @@ def contest(name: str, sizes: tuple[int, ...], runs: int, pythons: list[str]) ->
     return lines
 
 
-# The page -------------------------------------------------------------------------------------------------------------
-
-
-def exponent(lines: list[dict[str, Any]]) -> float | None:
-    """Return by which power of the rows the CPU time grows, between the two largest sizes."""
-    if len(lines) < 2:
-        return None
-    small, large = lines[-2:]
-    return math.log(large["cpu"] / small["cpu"]) / math.log(large["rows"] / small["rows"])
-
-
-def behind(line: dict[str, Any], last: dict[str, Any]) -> bool:
-    """Return whether a figure fell behind the last committed one by a third, on the same machine."""
-    same = [old for old in last.get("figures", []) if (old["row"], old["rows"]) == (line["row"], line["rows"])]
-    return bool(same) and line["cpu"] > SLOWER * same[0]["cpu"] and line["cpu"] > 0.1
-
-
 def machine() -> dict[str, Any]:
     """Return what the figures were measured on."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -377,7 +233,7 @@ def machine() -> dict[str, Any]:
 def versions(pythons: list[str]) -> dict[str, str]:
     """Return the versions of Python, of what evenhand stands on and of the peers, wherever they are installed."""
     found = {"python": platform.python_version()}
-    for package in ("numpy", "numba", "duckdb", "pandas", "fairlearn", "pingouin", "statsmodels", "scikit-learn"):
+    for package in (*OURS, "fairlearn", "pingouin", "statsmodels", "scikit-learn"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -389,150 +245,6 @@ def versions(pythons: list[str]) -> dict[str, str]:
             if not done.returncode:
                 found[package] = done.stdout.strip()
     return found
-
-
-def _short(number: float, digits: int) -> str:
-    """Return a number with so many digits that count, written in full."""
-    return f"{float(f'{number:.{digits}g}'):,g}"
-
-
-def page(figures: dict[str, Any], last: dict[str, Any]) -> str:
-    """Return the page of the documentation."""
-    ground, load = figures["machine"], figures["beside"]
-    used = ", ".join(f"{name} {number}" for name, number in figures["versions"].items())
-    text = [
-        "# What it costs",
-        "",
-        "<!-- Written by `make bench`; do not edit. -->",
-        "",
-        "Every audit from a pandas frame to the finished result, beside a peer in the same run: CPU seconds of all "
-        "threads (so that other work on the machine counts less), ours the middle of three runs, a peer's of one; "
-        "memory is what the peak of the process grew by. A peer does less than the audit beside it; what it does is "
-        "said.",
-        "",
-        f"Measured on {ground['cores']} cores ({ground['processor']}), {load}; {used}.",
-        "",
-        "| Audit | Rows | CPU, s | Wall, s | Memory, MB | Peer | Its CPU, s | Peer / evenhand | Its memory, MB |",
-        "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |",
-    ]
-    for line in figures["figures"]:
-        mark = " (slower than before)" if behind(line, last) else ""
-        ours = (
-            f"| {line['row']} | {line['rows']:,} | {line['cpu']:.2f}{mark} | {line['wall']:.2f} | {line['memory']:.0f}"
-        )
-        peers = [
-            f" | {name} | {_short(one['cpu'], 3)} | {_short(one['cpu'] / line['cpu'], 2)} | {one['memory']:.0f} |"
-            for name, one in line["peers"].items()
-        ]
-        text += [ours + peer for peer in peers or [" | none | | | |"]]
-    text += ["", "## What was run", ""]
-    for name, row in ROWS.items():
-        lines = [line for line in figures["figures"] if line["row"] == name]
-        power = exponent(lines)
-        grows = "" if power is None else f" CPU time grows with the rows to the power {power:.2f} at the end."
-        text.append(f"- **{name}**: {row.what}.{grows} `python benchmarks/speed.py --only '{name}'`")
-    text += ["", *first_page(figures["first"])]
-    large = json.loads(LARGE.read_text(encoding="utf-8"))
-    text += ["", *hundred_million(large), "", *sizing([*figures["figures"], *from_files(large)])]
-    text += [
-        "",
-        "One claim each, with more sizes and peers: `make bench-claims`. Pairs on a graphics card: `python "
-        "benchmarks/pairs_gpu.py`, and whole audits with one: `python benchmarks/effort_gpu.py`.",
-        "",
-    ]
-    return "\n".join(text)
-
-
-def first_page(first: dict[str, Any]) -> list[str]:
-    """Return what the first call of a process pays."""
-    text = [
-        "## The first call",
-        "",
-        f"CPU seconds of {FIRST:,} rows in a new process, imports included. Loops over pairs of people and over "
-        "mistakes in inputs are compiled when they are first called: once for a machine, since the result is kept "
-        "beside the package, or in the user's cache folder where the package is read-only. Where neither "
-        "can be written, in a container, name a folder in `NUMBA_CACHE_DIR` and run `evenhand demo` once while the "
-        "image is built.",
-        "",
-        "| Audit | Never compiled before | Compiled by an earlier process | Second call |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    for name, spent in first.items():
-        text.append(f"| {name} | {spent['cold']:.1f} | {spent['warm']:.1f} | {spent['again']:.1f} |")
-    return text
-
-
-def from_files(large: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what parity and effort cost of a Parquet file, with reading and checking it, as figures of their rows."""
-    return [
-        {"row": row, "rows": line["rows"], "cpu": line["stages"]["read"]["cpu"] + line["stages"][row]["cpu"]}
-        for row in ("parity", "effort")
-        for line in large["figures"]
-    ]
-
-
-def hundred_million(large: dict[str, Any]) -> list[str]:
-    """Return what `hundred_million.py` found."""
-    text = [
-        "## A hundred million rows in a file",
-        "",
-        "Parity with AUC, parity by effort and individual fairness of a Parquet file, one model and two group columns, "
-        f'an id that must not repeat; `memory_limit = "{large["memory_limit"]}"` on {large["cores"]} cores, one run '
-        f"({large['beside']}, so that the wall time means little). The peak is that of the whole process. "
-        "`python benchmarks/hundred_million.py`",
-        "",
-        "| Rows | File, MB | Stage | CPU, s | Wall, s | Peak so far, MB |",
-        "| ---: | ---: | --- | ---: | ---: | ---: |",
-    ]
-    for line in large["figures"]:
-        for stage, spent in line["stages"].items():
-            text.append(
-                f"| {line['rows']:,} | {line['file']:,.0f} | {stage} | {spent['cpu']:,.1f} | {spent['wall']:,.1f} | "
-                f"{spent['peak']:,.0f} |"
-            )
-    return text
-
-
-def sizing(figures: list[dict[str, Any]]) -> list[str]:
-    """Return what audits cost at sizes beyond those measured, by how they grow."""
-    heads = " | ".join(["Audit", *(f"{rows:,} rows" for rows in PLANNED)])
-    text = [
-        "## How to size a machine",
-        "",
-        "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above "
-        "(parity and effort from 10,000,000 rows on of a Parquet file, everything else of a pandas frame), and "
-        "computed beyond it (in italics), with the growth between the two largest sizes, but at least in "
-        "proportion to the rows, and to their square for exact pairs.",
-        "",
-        "**Cores.** Divide the core-hours by the hours you have. Counting, adding up and filling the grid run on "
-        "all cores, in the engine that holds the data: DuckDB on one machine, Spark or a database on theirs. What"
-        " Spark adds for moving data between its workers was not measured; time your query on a hundredth of the "
-        "rows first.",
-        "",
-        "**Memory** is for cells, not for rows. An id of whole numbers that must not repeat took about 25 bytes a"
-        " row at 100,000,000; what is above `memory_limit` goes into temporary files. From about 2,000,000,000 "
-        "rows in one combination of groups, outcome, decision and score bin on, sums do not fit into 64 bits, "
-        "which is an error: split the table.",
-        "",
-        "**What needs rows** (disagreement, reliability, agreement, improvability, and effort by other distances "
-        "or with `robustness`) reads them into memory, 8 bytes a number: 5,000,000 people with ten columns are "
-        "400 MB. From Spark or a database 5,000,000 come at most (see {doc}`howto/your-data`). Beyond what fits, "
-        "audit a random sample: the figures below are then what a larger machine would take.",
-        "",
-        f"| {heads} |",
-        "| --- |" + " ---: |" * len(PLANNED),
-    ]
-    for name in dict.fromkeys(line["row"] for line in figures):
-        lines = [line for line in figures if line["row"] == name]
-        known, last = {line["rows"]: line["cpu"] for line in lines}, lines[-1]
-        power = max(exponent(lines) or 1.0, ROWS[name].power)
-        cells = []
-        for rows in PLANNED:
-            seconds = known.get(rows) or last["cpu"] * (rows / last["rows"]) ** power
-            said = f"{seconds:,.1f}" if seconds < 3600 else f"{seconds / 3600:,.1f} h"
-            cells.append(said if rows in known else f"*{said}*")
-        text.append(f"| {name} | " + " | ".join(cells) + " |")
-    return text
 
 
 def main() -> int:
@@ -553,7 +265,7 @@ def main() -> int:
         return 0
     if options.page:
         stored = json.loads(FIGURES.read_text(encoding="utf-8"))
-        PAGE.write_text(page(stored, stored), encoding="utf-8")
+        PAGE.write_text(page(stored, stored, ROWS), encoding="utf-8")
         return 0
     pythons = [sys.executable, *filter(None, os.environ.get("PEERS", "").split(os.pathsep))]
     sizes, runs = (QUICK, 1) if options.quick else (SIZES, RUNS)
@@ -563,7 +275,7 @@ def main() -> int:
     figures = {"machine": machine(), "beside": beside, "versions": versions(pythons), "figures": lines}
     figures["first"] = first_calls([name for name in names if name not in ("resamples", "exact pairs")])
     last = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
-    text = page(figures, last if last.get("machine") == figures["machine"] else {})
+    text = page(figures, last if last.get("machine") == figures["machine"] else {}, ROWS)
     if options.quick or options.only:
         print(text)
         return 0

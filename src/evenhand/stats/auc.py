@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ def binned_auc_error(positives: ArrayLike, negatives: ArrayLike) -> FloatArray:
 
 def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the AUC and, for each row's score, the shares of negatives below and of positives above it."""
-    distinct, level = np.unique(scores, return_inverse=True)
-    ones = np.bincount(level, weights=np.where(outcome, mass, 0.0), minlength=distinct.size)
-    zeros = np.bincount(level, weights=np.where(outcome, 0.0, mass), minlength=distinct.size)
+    level = _levels(scores)
+    ones = np.bincount(level, weights=np.where(outcome, mass, 0.0))
+    zeros = np.bincount(level, weights=np.where(outcome, 0.0, mass))
     all_ones, all_zeros = ones.sum(), zeros.sum()
     if np.isnan(scores).any() or all_ones == 0 or all_zeros == 0:
         unknown = np.full(scores.shape, np.nan)
@@ -133,6 +133,13 @@ def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tup
     twice_above = 2.0 * (all_ones - np.cumsum(ones)) + ones
     value = float(np.sum(ones * twice_below) / (2.0 * all_ones * all_zeros))
     return value, (twice_below / (2.0 * all_zeros))[level], (twice_above / (2.0 * all_ones))[level]
+
+
+def _levels(scores: FloatArray) -> IntArray:
+    """Return the rank of each score among the distinct ones; scores that are sorted already are not sorted again."""
+    if scores.size and bool((scores[1:] >= scores[:-1]).all()):
+        return np.cumsum(np.append(False, scores[1:] != scores[:-1]))
+    return np.asarray(np.unique(scores, return_inverse=True)[1], dtype=np.int64)
 
 
 def _rows(

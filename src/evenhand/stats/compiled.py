@@ -59,7 +59,7 @@ def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
 
 @kernel()
 def add_weighted(
-    step: IntArray, cell: IntArray, person: IntArray, added: FloatArray, times: npt.NDArray[np.uint16], out: FloatArray
+    step: IntArray, cell: IntArray, person: IntArray, added: FloatArray, times: npt.NDArray[np.uint8], out: FloatArray
 ) -> None:
     """Add to out (steps, cells, values, draws) each state's values times how often its person was drawn.
 
@@ -80,6 +80,23 @@ def add_weighted(
                 target = out[step[state], cell[state], value]
                 for draw in range(draws):
                     target[draw] += factor * weight[draw]
+
+
+@kernel()
+def count_drawn(drawn: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint8]) -> None:
+    """Add to counts (resamples, people) how often each person is among those drawn (resamples, people)."""
+    for number in range(drawn.shape[0]):
+        count = counts[number]
+        for person in drawn[number]:
+            count[np.uint64(person)] += np.uint8(1)
+
+
+@kernel()
+def write_times(counts: npt.NDArray[np.uint8], times: npt.NDArray[np.uint8]) -> None:
+    """Write counts (resamples, people) into times (people, resamples)."""
+    for person in range(counts.shape[1]):
+        for number in range(counts.shape[0]):
+            times[person, number] = counts[number, person]
 
 
 @kernel()

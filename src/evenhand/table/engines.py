@@ -76,7 +76,7 @@ _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
-_received: ContextVar[list[int] | None] = ContextVar("evenhand_rows_received", default=None)
+_received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
 
 
 def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -288,22 +288,29 @@ def collect(frame: Any) -> Any:
     counted = _received.get()
     if counted is not None:
         counted.append(len(collected))
+        counted.size += int(collected.estimated_size())
     return collected
 
 
+class Received(list[int]):
+    """The rows of each read, and in `size` the bytes of all of them."""
+
+    size: int = 0
+
+
 @contextmanager
-def counting_rows() -> Iterator[list[int]]:
-    """Count the rows that each read brings from a lazy frame's engine while the block runs.
+def counting_rows() -> Iterator[Received]:
+    """Count the rows that each read brings, and their bytes, from a lazy frame's engine while the block runs.
 
     Examples
     --------
     >>> import narwhals as nw
     >>> with counting_rows() as rows:
     ...     _ = collect(nw.from_dict({"x": [1, 2]}, backend="polars").lazy())
-    >>> rows
-    [2]
+    >>> rows, rows.size
+    ([2], 16)
     """
-    rows: list[int] = []
+    rows = Received()
     token = _received.set(rows)
     try:
         yield rows

@@ -56,6 +56,17 @@ def label_of(value: Any) -> str:
     return showable(str(value))
 
 
+def labels_of(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the texts of many values, as `label_of` has them; whole numbers, such as millions of ids, in no time.
+
+    Examples
+    --------
+    >>> labels_of((1, 2)), labels_of((1.0, "x"))
+    (('1', '2'), ('1', 'x'))
+    """
+    return tuple(map(str if set(map(type, values)) == {int} else label_of, values))
+
+
 def yes_or_no(value: Any) -> bool | None:
     """Tell whether a value says yes or no; None where it says neither.
 

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, reduce
 from evenhand.table.engines import collect, require_few_rows
-from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, label_of, plain_value, sort_key
+from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, labels_of, plain_value, sort_key
 from evenhand.table.sources import Frame, engine_errors, fetch, fetch_arrays
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Coded:
     @property
     def labels(self) -> tuple[str, ...]:
         """The text of each value, the same from every engine."""
-        return tuple(label_of(value) for value in self.values)
+        return labels_of(self.values)
 
     @property
     def absent(self) -> int:

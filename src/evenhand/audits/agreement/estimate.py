@@ -26,6 +26,7 @@ from evenhand.stats.agreement import (
     share_difference,
     unseen_tail,
 )
+from evenhand.stats.agreement.ratings import distinct_rows
 from evenhand.stats.bootstrap import CellMoments, Draws, named_rng, resample
 from evenhand.stats.intervals import bonferroni, clopper_pearson, effective_trials, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
@@ -176,7 +177,7 @@ def draw_group(
     """Resample the people of a group; people with the same ratings and weight are counted together."""
     weight = np.ones(len(rated.ratings)) if rated.weight is None else rated.weight
     rows = np.column_stack([rated.ratings, weight])[inside]
-    patterns, counted = np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0, return_counts=True)
+    patterns, counted = distinct_rows(np.where(np.isnan(rows), np.inf, rows))
     patterns = np.where(np.isinf(patterns), np.nan, patterns)
     ratings = Ratings(tuple(patterns[:, :-1].T), len(rated.labels), spread)
     unit_weight = patterns[:, -1] * (counted.sum() / (patterns[:, -1] * counted).sum())  # survey weights of mean 1

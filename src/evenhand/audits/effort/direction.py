@@ -17,8 +17,8 @@ from evenhand.core.run import step
 from evenhand.errors import count
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni
-from evenhand.stats.pairs import Direction, Reversals, compare_groups, count_reversals, worst_reversals
-from evenhand.stats.pairs.direction import Share
+from evenhand.stats.pairs import Direction, Reversals, count_reversals, worst_reversals
+from evenhand.stats.pairs.direction import CONCORDANT, SHORTFALL, Share, compare_groups_at
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -76,12 +76,9 @@ def direction_tables(table: Table, people: People, counts: Counts, spec: EffortS
         rows.append(_row(everybody, model, (None, OVERALL, OVERALL), spec))
         for grouping, (counted, labels) in counts[model].items():
             if grouping:
-                groups = _compared(counted, labels, spec)
-                rows += [
-                    _row(counted.between(a, b), model, (grouping, labels[a], labels[b]), spec)
-                    for a, b in permutations(groups, 2)
-                ]
-                gaps.append(_worst_gap(counted, labels, groups, {"model": model, "grouping": grouping}, spec))
+                between, gap = _between(counted, labels, {"model": model, "grouping": grouping}, spec)
+                rows += between
+                gaps.append(gap)
         worst += _worst(table, people, model, spec)
     return DirectionTables(tuple(values), tuple(gaps), tuple(rows), tuple(worst))
 
@@ -91,7 +88,7 @@ def notes(table: Table, people: People) -> Iterator[str]:
     silent = [model for model in table.models if table.prediction(model).favourable is None]
     if silent:
         yield (
-            f"Whether effort is punished was not asked of {', '.join(silent)}: say with `favourable` whether a high "
+            f"Whether effort is punished was not checked for {', '.join(silent)}: say with `favourable` whether a high "
             "score is good for the person."
         )
     if people.n > MOST_COUNTED and len(silent) < len(table.models):
@@ -167,46 +164,31 @@ def _row(found: Reversals, model: str, where: tuple[str | None, str, str], spec:
         value=finite(share.value),
         low=finite(share.low),
         high=finite(share.high),
-        concordant=finite(found.concordant(spec.confidence).value),
+        concordant=finite(found.mean(CONCORDANT)),
         tied=finite(found.tied),
         random=found.random,
-        shortfall=finite(found.shortfall(spec.confidence).value),
+        shortfall=finite(found.mean(SHORTFALL)),
         p_value=finite(found.p_value()),
         status="ok" if found.pairs else NO_PAIR,
     )
 
 
-def _worst_gap(
-    counts: Direction, labels: tuple[str, ...], groups: list[int], where: dict[str, Any], spec: EffortSpec
-) -> records.EffortGap:
-    """Return the largest difference of two groups, each as the one that came further than the other.
-
-    Its upper limit is the largest of all pairs' own: the truly worst pair is one of them. Its lower limit is that of
-    limits which hold for all pairs together (Bonferroni), since the data choose the pair.
-    """
-    common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair"}
-    common["n"] = int(np.isin(counts.group, groups).sum())
-    pairs = list(combinations(groups, 2))
-    found = list(_differences(counts, pairs, spec.confidence))
-    if not found:
-        why = f"undefined: no two groups of {spec.min_count} people have comparable pairs both ways"
-        return records.EffortGap(**common, group=None, reference=None, value=None, status=why)
-    worst = max(found, key=lambda difference: abs(difference.alone.value))
-    group, reference = worst.pair if worst.alone.value >= 0 else worst.pair[::-1]
-    low = max(abs_low(difference.joint.low, difference.joint.high) for difference in found)
-    high = finite(max(max(abs(difference.alone.low), abs(difference.alone.high)) for difference in found))
-    tested = [difference.p_value for difference in found if not np.isnan(difference.p_value)]
-    return records.EffortGap(
-        **common,
-        group=labels[group],
-        reference=labels[reference],
-        value=abs(worst.alone.value),
-        low=finite(low),
-        high=high,
-        p_value=min(1.0, len(tested) * min(tested)) if tested else None,
-        worse_off=labels[group] if worst.alone.value else None,
-        status="ok" if high is not None else f"no interval: {count(len(pairs), 'pair')} of groups do not differ",
-        groups=len(groups),
+def _between(
+    counts: Direction, labels: tuple[str, ...], where: dict[str, str], spec: EffortSpec
+) -> tuple[list[records.DirectionRecord], records.EffortGap]:
+    """Return the pairs of people of every two groups, either of them ahead, and the largest difference."""
+    groups = _compared(counts, labels, spec)
+    strict = bonferroni(spec.confidence, max(1, len(groups) * (len(groups) - 1) // 2))
+    rows, differences = {}, []
+    for a, b in combinations(groups, 2):
+        one, other = counts.between(a, b), counts.between(b, a)
+        for found, first, second in ((one, a, b), (other, b, a)):
+            rows[first, second] = _row(found, where["model"], (where["grouping"], labels[first], labels[second]), spec)
+        (alone, joint), p_value = compare_groups_at(one, other, (spec.confidence, strict))
+        if not np.isnan(alone.value):
+            differences.append(_Difference((a, b), alone, joint, p_value))
+    return [rows[pair] for pair in permutations(groups, 2)], _worst_gap(
+        differences, int(np.isin(counts.group, groups).sum()), labels, len(groups), where, spec
     )
 
 
@@ -219,13 +201,36 @@ class _Difference(NamedTuple):
     p_value: float
 
 
-def _differences(counts: Direction, pairs: Sequence[tuple[int, int]], confidence: float) -> Iterator[_Difference]:
-    strict = bonferroni(confidence, max(1, len(pairs)))
-    for a, b in pairs:
-        one, other = counts.between(a, b), counts.between(b, a)
-        alone, p_value = compare_groups(one, other, confidence)
-        if not np.isnan(alone.value):
-            yield _Difference((a, b), alone, compare_groups(one, other, strict)[0], p_value)
+def _worst_gap(
+    found: Sequence[_Difference], n: int, labels: tuple[str, ...], groups: int, where: dict[str, Any], spec: EffortSpec
+) -> records.EffortGap:
+    """Return the largest difference of two groups, each as the one that came further than the other.
+
+    Its upper limit is the largest of all pairs' own: the truly worst pair is one of them. Its lower limit is that of
+    limits which hold for all pairs together (Bonferroni), since the data choose the pair.
+    """
+    common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair", "n": n}
+    if not found:
+        why = f"undefined: no two groups of {spec.min_count} people have comparable pairs both ways"
+        return records.EffortGap(**common, group=None, reference=None, value=None, status=why)
+    worst = max(found, key=lambda difference: abs(difference.alone.value))
+    group, reference = worst.pair if worst.alone.value >= 0 else worst.pair[::-1]
+    low = max(abs_low(difference.joint.low, difference.joint.high) for difference in found)
+    high = finite(max(max(abs(difference.alone.low), abs(difference.alone.high)) for difference in found))
+    tested = [difference.p_value for difference in found if not np.isnan(difference.p_value)]
+    pairs = groups * (groups - 1) // 2
+    return records.EffortGap(
+        **common,
+        group=labels[group],
+        reference=labels[reference],
+        value=abs(worst.alone.value),
+        low=finite(low),
+        high=high,
+        p_value=min(1.0, len(tested) * min(tested)) if tested else None,
+        worse_off=labels[group] if worst.alone.value else None,
+        status="ok" if high is not None else f"no interval: {count(pairs, 'pair')} of groups do not differ",
+        groups=groups,
+    )
 
 
 def abs_low(low: float, high: float) -> float:

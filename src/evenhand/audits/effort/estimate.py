@@ -207,6 +207,8 @@ def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairR
 def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> Iterator[records.TrajectoryRecord]:
     """Yield the trajectories of the people who are in the least fair pairs."""
     members = {name for pair in pairs for name in (pair.id_a, pair.id_b)}
+    if not members:
+        return
     paths = people.trajectories
     times = paths.times or tuple(float(number) for number in range(len(paths.steps)))
     for row, name in enumerate(people.rows.ids or ()):

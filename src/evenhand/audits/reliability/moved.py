@@ -16,7 +16,7 @@ from evenhand.core.formats import finite
 from evenhand.core.run import step
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.noise import paths, replicate_seeds
-from evenhand.stats.reliability.moved import Estimate, level_estimates, passing, risk_level
+from evenhand.stats.reliability.moved import Estimate, Reach, level_estimates, risk_level
 from evenhand.stats.types import FloatArray, Interval
 
 PASSING = "passing"
@@ -69,9 +69,10 @@ def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
         if noise_level == 0:
             continue
         second = np.stack([one.second_score[0, at] for one in done])
+        reach = Reach(score, second, spec.scoring.alike)
         for number in range(len(simulated.groups.groups)):
             inside = group == number
-            found[float(noise_level), number, PASSING] = passing(score, second, spec.scoring.alike, inside)
+            found[float(noise_level), number, PASSING] = reach.passing(inside)
             if cuts.size:
                 first = np.stack([one.first_score[0, at] for one in done])
                 levels = risk_level(first, cuts), risk_level(second, cuts)

@@ -19,6 +19,7 @@ from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 Reasons = npt.NDArray[np.str_]
 _ROUNDING = 8.0 * np.finfo(np.float64).eps
 _FEW = 1_000
+_MOST_NUMBERS = 2**62
 
 
 class Undefined(StrEnum):
@@ -263,3 +264,22 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[A
     positions = np.full(values.shape, -1, dtype=np.int64)
     positions[~absent] = order[position]
     return positions
+
+
+def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the different rows in order, and how many there are of each, by way of one whole number a row.
+
+    Examples
+    --------
+    >>> rows, counted = distinct_rows(np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0]]))
+    >>> rows.tolist(), counted.tolist()
+    ([[0.0, 5.0], [1.0, 2.0]], [1, 2])
+    """
+    number = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        values = np.unique(column)
+        if (int(number.max(initial=0)) + 1) * values.size > _MOST_NUMBERS:  # close the gaps between the numbers
+            number = np.unique(number, return_inverse=True)[1]
+        number = number * values.size + np.searchsorted(values, column)
+    _, first, counted = np.unique(number, return_index=True, return_counts=True)
+    return rows[first], counted

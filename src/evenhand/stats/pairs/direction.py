@@ -14,7 +14,7 @@ so the sums are the same to the last bit on any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -86,6 +86,12 @@ class Reversals:
         """The share of comparable pairs with equal scores."""
         return 1.0 - float(self.totals[REVERSED] + self.totals[CONCORDANT]) / self.pairs if self.pairs else float("nan")
 
+    def mean(self, kind: int) -> float:
+        """Return the share of pairs that are `REVERSED` or `CONCORDANT`, or the mean `SHORTFALL`; nan without pairs."""
+        if kind == SHORTFALL:
+            return float(self.totals[SHORTFALL] / self.totals[REVERSED]) if self.totals[REVERSED] > 0 else float("nan")
+        return min(1.0, float(self.totals[kind]) / self.pairs) if self.pairs else float("nan")
+
     def reversed(self, confidence: float = 0.95) -> Share:
         """Return the share of comparable pairs that are reversed."""
         return self._share(REVERSED, confidence)
@@ -98,8 +104,7 @@ class Reversals:
         """Return by how much, on average, the one ahead in a reversed pair is scored below the other."""
         if not self.totals[REVERSED] > 0:
             return Share(*[float("nan")] * 4)
-        value = float(self.totals[SHORTFALL] / self.totals[REVERSED])
-        return self._with_limits(value, self._apart(SHORTFALL, REVERSED), confidence)
+        return self._with_limits(self.mean(SHORTFALL), self._apart(SHORTFALL, REVERSED), confidence)
 
     def p_value(self) -> float:
         """Return the p-value of "as many reversed as concordant pairs", which is what a random score gives.
@@ -117,7 +122,7 @@ class Reversals:
     def _share(self, kind: int, confidence: float) -> Share:
         if not self.pairs:
             return Share(*[float("nan")] * 4)
-        value = min(1.0, float(self.totals[kind]) / self.pairs)
+        value = self.mean(kind)
         if 0.0 < value < 1.0:
             return self._with_limits(value, self._apart(kind, COMPARABLE), confidence)
         # Pairs of different people are independent: of m such pairs none is of the kind with chance (1 - share)^m.
@@ -131,10 +136,10 @@ class Reversals:
 
     def _apart(self, above: int, below: int) -> FloatArray:
         """Return by how much leaving out each person changes the ratio of two sums; nan where nothing would be left."""
-        rest = self.totals - self.sums
+        over, under = (self.totals[kind] - self.sums[:, kind] for kind in (above, below))
         with np.errstate(all="ignore"):
-            apart = rest[:, above] / rest[:, below] - self.totals[above] / self.totals[below]
-        return np.where(rest[:, below] > 1e-9 * self.totals[below], apart, np.nan)
+            apart = over / under - self.totals[above] / self.totals[below]
+        return np.where(under > 1e-9 * self.totals[below], apart, np.nan)
 
     def _spread(self, apart: FloatArray) -> float:
         """Return the jackknife's standard error."""
@@ -146,7 +151,8 @@ class Reversals:
         With a the changes, those of sum a² are 2 (sum a²)² / (sum a⁴ - (sum a²)² / n), twice the square of its mean
         over its variance (Satterthwaite 1946): n where they are normal, 2 k for k people who make all of it.
         """
-        squares, fourth = float(np.sum(apart**2)), float(np.sum(apart**4))
+        each = apart**2
+        squares, fourth = float(np.sum(each)), float(np.sum(each**2))
         excess = fourth - squares**2 / self.n
         return min(self.kish - 1.0, 2.0 * squares**2 / excess) if excess > 0 else self.kish - 1.0
 
@@ -179,19 +185,22 @@ class Direction:
         both = self.counts.sum(axis=1)
         ahead, behind = both[:, :_BEHIND], both[:, _BEHIND:]
         everyone = np.ones(len(self.weight), dtype=bool)
-        return self._reversals(ahead, behind, everyone, everyone)
+        return self._reversals(ahead, behind, self.weight, everyone, everyone)
 
     def between(self, ahead: int, behind: int) -> Reversals:
         """Return the pairs in which somebody of one group is ahead of somebody of another (or of the same)."""
-        first, second = self.group == ahead, self.group == behind
-        of_first = np.where(first[:, np.newaxis], self.counts[:, behind, :_BEHIND], 0.0)
-        of_second = np.where(second[:, np.newaxis], self.counts[:, ahead, _BEHIND:], 0.0)
-        return self._reversals(of_first, of_second, first, second)
+        rows = np.flatnonzero((self.group == ahead) | (self.group == behind))
+        first, second = self.group[rows] == ahead, self.group[rows] == behind
+        of_first = np.where(first[:, np.newaxis], self.counts[rows, behind, :_BEHIND], 0.0)
+        of_second = np.where(second[:, np.newaxis], self.counts[rows, ahead, _BEHIND:], 0.0)
+        return self._reversals(of_first, of_second, self.weight[rows], first, second)
 
-    def _reversals(self, ahead: FloatArray, behind: FloatArray, first: BoolArray, second: BoolArray) -> Reversals:
-        weight = self.weight[:, np.newaxis]
-        members = (first | second) & (self.weight > 0)
-        kish = [_kish(self.weight[side]) for side in (first, second, members)]
+    def _reversals(
+        self, ahead: FloatArray, behind: FloatArray, weights: FloatArray, first: BoolArray, second: BoolArray
+    ) -> Reversals:
+        """Return the sums over people who are on the first side, on the second, or on both."""
+        weight, members = weights[:, np.newaxis], weights > 0
+        kish = [_kish(weights[side]) for side in (first, second, members)]
         together = bool((first & second).any())
         matchings = kish[2] - 1.0 + kish[2] % 2 if together else max(kish[:2])
         totals = (weight * ahead).sum(axis=0)
@@ -210,22 +219,29 @@ def compare_groups(one: Reversals, other: Reversals, confidence: float = 0.95) -
     ----------
     G. Y. Zou (2007), Toward using confidence intervals to compare correlations, Psychological Methods 12.
     """
+    (found,), p_value = compare_groups_at(one, other, [confidence])
+    return found, p_value
+
+
+def compare_groups_at(one: Reversals, other: Reversals, confidences: Sequence[float]) -> tuple[list[Share], float]:
+    """Return `compare_groups` at several confidences, and its p-value."""
     from scipy.special import stdtr
 
-    a, b = one.reversed(confidence), other.reversed(confidence)
-    value = a.value - b.value
     if not (one.pairs and other.pairs) or one.sums.shape != other.sums.shape:
-        return Share(*[float("nan")] * 4), float("nan")
+        return [Share(*[float("nan")] * 4)] * len(confidences), float("nan")
     apart = [x._apart(REVERSED, COMPARABLE) for x in (one, other)]
     with np.errstate(all="ignore"):
         norm = np.sqrt(np.sum(apart[0] ** 2) * np.sum(apart[1] ** 2))
         rho = float(np.sum(apart[0] * apart[1]) / norm) if norm > 0 else 0.0
     together = apart[0] - apart[1]
-    stderr = one._spread(together)
-    down, up = ((a.value - a.low, b.high - b.value), (a.high - a.value, b.value - b.low))
-    low, high = (np.sqrt(max(0.0, x * x - 2.0 * rho * x * y + y * y)) for x, y in (down, up))
+    value, stderr, found = one.mean(REVERSED) - other.mean(REVERSED), one._spread(together), []
+    for confidence in confidences:
+        a, b = one.reversed(confidence), other.reversed(confidence)
+        down, up = ((a.value - a.low, b.high - b.value), (a.high - a.value, b.value - b.low))
+        low, high = (np.sqrt(max(0.0, x * x - 2.0 * rho * x * y + y * y)) for x, y in (down, up))
+        found.append(Share(value, max(-1.0, value - float(low)), min(1.0, value + float(high)), stderr))
     p = float(2.0 * stdtr(one._freedom(together), -abs(value) / stderr)) if stderr > 0 else float("nan")
-    return Share(value, max(-1.0, value - float(low)), min(1.0, value + float(high)), stderr), p
+    return found, p
 
 
 def count_reversals(

@@ -216,33 +216,51 @@ def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArra
     >>> passing(score, moved, 0.015, np.ones(4, dtype=bool)).value
     0.5
     """
-    order = np.argsort(score, kind="stable")
-    x = score[order]
-    people, mine = score.size, inside[order]
-    low, high = _range_of(x, x - alike, x + alike)
-    near = (high - low - 1.0) * mine  # j is somebody else
-    counted_near = _cover(low[mine], high[mine], people) - mine
-    pairs = near.sum()
-    if pairs == 0:
-        return Estimate(float("nan"), np.zeros(people), 0.0)
-    by, of, damage = np.zeros(people), np.zeros(people), np.zeros(people)
-    for replicate in moved:
-        y = replicate[order]
-        start, stop = low.copy(), high.copy()
+    return Reach(score, moved, alike).passing(inside)
+
+
+class Reach:
+    """Who is no different from whom without mistakes, and who still is with them: sorted once for all groups.
+
+    Parameters
+    ----------
+    score, moved, alike : as for `passing`.
+    """
+
+    def __init__(self, score: FloatArray, moved: FloatArray, alike: float) -> None:
+        self.order = np.argsort(score, kind="stable")
+        x = score[self.order]
+        self.low, self.high = _range_of(x, x - alike, x + alike)
+        self.after = [self._after(x, replicate[self.order], alike) for replicate in moved]
+
+    def _after(self, x: FloatArray, y: FloatArray, alike: float) -> tuple[IntArray, IntArray, BoolArray]:
+        """Return the places within reach of each person after a mistake, and whether they are themselves."""
+        start, stop = self.low.copy(), self.high.copy()
         off = np.flatnonzero(y != x)
         upper, lower = np.maximum(x[off], y[off]), np.minimum(x[off], y[off])
         start[off], stop[off] = _range_of(x, upper - alike, lower + alike)
-        stop = np.maximum(start, stop)
-        itself = (np.abs(y - x) <= alike) & mine
-        passed = near - (stop - start - itself) * mine
-        by += passed
-        of += counted_near - (_cover(start[mine], stop[mine], people) - itself)
-        damage += passed > 0
-    by, of = by / len(moved), of / len(moved)
-    value = float(by.sum() / pairs)
-    influence = np.empty(people)
-    influence[order] = people * (by + of - value * (near + counted_near)) / pairs
-    return Estimate(value, influence, _resting_on(damage / len(moved)))
+        return start, np.maximum(start, stop), np.abs(y - x) <= alike
+
+    def passing(self, inside: BoolArray) -> Estimate:
+        """Return how often mistakes about the people inside a group move them past somebody who is no different."""
+        people, mine = self.order.size, inside[self.order]
+        near = (self.high - self.low - 1.0) * mine  # j is somebody else
+        counted_near = _cover(self.low[mine], self.high[mine], people) - mine
+        pairs = near.sum()
+        if pairs == 0:
+            return Estimate(float("nan"), np.zeros(people), 0.0)
+        by, of, damage = np.zeros(people), np.zeros(people), np.zeros(people)
+        for start, stop, is_near in self.after:
+            itself = is_near & mine
+            passed = near - (stop - start - itself) * mine
+            by += passed
+            of += counted_near - (_cover(start[mine], stop[mine], people) - itself)
+            damage += passed > 0
+        by, of = by / len(self.after), of / len(self.after)
+        value = float(by.sum() / pairs)
+        influence = np.empty(people)
+        influence[self.order] = people * (by + of - value * (near + counted_near)) / pairs
+        return Estimate(value, influence, _resting_on(damage / len(self.after)))
 
 
 def _range_of(ordered: FloatArray, least: FloatArray, most: FloatArray) -> tuple[IntArray, IntArray]:

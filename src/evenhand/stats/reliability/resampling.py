@@ -30,10 +30,11 @@ from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, has_backend, in_parallel, run_chains
 
-Times: TypeAlias = npt.NDArray[np.uint16]
+Times: TypeAlias = npt.NDArray[np.uint8]  # that somebody is drawn more than 255 times has a chance below 1e-500
 _Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray], FloatArray]
 _MOST_AT_ONCE = 250
-_AT_ONCE = 1_000_000
+_AT_ONCE = 200_000  # people drawn at once: few, so that they stay in the processor's cache
+_TILE = 64  # resamples whose counts are written together: 64 bytes of a person
 _DRAWS = 8
 """The draws of people may take so many times the memory of rows: fewer at once are drawn again and again."""
 
@@ -193,7 +194,7 @@ def bootstrap_people(
     if resamples < 2 or not seeds:
         raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
     experiment.prepare()
-    size = int(np.clip(_DRAWS * experiment.memory // (2 * len(experiment.features)), 1, _MOST_AT_ONCE))
+    size = int(np.clip(_DRAWS * experiment.memory // len(experiment.features), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))
     spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
     streams = [cast(SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
@@ -228,9 +229,8 @@ class _Totals:
         """Yield the work of one block of resamples, a step for each replicate."""
         number, first = divmod(start, _MOST_AT_ONCE)
         served = min(_MOST_AT_ONCE, self.resamples - number * _MOST_AT_ONCE)
-        times = _times_drawn(self.experiment, served, np.random.default_rng(streams[number]), size, first)
-        if not start:  # the sample itself goes with the first block
-            times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
+        rng, sample = np.random.default_rng(streams[number]), not start  # it goes with the first block
+        times = _times_drawn(self.experiment, served, rng, size, first, sample=sample)
         true = _base_sums(self.experiment, times)
         yield from ((1, partial(self.add, seed, self.rows(start, stop), times, true)) for seed in seeds)
 
@@ -321,28 +321,46 @@ def _blocks(resamples: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _times_drawn(
-    experiment: Experiment, resamples: int, rng: Generator, size: int | None = None, first: int = 0
+    experiment: Experiment,
+    resamples: int,
+    rng: Generator,
+    size: int | None = None,
+    first: int = 0,
+    *,
+    sample: bool = False,
 ) -> Times:
-    """Return (people, resamples) how often each person is drawn, in base order.
+    """Return (people, resamples) how often each person is drawn, in base order; the `sample` is the last of them.
 
     A stream of random numbers serves a fixed number of resamples. Where memory holds fewer, `size`, all are drawn and
     those from the `first` on kept, so that no number depends on the memory.
     """
+    from evenhand.stats.compiled import write_times
+
     kept = min(size or resamples, resamples - first)
-    times = np.empty((len(experiment.features), kept), dtype=np.uint16)
+    times = np.empty((len(experiment.features), kept + sample), dtype=np.uint8)
+    times[:, kept:] = 1
     for begin, end in pairwise(experiment.base.starts.tolist()):
-        people = end - begin
-        step = max(1, _AT_ONCE // max(people, 1))
-        for start in range(0, resamples, step):
-            drawn = rng.integers(0, max(people, 1), (min(step, resamples - start), people))
-            if start + len(drawn) <= first or start >= first + kept:
-                continue
-            drawn += people * np.arange(len(drawn))[:, np.newaxis]
-            counts = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
-            least = max(first - start, 0)
-            most = min(len(drawn), first + kept - start)
-            times[begin:end, start + least - first : start + most - first] = counts[least:most].T
+        room = np.empty((min(_TILE, resamples), end - begin), dtype=np.uint8)
+        for start in range(0, resamples, _TILE):
+            counts = _counts_drawn(rng, room[: resamples - start])
+            least, most = max(first - start, 0), min(len(counts), first + kept - start)
+            if least < most:
+                write_times(counts[least:most], times[begin:end, start + least - first : start + most - first])
     return times
+
+
+def _counts_drawn(rng: Generator, counts: Times) -> Times:
+    """Fill and return counts (resamples, people) with how often each of the people is drawn."""
+    from evenhand.stats.compiled import count_drawn
+
+    counts[:] = 0
+    people = max(counts.shape[1], 1)
+    step = max(1, _AT_ONCE // people)
+    for start in range(0, len(counts), step):
+        rows = counts[start : start + step]
+        # Numbers of 32 bits are those of 64 bits from the same stream.
+        count_drawn(rng.integers(0, people, rows.shape, dtype=np.uint32), rows)
+    return counts
 
 
 def _base_sums(experiment: Experiment, times: Times) -> FloatArray:
