@@ -124,8 +124,8 @@ def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dic
     draws = rank_bootstrap(part.columns, np.arange(len(part.y)), resamples=spec.resamples, rng=rng)
     gap = contrast(draws, _TRAJECTORY, _AGGREGATE)
     low, high = (float(limit[0]) for limit in gap.percentile(spec.confidence))
-    limits = {"low": min(low, value), "high": max(high, value)}
-    yield estimate(part, "row_bootstrap", value, stderr=float(gap.stderr()[0]), **limits)
+    stderr = float(gap.stderr()[0])
+    yield estimate(part, "row_bootstrap", value, stderr=stderr, low=min(low, value), high=max(high, value))
 
 
 # Factors --------------------------------------------------------------------------------------------------------------
