@@ -198,6 +198,11 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def all_of(number: int, nouns: str) -> str:
+    """Return all of several things, as in 'both groups' or 'all 3 groups'."""
+    return f"both {nouns}" if number == 2 else f"all {number:,} {nouns}"
+
+
 # In the language of the place -----------------------------------------------------------------------------------
 
 Place = Literal["file", "command"]

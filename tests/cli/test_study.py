@@ -338,7 +338,7 @@ def test_recruits(cli: Cli, place: Path, kind: str) -> None:
     (place / "prolific.csv").write_text("\n".join(["Participant id,Country", *lines, "5f0,Chad"]), encoding="utf-8")
     done = cli("study", "recruits", "prolific.csv", "--out", "check.csv")
     assert done.returncode == 1
-    assert "3 people checked: 2 meet every filter, 1 break one, of 0 the recruiter does not tell." in done.stdout
+    assert "3 people checked: 2 meet every filter, 1 break one; about 0 the recruiter does not say." in done.stdout
     assert f"  {ids[0]} (" in done.stdout
     assert "Country is 'Peru', not Chad" in done.stdout
     assert "1 person in the export, but not in the study: 5f0" in done.stdout

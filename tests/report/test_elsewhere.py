@@ -209,7 +209,7 @@ def test_verdicts_that_cannot_be_judged_again_say_why() -> None:
         report={"shift": 0.1},
     )
     lines = [finding.detail for finding in audit.findings if finding.limit is not None]
-    assert all("is not told: " in line for line in lines)
+    assert all("cannot be said: " in line for line in lines)
     assert any(WHY_NOT["agreement"] in line for line in lines)
     assert any("auc is no mean over people" in line for line in lines)
 

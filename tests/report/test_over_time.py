@@ -15,9 +15,9 @@ from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
 from evenhand.report.drift import _by_holm, _drift, _order_notes, _Series, in_time
-from evenhand.report.front import drift_in_short
 from evenhand.report.languages import language
 from evenhand.report.page import notes, render
+from evenhand.report.short import drift_in_short
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
 

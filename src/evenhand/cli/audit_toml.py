@@ -87,7 +87,7 @@ class _Writer:
         if self.options.encoding:
             yield f"encoding = {quoted(self.options.encoding)}"
         if self.options.missing_values != ("",):
-            yield f"missing_values = {_list(self.options.missing_values)}    # these words stand among numbers"
+            yield f"missing_values = {_list(self.options.missing_values)}    # these words are among numbers"
 
     def _person_and_outcome(self) -> Iterator[str]:
         roles = self.roles

@@ -123,7 +123,8 @@ def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
 
 def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts first, then at most so many findings without one; the report has the rest."""
-    from evenhand.report.front import drift_in_short, in_order
+    from evenhand.report.front import in_order
+    from evenhand.report.short import drift_in_short
 
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))

@@ -19,7 +19,7 @@ from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.proposal import Proposal, has_many_numbers, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
-from evenhand.errors import ConfigError, did_you_mean, showable, speaking
+from evenhand.errors import ConfigError, count, did_you_mean, showable, speaking
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
 from evenhand.table.labels import label_notes
@@ -153,7 +153,7 @@ def _some(names: Sequence[str], most: int) -> str:
 
 def _show_columns(seen: Look) -> None:
     """Show the name of every column, as many beside each other as fit."""
-    print_line(f"{len(seen.columns)} columns, {seen.rows:,} rows looked at:")
+    print_line(f"{count(len(seen.columns), 'column')}, {count(seen.rows, 'row')} looked at:")
     names = [showable(name) for name in seen.columns]
     width = max(cell_len(name) for name in names) + 2
     lines = ceil(len(names) / max(1, out.width // width))
@@ -288,7 +288,7 @@ class _Dialogue:
     def run(self) -> None:
         """Ask for every role that no option gave."""
         roles = self.roles
-        print_line("Enter takes what stands in brackets, - is none; several names go with commas between.")
+        print_line("Enter takes what is in brackets, - is none; several names go with commas between.")
         several = "Does a person ({}) have several rows, one for each {}?"
         if roles.long and not self._yes(several.format(*roles.long)):
             roles.id = roles.long = None

@@ -50,8 +50,8 @@ def recruits(
     meets, broken, unknown = (found.people(status) for status in ("meets", "breaks", "unknown"))
     checked = count(len(broken) + len(unknown) + len(meets), "person", "people")
     print_line(
-        f"{checked} checked: {len(meets):,} meet every filter, {len(broken):,} break one, of {len(unknown):,} the "
-        "recruiter does not tell."
+        f"{checked} checked: {len(meets):,} meet every filter, {len(broken):,} break one; about "
+        f"{len(unknown):,} the recruiter does not say."
     )
     for one in found.records:
         if one.status == "breaks":

@@ -198,6 +198,7 @@ DESCRIBES = "Described, not tested: no finding rests on this figure."
 
 FIGURE_SENTENCES = {
     "worse_off": "By {grouping}, {group} is worse off in {title}{under}.",
+    "people_worse_off": "By {grouping}, {group}{people} are worse off in {title}{under}.",
     "groups_differ": "By {grouping}, groups differ in {title} beyond chance{under}.",
     "beyond_the_limit": "By {grouping}, the gap in {title} is beyond the limit of {limit}{under}.",
     "all_meet": "Every gap here that has a limit meets it.",
@@ -234,12 +235,13 @@ def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Itera
     alike, asked = ([f for f in told if _QUESTION(f) == _QUESTION(lead)] for told in (clear, findings))
     worse = {finding.arguments.get("worse_off") for finding in alike}
     if len(worse) == 1 and None not in worse:
-        sentence = "worse_off"
+        sentence = "people_worse_off" if lead.arguments.get("people") else "worse_off"
     else:
         sentence = "beyond_the_limit" if lead.threshold else "groups_differ"
     return FIGURE_SENTENCES[sentence].format(
         grouping=lead.grouping,
         group=next(iter(worse)),
+        people=lead.arguments.get("people"),
         title=lead.arguments["title"],
         limit=lead.threshold,
         under=_under(dict.fromkeys(f.model for f in alike), dict.fromkeys(f.model for f in asked)),

@@ -1,4 +1,4 @@
-"""Families: which claims of a run stand when all of them are held together.
+"""Families: which claims of a run hold when all of them are considered together.
 
 A run has two families of claims. Findings without a threshold that claim a difference have p-values adjusted for all of
 them (Holm): the chance that any of them claims what is not there is at most alpha. Verdicts are the other family: "does
@@ -68,6 +68,8 @@ class Answer:
     clarity : whether there is a difference beyond chance; None where nothing is claimed.
     p_adjusted : the p-value adjusted for the family.
     family : what the adjusted p-value or the verdict holds for together.
+    widened : where a limit is broken by itself but not among all verdicts, the record by the wider limits of these;
+        None where they are not known.
     """
 
     record: Value | Gap
@@ -76,6 +78,7 @@ class Answer:
     clarity: Clarity | None = None
     p_adjusted: float | None = None
     family: str | None = None
+    widened: Value | Gap | None = None
 
 
 def answer(questions: Sequence[Question]) -> list[Answer]:
@@ -108,16 +111,23 @@ def _verdicts(questions: Sequence[Question]) -> Iterator[Answer]:
     alone = [("insufficient_evidence" if q.claim.withheld is not None else q.judged()[1]) for q in questions]
     total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in questions)
     broken = {position for position, verdict in enumerate(alone) if verdict == "does_not_meet"}
-    doubtful = broken - _holm(questions, broken, total)
+    standing = _holm(questions, broken, total)
     family = _family(total, "verdict", questions)
     for position, (question, own) in enumerate(zip(questions, alone, strict=True)):
-        verdict: Verdict = "insufficient_evidence" if position in doubtful else own
+        record, doubtful = question.judged()[0], position in broken - standing
+        verdict: Verdict = "insufficient_evidence" if doubtful else own
         clear = verdict == "does_not_meet" and not getattr(question.claim.records[0], "signed", False)
-        yield Answer(question.judged()[0], verdict, own, "clear" if clear else None, None, family)
+        widened = _widened(question, total - len(standing)) if doubtful else None
+        yield Answer(record, verdict, own, "clear" if clear else None, None, family, widened)
+
+
+def _widened(question: Question, others: int) -> Value | Gap | None:
+    """Return the record by limits at the level that Holm asks of it; None where only one level is known."""
+    return None if question.at is None else question.judged(question.alpha / others)[0]
 
 
 def _holm(questions: Sequence[Question], broken: set[int], total: int) -> set[int]:
-    """Return the positions of the limits that are broken also when all verdicts of the run are held together."""
+    """Return the positions of the limits that are broken also when all verdicts of the run are considered together."""
     standing: set[int] = set()
     while more := {at for at in broken - standing if _still_broken(questions[at], total - len(standing))}:
         standing |= more

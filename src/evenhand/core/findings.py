@@ -8,7 +8,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evenhand.core.families import Answer, Clarity, Question, answer
@@ -278,7 +278,8 @@ class FindingMaker:
         sentence_id = "not_in_the_data" if lacking != "metric" else "not_comparable"
         where = ", ".join(f"{key} {value}" for key, value in threshold.named().items()) or "All groups"
         arguments |= {"where": where}
-        why = f"{did_you_mean(getattr(threshold, lacking), known)}" if known else "too few people to compare any groups"
+        few = f"too few {self.spec.counted} to compare any two groups: each needs at least {self.spec.min_count}"
+        why = did_you_mean(getattr(threshold, lacking), known) if known else few
         return Finding(
             audit=self.spec.audit,
             model=threshold.model,
@@ -353,8 +354,17 @@ def _reason(record: Value | Gap, metric: Metric, asked: Question, said: Answer, 
     if threshold is None or said.verdict != "insufficient_evidence":
         return ""
     if said.alone == "does_not_meet":
-        return f"The interval lies beyond the limit, but not when the {said.family} are held together."
+        return _sentence(_broken_alone(said, threshold.limit, counted))
     return _sentence(_undecided(record, metric, threshold.limit, counted))
+
+
+def _broken_alone(said: Answer, limit: float, counted: str) -> str:
+    """Return why a limit that is broken by itself is not said to be, and how many people would decide it."""
+    alone = f"by itself the interval lies beyond the limit, but not when it is widened for the {said.family}"
+    if said.widened is None:
+        return f"{alone}; more {counted} would decide it"
+    value, low, high = judged_size(said.widened)
+    return alone + _more_needed(said.widened.n, counted, value or 0.0, low, high, limit)
 
 
 def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> str:
@@ -377,13 +387,11 @@ def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) 
 def _more_needed(n: int, counted: str, value: float, low: float | None, high: float | None, limit: float) -> str:
     """Say about how many people would decide: intervals shrink with the square root of their number."""
     end = low if limit < value else high
-    if end is None or value == limit or not n:
-        return ""
-    times = ((end - value) / (limit - value)) ** 2
-    if times <= 1:
-        return ""
+    times = inf if value == limit else 0.0 if end is None else ((end - value) / (limit - value)) ** 2
     if times > _MOST_TIMES:
         return f", and the value lies too near to it for any realistic number of {counted} to decide"
+    if times <= 1 or not n:
+        return f"; more {counted} might decide it"
     needed = n * times
     scale = 10 ** max(0, floor(log10(needed)) - 1)
     return f"; about {ceil(needed / scale) * scale:,} {counted} like the {n:,} it rests on would decide it"

@@ -52,7 +52,7 @@ SENTENCES = {
     "open_elsewhere": "The evidence would stay insufficient with other shares of {columns} among the people ({tried}).",
     "changes_elsewhere": "With {what} among the people it would be: {verdict} ({value}).",
     "cannot_matter": "Other shares of the groups cannot change it: both rates are those of one group each.",
-    "cannot_tell": "Whether it would hold with other shares among the people is not told: {why}.",
+    "cannot_tell": "Whether it would hold with other shares of the groups cannot be said: {why}.",
 }
 
 WHY_NOT = {
@@ -427,7 +427,7 @@ def make_extras(
         step(f"Comparing by {report.period}")
         hidden = () if safe is None else safe.periods(report.period)
         if hidden is None:
-            note = f"Nothing is told by {report.period}: too few people share a period, a group and a decision."
+            note = f"Nothing is reported by {report.period}: too few people share a period, a group and a decision."
             results["parity"] = replace(parity, notes=(*parity.notes, note))
         else:
             extras.append(gaps_over_time(table, parity.spec, report.period, hidden))

@@ -39,7 +39,7 @@ class Drift(Record):
     reference: str = column("the group it is compared with")
     metric: str = column("the metric")
     drifted: bool = column("whether the gap from some period on differs beyond chance from that before it")
-    first_period: str | None = column("the first period after which that could be told", None)
+    first_period: str | None = column("the first period after which that could be shown", None)
     changed_from: str | None = column("the first period of the clearest change", None)
     changed_to: str | None = column("the last period of the clearest change", None)
     before: float | None = column("the mean gap of all periods before the clearest change", None)

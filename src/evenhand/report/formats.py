@@ -20,7 +20,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.formats import rounded
 from evenhand.core.records import Record
 from evenhand.errors import ConfigError, did_you_mean, showable
-from evenhand.report import cards, front, page
+from evenhand.report import cards, front, page, short
 from evenhand.report.extras import EXTRAS
 from evenhand.report.languages import Language
 from evenhand.report.profiles.result import TABLES
@@ -157,8 +157,7 @@ def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
     yield from (f"- {_inline(term)}: {_inline(text)}" for term, text in page.facts(audit, spoken))
     if about.scope:
         yield from ("", _inline(about.scope))
-    short = " ".join([*front.in_short(audit.findings, spoken), *front.drift_in_short(audit, spoken)])
-    yield from ("", f"## {say('in_short')}", "", _inline(short), "")
+    yield from ("", f"## {say('in_short')}", "", _inline(" ".join(short.answer(audit, spoken))), "")
     glance = front.at_a_glance(audit, spoken)
     if glance:
         yield from (f"### {say('glance')}", "", *(_glance_line(line, spoken) for line in glance), "")
@@ -179,16 +178,12 @@ def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
     compared = front.who_was_compared(audit)
     if compared:
         yield from (f"### {spoken.say('who')}", "", *(f"- {_inline(item.in_words(spoken))}" for item in compared), "")
-    if compared and audit.data["rows_dropped"]:
-        dropped, rows = (spoken.count(audit.data[name]) for name in ("rows_dropped", "rows"))
-        yield f"{spoken.say('rows_left_out', dropped=dropped, rows=rows)}\n"
-    elif compared and not page.left_out(audit):
-        yield f"{spoken.say('nobody')}\n"
+        yield f"{' '.join(front.who_is_missing(compared, audit.data, spoken))}\n"
 
 
 def _glance_line(line: front.Glance, spoken: Language) -> str:
     verdicts = spoken.words["verdicts"]
-    told = ((verdicts[verdict], "" if name == verdicts[verdict] else f"{name}: ") for name, verdict in line.verdicts)
+    told = ((verdicts[verdict], f"{name}: " if name else "") for name, verdict in line.verdicts)
     return f"- {_inline(f'{line.what} ({line.limit})')}: {', '.join(f'{_inline(name)}{word}' for word, name in told)}"
 
 

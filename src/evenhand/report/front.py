@@ -1,19 +1,13 @@
-"""The front page: the answer in short, who was compared, and the findings from the clearest down.
-
-Every sentence is put together from findings by fixed rules; nothing stands here that no finding says.
-"""
+"""The front page below the answer in short: verdicts at a glance, who was compared, findings from the clearest down."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.display import listed
 from evenhand.core.findings import Finding
 from evenhand.core.records import limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict
@@ -22,9 +16,7 @@ from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
-    from evenhand.report.extras import Drift
 
-MOST_SENTENCES = 5
 MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26
 _LEFT, _RIGHT = 8, 232
@@ -77,10 +69,10 @@ def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
 
     Alike are findings without a threshold that say the same of other models or groups; a verdict stands for itself.
     """
-    alike: dict[object, list[Finding]] = {}
+    same: dict[object, list[Finding]] = {}
     for finding in rank(findings):
-        alike.setdefault(_alike(finding) if finding.threshold is None else id(finding), []).append(finding)
-    return [tuple(same) for same in alike.values()]
+        same.setdefault(alike(finding) if finding.threshold is None else id(finding), []).append(finding)
+    return [tuple(findings) for findings in same.values()]
 
 
 def _order(finding: Finding) -> tuple[float, ...]:
@@ -120,104 +112,9 @@ def _clearance(finding: Finding, limit: float) -> float:
     return min(abs(end - limit) for end in ends) / width
 
 
-def in_short(findings: Sequence[Finding], spoken: Language | None = None) -> list[str]:
-    """Return the answer in at most five sentences.
-
-    The clearest broken threshold of each audit, how the other models fare with the same one, and the tally; without
-    thresholds, the clearest difference of each audit.
-    """
-    spoken = spoken or language()
-    judged = [finding for finding in rank(findings) if finding.threshold is not None]
-    if not judged:
-        told = _first_of_each(finding for finding in rank(findings) if finding.value is not None)
-        return [spoken.say("no_thresholds", "short"), *map(spoken.headline, told)][:MOST_SENTENCES]
-    worst = list(_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet"))
-    sentences = [_with_limit(finding, spoken) for finding in worst[: MOST_SENTENCES - 1]]
-    if len(worst) <= 2:  # then there is room for how other models fare
-        others = (_same_limit(finding, judged, spoken) for finding in worst)
-        sentences = [*filter(None, chain.from_iterable(zip(sentences, others, strict=True)))]
-    return [*sentences, _tally(judged, spoken)]
-
-
-def drift_in_short(audit: Audit, spoken: Language | None = None) -> list[str]:
-    """Return a sentence on how many gaps have drifted beyond chance, with the one whose limits are farthest from 0."""
-    spoken = spoken or language()
-    drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ())]
-    drifted = [drift for drift in drifts if drift.drifted]
-    if not drifted:
-        return []
-    clearest = max(drifted, key=_beyond_zero)
-    title = spoken.words.get("titles", {}).get(clearest.metric) or METRICS[clearest.metric].title_in_sentence
-    words = {name: getattr(clearest, name) for name in ("group", "reference", "grouping", "model")}
-    words |= {"number": len(drifted), "total": len(drifts), "title": title, "period": clearest.first_period}
-    one = "only_drifted" if len(drifts) == 1 else "one_drifted"
-    return [spoken.say(one if len(drifted) == 1 else "several_drifted", "short", **words)]
-
-
-def _beyond_zero(drift: Drift) -> float:
-    return max(drift.low or 0.0, -(drift.high or 0.0))
-
-
-def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the first finding of each audit."""
-    audits: set[str] = set()
-    for finding in findings:
-        if finding.audit not in audits:
-            audits.add(finding.audit)
-            yield finding
-
-
-def _with_limit(finding: Finding, spoken: Language) -> str:
-    """Return a headline with the size, the interval and the limit that it breaks."""
-    size = {"ratio": "size_ratio", "difference": "size_difference"}.get(finding.kind or "", "size_value")
-    limit = finding.threshold or ""
-    least = "_least" if limit.startswith("at least") else ""
-    return spoken.say(
-        f"broken{least}{'_points' if limit.endswith('points') else ''}",
-        "short",
-        headline=spoken.headline(finding).rstrip("."),
-        size=spoken.say(size, "short", amount=spoken.amount(finding)),
-        interval=spoken.interval(finding),
-        limit=spoken.limit(finding),
-    )
-
-
-_FARES = {"does_not_meet": ("one_breaks", "several_break"), "meets": ("one_meets", "several_meet")}
-
-
-def _same_limit(finding: Finding, judged: Sequence[Finding], spoken: Language) -> str:
-    """Say how the other models fare with the threshold that a finding breaks."""
-    models: dict[Verdict, dict[str, None]] = {}
-    for other in judged:
-        if _alike(other) == _alike(finding) and other.model not in (None, finding.model):
-            models.setdefault(other.verdict, {})[str(other.model)] = None
-    parts = []
-    for verdict, names in models.items():
-        key = _FARES.get(verdict, ("one_open", "several_open"))[len(names) > 1]
-        parts.append(spoken.say(key, "short", models=listed(names, spoken.say("and", "short"))))
-    return spoken.say("same_limit", "short", parts="; ".join(parts)) if parts else ""
-
-
-def _alike(finding: Finding) -> tuple[object, ...]:
+def alike(finding: Finding) -> tuple[object, ...]:
     """Return what findings share that say the same thing of different models or groups."""
     return finding.audit, finding.metric, finding.grouping, finding.kind, finding.against, finding.threshold
-
-
-def _tally(judged: Sequence[Finding], spoken: Language) -> str:
-    if len(judged) == 1:
-        only = {"meets": "only_met", "does_not_meet": "only_broken"}.get(judged[0].verdict, "only_open")
-        return spoken.say(only, "short")
-    broken, undecided, met = (sum(f.verdict == verdict for f in judged) for verdict in VERDICTS[:3])
-    for key, number in (("all_meet", met), ("all_open", undecided), ("none_meets", broken)):
-        if number == len(judged):
-            return spoken.say(key, "short", number=number)
-    told = (
-        ("one_does_not" if broken == 1 else "several_do_not", broken),
-        ("one_does" if met == 1 else "several_do", met),
-        ("open", undecided),
-    )
-    parts = [spoken.say(key, "short", number=number) for key, number in told if number]
-    return spoken.say("tally", "short", number=len(judged), parts=listed(parts, spoken.say("and", "short")))
 
 
 def who_was_compared(audit: Audit) -> list[Compared]:
@@ -234,13 +131,22 @@ def who_was_compared(audit: Audit) -> list[Compared]:
     ]
 
 
+def who_is_missing(compared: Sequence[Compared], data: Mapping[str, Any], spoken: Language) -> list[str]:
+    """Say that nobody's group is missing, where that is so, and how many people were left out."""
+    known = [] if any(item.missing for item in compared) else [spoken.say("all_known")]
+    if not data["rows_dropped"]:
+        return [*known, spoken.say("nobody")]
+    dropped, rows = (spoken.count(data[name]) for name in ("rows_dropped", "rows"))
+    return [*known, spoken.say("rows_left_out", dropped=dropped, rows=rows)]
+
+
 LEAST_AT_A_GLANCE = 4
 """Verdicts below which a list says as much as an overview of it."""
 
 
 @dataclass(frozen=True)
 class Glance:
-    """One threshold with the verdict on each model; where a model has several, the least good one."""
+    """One threshold with the verdict on each model, "" where it is on none; of several, the least good one."""
 
     what: str
     limit: str
@@ -253,7 +159,7 @@ def at_a_glance(audit: Audit, spoken: Language | None = None) -> list[Glance]:
     rows: dict[tuple[object, ...], dict[str, Finding]] = {}
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     for finding in sorted(judged, key=lambda finding: VERDICTS.index(finding.verdict)):
-        rows.setdefault(_alike(finding), {}).setdefault(finding.model or "", finding)
+        rows.setdefault(alike(finding), {}).setdefault(finding.model or "", finding)
     if len(judged) < LEAST_AT_A_GLANCE:
         return []
     lines = []
@@ -263,7 +169,7 @@ def at_a_glance(audit: Audit, spoken: Language | None = None) -> list[Glance]:
             Glance(
                 _what_is_limited(audit, first, spoken),
                 spoken.limit(first),
-                tuple((model or spoken.words["verdicts"][one.verdict], one.verdict) for model, one in found.items()),
+                tuple((model, one.verdict) for model, one in found.items()),
             )
         )
     return lines

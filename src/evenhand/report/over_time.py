@@ -33,7 +33,7 @@ def section(extra: Extra) -> Section:
             (
                 "Drift",
                 "It says that a gap was not the same in all periods: whether it goes one way, comes back, or only "
-                "varies from period to period, the chart shows and the test does not tell.",
+                "varies from period to period, the chart shows; the test does not.",
             ),
         ),
     )
@@ -181,19 +181,19 @@ def _methods(extra: Extra) -> Iterator[Method]:
     yield Method(
         "Gaps period by period",
         f"The k-th period spends alpha / (k (k + 1)) of alpha = {alpha} / {extra.settings['gaps']} (so many gaps are "
-        "told), with exact limits of both rates combined by MOVER. All limits of all periods hold together with the "
-        "confidence stated, however many periods there are and will be, and whether rates are constant or not. Within "
-        "a period that is not complete nothing is promised.",
+        "reported), with exact limits of both rates combined by MOVER. All limits of all periods hold together with "
+        "the confidence stated, however many periods there are and will be, and whether rates are constant or not. "
+        "Within a period that is not complete nothing is promised.",
         "Clopper and Pearson 1934, Biometrika 26; Zou and Donner 2008, Statistics in Medicine 27",
     )
     yield Method(
         "Drift",
-        "After each further period, the k-th, the mean gap of the last s periods is held against that of all before "
+        "After each further period, the k-th, the mean gap of the last s periods is compared with that of all before "
         "them, for every s (Mantel and Haenszel's weights), with alpha / (k² s (s + 1)), exact limits of both sides' "
         "rates, and MOVER; these levels add up to at most alpha over all s and all periods to come. Gaps are taken "
-        "together by Holm. Where a gap is the same in all periods, drift is told with a chance of at most alpha for "
-        "all gaps together, however often one looks; rates may move as long as they move together. The clearest change "
-        "has limits farthest from 0, of those that still show in the last period if any does: when it began is "
+        "together by Holm. Where a gap is the same in all periods, drift is reported with a chance of at most alpha "
+        "for all gaps together, however often one looks; rates may move as long as they move together. The clearest "
+        "change has limits farthest from 0, of those that still show in the last period if any does: when it began is "
         "estimated, not tested. Where no drift "
         "is shown there may be one: the table has the least lasting change that would about have been. "
         "benchmarks/drift_level.py shows how often drift is told where there is none, and how often a lasting one is.",

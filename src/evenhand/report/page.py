@@ -21,7 +21,7 @@ from evenhand.core.formats import rounded
 from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.forest import Forest
-from evenhand.report import front
+from evenhand.report import front, short
 from evenhand.report.drift import as_finding
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.languages import Language, language
@@ -45,8 +45,9 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
         facts=facts(audit, spoken),
-        short=[*front.in_short(findings, spoken), *front.drift_in_short(audit, spoken)],
+        short=short.answer(audit, spoken),
         spoken=spoken,
+        front=front,
         compared=front.who_was_compared(audit),
         glance=front.at_a_glance(audit, spoken),
         judged=judged,

@@ -131,7 +131,7 @@ class Suppressed:
         if not scoring or not (self.hidden or self.gone or few):
             return profile
         kept = tuple(row for row in rates if row.kind != "scoring")
-        why = "Scoring rates are withheld: they would tell how many people of small groups score above the median."
+        why = "Scoring rates are withheld: they would reveal how many people of small groups score above the median."
         short = "scoring rates are withheld, because small counts are hidden."
         clauses = tuple(without_rates(profile.name, profile.tables["checklist"], bool(kept), short))
         tables = {**profile.tables, "rates": kept, "checklist": clauses}
@@ -408,8 +408,8 @@ def _enough_bins(table: Table, spec: ParitySpec, least: int) -> int | None:
 def _rule(least: int) -> str:
     return (
         f"Small counts are hidden (`suppress_below` {least}): where fewer than {least} people share a group, or a "
-        "group, an outcome and a decision, no number here tells how many, not even by adding and subtracting others; "
-        "nothing is told of single people."
+        "group, an outcome and a decision, no number here reveals how many, not even by adding and subtracting others; "
+        "nothing is reported of single people."
     )
 
 

@@ -147,7 +147,7 @@ class Withholding:
             if self.is_small(n):
                 raise ConfigError(
                     f"the {result.audit} audit leaves out {count(n, 'row')} ({reason}), a count below `suppress_below` "
-                    f"{self.least} that its totals would tell; remove them from the data beforehand."
+                    f"{self.least} that its totals would reveal; remove them from the data beforehand."
                 )
 
     def _small_blocks(self, result: Any) -> set[Block]:
@@ -372,6 +372,6 @@ class _Gone:
             listed = ", ".join(sorted(parts)) or "what critics really think"
             verb = "is" if lost == 1 else "are"
             yield (
-                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}): with them one could "
-                f"tell of fewer than {least} people."
+                f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}): they would "
+                f"reveal something of fewer than {least} people."
             )

@@ -42,7 +42,7 @@ def test_the_section_has_every_part(full: eh.DisagreementResult) -> None:
     assert told["Calibration"] == "all of it"
     assert told["Equal opportunity"].startswith("bounds")
     assert told["Overall misclassification"].endswith("its gap is that of equal opportunity")
-    assert "What it cannot tell" in {method.term for method in section.methods}
+    assert "What it cannot show" in {method.term for method in section.methods}
 
 
 @pytest.mark.slow

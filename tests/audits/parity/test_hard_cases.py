@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ConfigError, DataError
+from evenhand.report.languages import language
 from evenhand.stats.intervals import wilson
 
 
@@ -197,7 +199,7 @@ def test_a_reversed_score_is_a_result_and_a_note() -> None:
     assert not any("other way" in note for note in right.notes)
 
 
-def test_groups_beside_the_worst_pair_are_named_with_their_gap() -> None:
+def test_groups_beside_the_worst_pair_are_named_with_their_values() -> None:
     data = {
         "group": ["a"] * 100 + ["b"] * 100 + ["c"] * 100,
         "hired": [1] * 80 + [0] * 20 + [1] * 20 + [0] * 80 + [1] * 40 + [0] * 60,
@@ -206,7 +208,46 @@ def test_groups_beside_the_worst_pair_are_named_with_their_gap() -> None:
     table = eh.Table(data, groups="group", predictions="hired")
     result = eh.parity(table, metrics="selection_rate", thresholds=limits, resamples=100)
     told = {finding.kind: finding.detail.split(". ")[-1] for finding in result.findings if finding.threshold}
-    assert told == {
-        "ratio": "Other groups compared with a: c 0.500.",
-        "difference": "Other groups compared with a: c −40.0 points.",
-    }
+    assert told == {"ratio": "Other groups: c 40.0%.", "difference": "Other groups: c 40.0%."}
+
+
+def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide() -> None:
+    """The interval at 95 % clears the limit; the one at 1 - 0.05 / 12 does not, and shrinks with the square root."""
+    rng = np.random.default_rng(2)
+    group = np.repeat(["a", "b"], 400)
+    models = {f"m{at}": (rng.random(800) < 0.5).astype(int) for at in range(11)}
+    models["apart"] = np.repeat([1, 0, 1, 0], [250, 150, 180, 220])
+    table = eh.Table({"group": group, **models}, groups="group", predictions=list(models))
+    limit = [{"metric": "selection_rate", "max": 0.1}]
+    result = eh.parity(table, metrics="selection_rate", thresholds=limit, resamples=100)
+    (found,) = (finding for finding in result.findings if finding.model == "apart")
+    assert found.verdict == "insufficient_evidence"
+    assert found.low is not None
+    assert found.low > 0.1
+    said = re.fullmatch(
+        r"By itself the interval lies beyond the limit, but not when it is widened for the 12 verdicts of parity; "
+        r"about ([\d,]+) people like the 800 it rests on would decide it\.",
+        found.reason,
+    )
+    assert said is not None
+    (alone,) = eh.parity(
+        table,
+        metrics="selection_rate",
+        confidence=1 - 0.05 / 12,
+        thresholds=[{"metric": "selection_rate", "max": 0.1, "model": "apart"}],
+        resamples=100,
+    ).findings[:1]
+    assert alone.value is not None
+    assert alone.low is not None
+    times = ((alone.low - alone.value) / (0.1 - alone.value)) ** 2
+    assert 800 * times <= int(said[1].replace(",", "")) <= 1.1 * 800 * times
+    assert language("de").reason(found) is not None
+
+
+def test_too_few_people_to_compare_says_how_many_a_group_needs() -> None:
+    data = {"group": ["a"] * 30 + ["b"] * 5, "hired": [0, 1, 1, 0, 1] * 7}
+    table = eh.Table(data, groups="group", predictions="hired")
+    result = eh.parity(table, metrics="selection_rate", thresholds=[{"metric": "selection_rate", "max": 0.1}])
+    (found,) = (finding for finding in result.findings if finding.threshold)
+    assert "10" in found.reason
+    assert language("de").reason(found) is not None

@@ -72,11 +72,11 @@ def part_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     order = list(dict.fromkeys(r.group for r in records))
     chart = alt.Chart(data(rows)).mark_bar(height=11)
     chart = chart.encode(
-        x=alt.X("value:Q", title="PABAK less kappa", axis=alt.Axis(tickCount=4, labelOverlap=True)),
+        x=alt.X("value:Q", title="PABAK minus kappa", axis=alt.Axis(tickCount=4, labelOverlap=True)),
         y=alt.Y("group:N", sort=order, title=None),
         color=alt.Color("part:N", scale=series_scale(list(PARTS.values()), PALETTE), legend=alt.Legend(title=None)),
     )
-    return [chart.properties(title="PABAK less kappa", width=_WIDTH, height=22 * len(order))]
+    return [chart.properties(title="PABAK minus kappa", width=_WIDTH, height=22 * len(order))]
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {

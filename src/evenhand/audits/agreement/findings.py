@@ -17,7 +17,7 @@ from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.groups import ComparedGroups
-from evenhand.errors import count
+from evenhand.errors import all_of, count
 
 Metrics = Mapping[str, AgreementMetric]
 _Values = Mapping[tuple[str | None, str, str], float | None]
@@ -95,7 +95,7 @@ def _value_claims(
 def _family(gap: AgreementGap, groups: int) -> str | None:
     if groups < 3:
         return None
-    return f"all {comb(groups, 2)} pairs" if gap.against == "worst_pair" else f"all {groups - 1} groups"
+    return all_of(comb(groups, 2), "pairs") if gap.against == "worst_pair" else all_of(groups - 1, "groups")
 
 
 def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:

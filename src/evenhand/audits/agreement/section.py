@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.agreement.charts import PARTS, drawn, drawn_gaps, gap_panels, part_panels, value_panels
@@ -44,7 +44,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
             yield Figure(
                 f"Why kappa and PABAK differ{of_groups}",
                 "What unequal numbers of the two ratings (prevalence) and raters who say yes unequally often (bias) "
-                "add to kappa; together they are PABAK less kappa exactly.",
+                "add to kappa; together they are PABAK minus kappa exactly.",
                 _parts_in_words(result, grouping),
                 tuple(part_panels(result, grouping)),
                 DESCRIBES,
@@ -78,10 +78,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
     gaps = result.rows("gaps", grouping=grouping, against="reference")
     if not panels:
         return
-    direct = [
-        metric.title for name, metric in result.metrics.items() if metric.direct and name in {g.metric for g in gaps}
-    ]
-    itself = f" Only {' and '.join(direct)} is agreement itself." if direct else ""
+    itself = _agreement_itself(result, {gap.metric for gap in gaps})
     together = " that hold for all groups together" if len({gap.group for gap in gaps}) > 1 else ""
     reference = gaps[0].reference
     yield Figure(
@@ -92,6 +89,13 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
         tuple(panels),
         what_it_shows([f for f in _by(result, grouping) if f.kind], drawn_gaps(result), result.spec.finding_alpha),
     )
+
+
+def _agreement_itself(result: AgreementResult, drawn: Collection[str]) -> str:
+    """Say which of the metrics drawn measure agreement and nothing else."""
+    direct = [metric.title for name, metric in result.metrics.items() if metric.direct and name in drawn]
+    measure = "measure" if len(direct) > 1 else "measures"
+    return f" Only {' and '.join(direct)} {measure} agreement itself." if direct else ""
 
 
 def _by(result: AgreementResult, grouping: str | None) -> list[Finding]:

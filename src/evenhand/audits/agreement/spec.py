@@ -49,8 +49,8 @@ class AgreementSpec(Spec):
     )
     metrics: Names | None = Field(
         None,
-        description="Metrics to compute, all of which are tested and told as findings; by default all that the ratings "
-        "allow, of which the headline ones are told.",
+        description="Metrics to compute, all of which are tested and reported as findings; by default all that the "
+        "ratings allow, of which the headline ones are reported.",
     )
     reference: Reference = Field(
         None, description="Reference group, or one for each grouping; by default the largest group."

@@ -26,8 +26,7 @@ FEW = 20
 _NAMED, _NAMED_LABELS = 3, 5
 _UNSHOWN: tuple[Clarity, ...] = ("unclear", "untested")
 
-_CALLED = "{where}, of what {who} would call “{label}” the system"
-_RATES = "{group_value:unit} so among {group} and {reference_value:unit} among {reference}."
+_GIVEN = "“{label}” to {group_value:unit} of {group} and {reference_value:unit} of {reference} for whom {who} would"
 SENTENCES = {
     "statistical_parity": "{where}, the system gives “{label}” in {group_value:unit} of answers on {group} and "
     "{reference_value:unit} on {reference}.",
@@ -35,9 +34,9 @@ SENTENCES = {
     "{reference_value:unit} of those to {reference}.",
     "accuracy_equality": "{where}, {who} agree with {group_value:unit} of the decisions on {group} and "
     "{reference_value:unit} of those on {reference}.",
-    "equal_opportunity": f"{_CALLED} calls {_RATES}",
-    "predictive_equality": f"{_CALLED.replace('would', 'would not')} calls {_RATES}",
-    "overall_misclassification": f"{_CALLED} does not call {_RATES}",
+    "equal_opportunity": f"{{where}}, the system gives {_GIVEN} choose it.",
+    "predictive_equality": f"{{where}}, the system gives {_GIVEN} not choose it.",
+    "overall_misclassification": f"{{where}}, the system does not give {_GIVEN} choose it.",
     "tolerant_calibration": "{where}, {who} find {group_value:unit} of the “{label}” given to {group} near enough and "
     "{reference_value:unit} of those to {reference}.",
     "tolerant_accuracy": "{where}, {who} find {group_value:unit} of the decisions on {group} near enough and "
@@ -253,13 +252,13 @@ def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[str]:
     names = ", ".join(repr(name) for name in panel.labels.names)
     if len(panel.labels.names) == 2 and spec.bounds == "sharp":
         yield (
-            "There are two labels, so whoever disagrees with one means the other: all six metrics are exact, and "
+            "There are two labels, so disagreeing with one means choosing the other: all six metrics are exact, and "
             "the gap in predictive equality is that in equal opportunity."
         )
     if not panel.labels.declared:
         yield (
             f"The labels are those seen in the data ({names}). If the system can give others, declare them all with "
-            "`labels`: whoever disagrees may have had one of those in mind."
+            "`labels`: someone who disagrees may have had one of those in mind."
         )
     if spec.case is None and not spec.answers.apart:
         yield (

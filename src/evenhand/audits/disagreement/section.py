@@ -77,8 +77,8 @@ def _gap_figure(result: DisagreementResult) -> Figure:
     bounded = any(gap.identified == "bounded" for gap in result.gaps)
     truth = " Dark ticks: the truth, by the critics' own labels." if result.truth and bounded else ""
     caption = (
-        "The largest difference between two groups, over all labels. Points: what the answers tell exactly. Thick "
-        f"bars: what they leave open; all of it is possible. Thin lines: {show_confidence(result.spec.confidence)} "
+        "The largest difference between two groups, over all labels. Points: gaps that the answers fix exactly. Thick "
+        f"bars: the range that they leave open. Thin lines: {show_confidence(result.spec.confidence)} "
         f"intervals, which add that critics and cases are samples.{truth}"
     )
     told = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
@@ -94,8 +94,8 @@ def _meaning_table(result: DisagreementResult) -> DisplayTable:
         gaps = [gap for gap in pooled if gap.metric == metric]
         known = {gap.identified for gap in gaps if gap.identified is not None}
         rows.append((METRICS[metric].title, METRICS[metric].asks, _tells(known, gaps[0].same_as)))
-    columns = ("Metric", "What it asks", "What the answers tell")
-    return DisplayTable("What agreeing and disagreeing can tell", columns, tuple(rows))
+    columns = ("Metric", "What it asks", "What the answers show")
+    return DisplayTable("What agreeing and disagreeing can show", columns, tuple(rows))
 
 
 def _tells(known: set[str], same_as: str | None) -> str:
@@ -366,8 +366,8 @@ def methods(result: DisagreementResult) -> Iterator[Method]:
             "2007, Journal of Development Economics 83",
         )
     yield Method(
-        "What it cannot tell",
+        "What it cannot show",
         "Whether critics are right; why they disagree; what they would have said to another label or to cases they did "
-        "not see. A gap says that critics and system part more often over one group than over another. It does not say "
-        "which of the two treats the group unfairly.",
+        "not see. A gap says that critics disagree with the system more often about one group than about another. It "
+        "does not say which of the two treats the group unfairly.",
     )

@@ -88,7 +88,7 @@ def notes(table: Table, people: People) -> Iterator[str]:
     silent = [model for model in table.models if table.prediction(model).favourable is None]
     if silent:
         yield (
-            f"Whether effort is punished was not asked of {', '.join(silent)}: say with `favourable` whether a high "
+            f"Whether effort is punished was not checked for {', '.join(silent)}: say with `favourable` whether a high "
             "score is good for the person."
         )
     if people.n > MOST_COUNTED and len(silent) < len(table.models):

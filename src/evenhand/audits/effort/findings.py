@@ -14,7 +14,7 @@ from evenhand.audits.effort.robustness import SpecificationCurve, fairest_record
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show
-from evenhand.errors import count
+from evenhand.errors import all_of, count
 
 SENTENCES = {
     "individual": "{where}: individual fairness at effort weight {weight} is {value:number}.",
@@ -33,13 +33,14 @@ SENTENCES = {
     ),
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
-    "least_equal": "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}.",
+    "least_equal": "{where}, at similar effort: the {what} of {group} is {value:number} times that of {reference}.",
     "untested_models": "{model} and {other} were not tested for a difference at effort weight {weight}.",
     "least_equal_untested": (
-        "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}; not tested."
+        "{where}, at similar effort: the {what} of {group} is {value:number} times that of {reference}; not tested."
     ),
     "least_equal_unclear": (
-        "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}; no clear difference."
+        "{where}, at similar effort: the {what} of {group} is {value:number} times that of {reference}; no clear "
+        "difference."
     ),
     "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
     "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
@@ -172,10 +173,9 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
         )
 
     def arguments_of(gap: EffortGap) -> dict[str, Any]:
-        effort_bin = "least equal effort bin" if gap is compared[0] else "one effort bin"
         what = "mean score" if spec.parity_of == "scores" else "share selected"
         sides = {"what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
-        return {"where": where, "effort_bin": effort_bin, **sides}
+        return {"where": where, **sides}
 
     def bin_of(gap: EffortGap) -> str:
         why = "where parity is lowest" if gap is compared[0] else "the bin that lies most clearly beyond the limit"
@@ -187,7 +187,7 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
         arguments=arguments_of,
         headline=True,
         aside=bin_of,
-        family=f"{'all ' if len(compared) > 1 else ''}{count(len(compared), 'bin')} compared",
+        family=f"{all_of(len(compared), 'bins') if len(compared) > 1 else '1 bin'} compared",
         p_value=None if (p := compared[0].p_value) is None else min(1.0, len(compared) * p),  # the bin was picked
         when={
             "unclear": {"sentence_id": "least_equal_unclear"},

@@ -15,7 +15,7 @@ _CHOICES = (
     "the same people, and close models may be in one order in all of them by chance."
 )
 
-_DIRECTION = f"our answer to the limits that {PAPER} states: no direction between effort and outcome"
+_DIRECTION = f"Our answer to the limits that {PAPER} states: no direction between effort and outcome"
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -54,8 +54,8 @@ METRICS: dict[str, Metric] = {
             formula="of the pairs in which one person came further (more effort, from no better a start to no worse an "
             "end), the share in which that person is scored worse",
             reference=_DIRECTION,
-            caveat="It asks that who came further be scored no worse, which the paper leaves open; most pairs are not "
-            "comparable in this way, and it says nothing of them.",
+            caveat="It expects that the person who came further is scored no worse, which the paper leaves open; most "
+            "pairs are not comparable in this way, and it does not cover them.",
             headline=True,
             moves_with="rates of inertia by group, which decide who has more effort, and scores with many ties",
             limits=(Limit("value", "max"), *gap_limits(against=("worst_pair",))),

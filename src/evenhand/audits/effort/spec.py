@@ -217,7 +217,7 @@ class EffortSpec(Spec):
         "cpu",
         exclude=True,
         description="Where all pairs are compared: 'cpu'; 'cuda', a graphics card, exactly up to 5 million different "
-        "people; or 'auto', a card where there is one. It stands in run.json.",
+        "people; or 'auto', a card where there is one. It is recorded in run.json.",
     )
     robustness: Annotated[Choices | None, BeforeValidator(as_choices)] = Field(
         None, description="Whether to try other defensible choices too: true, or a table of them."

@@ -18,7 +18,7 @@ from evenhand.core.findings import Claim
 from evenhand.core.formats import show, show_p
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL
-from evenhand.errors import count
+from evenhand.errors import all_of, count
 from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
@@ -122,7 +122,7 @@ class _Candidate:
             undefined_id=sentence_id,
             arguments={"model": largest.model, "whom": whom, "value": largest.value, **more},
             aside=" ".join(map(_capitalised, aside)),
-            family=f"all {several} candidates" if several > 1 else None,
+            family=all_of(several, "candidates") if several > 1 else None,
             withheld=self.why if largest.value is None else None,
         )
 
@@ -192,13 +192,14 @@ def reason_records(
     test, plan = inputs.spec.test, inputs.spec.plan
     shown = _shown_at(min(test.margins), decisions)
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
-    needed = {size.model: size.n for size in sizes if size.scenario == "found"}
+    needed = {(size.model, size.scenario): size.n for size in sizes}
     for name in (name for name in trials if name not in shown):
         improved = sum(trial.power is not None and trial.power.improved for trial in trials[name])
         planned, splits = here[name, "planned"], len(trials[name])
-        reason = plausible_reason(improved, splits, planned, plan.power, needed[name])
+        reason = plausible_reason(improved, splits, planned, plan.power, needed[name, "found"])
         if all(trial.unchanged for trial in trials[name]):
             reason = "unchanged"
+        rows = _Needed(needed[name, "found"], needed[name, "planned"])
         yield records.ReasonRecord(
             model=name,
             reason=reason,
@@ -206,9 +207,16 @@ def reason_records(
             splits=splits,
             power_found=here[name, "found"],
             power_planned=planned,
-            n_needed=needed[name],
-            sentence=_reason_sentence(inputs, reason, name, improved, planned, needed[name]),
+            n_needed=rows.found,
+            sentence=_reason_sentence(inputs, reason, name, improved, planned, rows),
         )
+
+
+class _Needed(NamedTuple):
+    """The rows that would show an improvement as it was found, and as it was planned; None where no number would."""
+
+    found: int | None
+    planned: int | None
 
 
 def _shown_at(margin: float, decisions: Sequence[records.Decision]) -> set[str]:
@@ -226,7 +234,7 @@ def plausible_reason(
 
 
 def _reason_sentence(
-    inputs: Inputs, reason: records.Reason, name: str, improved: int, planned: float | None, needed: int | None
+    inputs: Inputs, reason: records.Reason, name: str, improved: int, planned: float | None, needed: _Needed
 ) -> str:
     spec, splits = inputs.spec, inputs.spec.test.splits
     one_pass = spec.test.design == "one_pass"
@@ -238,7 +246,7 @@ def _reason_sentence(
     where = "" if one_pass else f" in {improved} of {count(splits, 'split')}"
     better = f"The candidate {name} is better than the status quo on {'these' if one_pass else 'the test'} rows"
     if 2 * improved > (1 if one_pass else splits):
-        return f"{better}{where}, but not beyond chance{_why_not_beyond(inputs, reason, needed)}"
+        return f"{better}{where}, but not beyond chance{_why_not_beyond(inputs, reason, needed.found)}"
     seldom = f"{better}{where} only." if improved else f"{better} in no split."
     if one_pass:
         seldom = f"The candidate {name} is not better than the status quo in all measures on these rows."
@@ -251,9 +259,11 @@ def _reason_sentence(
             f"{seldom} {chance} So too few rows are not the likely reason: this rule did not find a better algorithm. "
             "There may be none among those it can reach; another rule or other features may still find one."
         )
+    power = show(spec.plan.power, "percent")
+    enough = f" About {needed.planned:,} rows would raise it to {power}." if needed.planned is not None else ""
     return (
-        f"{seldom} {chance} So both reasons remain: the rule may not have found a better algorithm that exists, and "
-        "with so few rows the test could have missed it."
+        f"{seldom} {chance}{enough} So both reasons remain: the rule may not have found a better algorithm that "
+        "exists, and with so few rows the test could have missed it."
     )
 
 

@@ -128,7 +128,7 @@ class Test(Settings):
     worst_pair: tuple[str, str] | None = Field(
         None,
         description="Two groups, the higher first, known beforehand to be furthest apart under the status quo; "
-        "by default the training rows of a split tell, and in one pass both directions are allowed for.",
+        "by default the training rows of a split decide, and in one pass both directions are tested.",
     )
 
     @model_validator(mode="before")
@@ -251,7 +251,7 @@ class ImprovabilitySpec(Spec):
         exclude=True,
         ge=-1,
         le=1_000,
-        description="Processes for splits and steps, -1 for one a core; by default joblib's own setting, so that its "
+        description="Processes for splits and steps, -1 for one per core; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
 
@@ -273,7 +273,7 @@ class ImprovabilitySpec(Spec):
     @classmethod
     def _some_processes(cls, value: int | None) -> int | None:
         if value == 0:
-            raise ValueError("it must be a number of processes, or -1 for one a core; got 0")
+            raise ValueError("it must be a number of processes, or -1 for one per core; got 0")
         return value if value is None else min(value, os.cpu_count() or 1)  # more would only take memory
 
     @field_validator("capacity")

@@ -1,4 +1,4 @@
-"""The parity findings: what is told of a gap."""
+"""The parity findings: what is said of a gap."""
 
 from __future__ import annotations
 
@@ -109,36 +109,23 @@ def _is_compared(record: Value) -> bool:
 
 
 def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
-    """Name the groups outside the worst pair: how they compare with its better-off side, and who is not compared."""
+    """Name the groups outside the worst pair with their values, and those that are not compared."""
     left_out = [record for record in groups.values() if record.status.startswith(("small", "missing"))]
-    return " ".join(filter(None, (_beside_the_worst(gap, groups, metric), _not_compared(left_out))))
+    return " ".join(filter(None, (_between(gap, groups, metric), _not_compared(left_out))))
 
 
-def _beside_the_worst(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
-    """Return the gaps of the other groups to the better-off side of the worst pair, the largest first."""
+def _between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+    """Return the values of the groups between the two of the worst pair, from the worse-off side; else from above."""
     values = {
         name: record.value for name, record in groups.items() if record.value is not None and _is_compared(record)
     }
-    pair = [name for name in (gap.group, gap.reference) if name in values]
-    if len(pair) < 2 or len(values) < 3:
+    pair = {name: values.pop(name) for name in (gap.group, gap.reference) if name in values}
+    if len(pair) < 2 or not values:
         return ""
-    better = str(max(pair, key=lambda name: (name != gap.worse_off, values[str(name)])))
-    if gap.kind == "ratio" and not values[better]:
-        return ""  # nobody can be compared with none
-    sizes = {name: _size(gap, values[name], values[better]) for name in values if name not in pair}
-    return f"Other groups compared with {better}: {_largest_first(sizes, gap, metric)}{_and_more(len(sizes))}."
-
-
-def _largest_first(sizes: Mapping[str, float], gap: ParityGap, metric: ParityMetric) -> str:
-    equal = 1 if gap.kind == "ratio" else 0
-    names = sorted(sizes, key=lambda name: (-abs(sizes[name] - equal), name))
-    style = metric.style(gap.kind)
-    unit = " points" if style == "points" else ""
-    return ", ".join(f"{name} {show(sizes[name], style)}" for name in names[:_NAMED]) + unit
-
-
-def _size(gap: ParityGap, value: float, reference: float) -> float:
-    return value - reference if gap.kind == "difference" else value / reference
+    upwards = gap.worse_off in pair and pair[gap.worse_off] == min(pair.values())
+    names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
+    named = ", ".join(f"{name} {show(values[name], metric.style())}" for name in names[:_NAMED])
+    return f"Other groups: {named}{_and_more(len(names))}."
 
 
 def _not_compared(left_out: Sequence[Value]) -> str:

@@ -33,8 +33,8 @@ class ParitySpec(Spec):
 
     metrics: Names | None = Field(
         None,
-        description="Metrics to compute, each told as a finding; by default all that the data allows, of which the "
-        "headline ones are told.",
+        description="Metrics to compute, each reported as a finding; by default all that the data allows, of which the "
+        "headline ones are reported.",
     )
     custom: dict[str, Code] = Field(
         {},

@@ -165,7 +165,7 @@ def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
             {"label": r.feature, "value": r.value, "low": r.replicate_low, "high": r.replicate_high}
             for r in parts[:_MOST_BARS]
         ]
-        title = f"{result.metrics[name].title}: {group} less {parts[0].reference}"
+        title = f"{result.metrics[name].title}: {group} minus {parts[0].reference}"
         panels.append(forest(rows, title=title, zero=0.0, width=PANEL_WIDTH - 60))
     return panels
 

@@ -12,6 +12,7 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.groups import ComparedGroups
+from evenhand.errors import all_of
 
 SMALLEST_TOLD = 0.001
 """A smaller gap stands in the detail, not in the headline."""
@@ -73,7 +74,7 @@ def _group_counts(gaps: Sequence[ReliabilityGap]) -> dict[str | None, int]:
 def _family(gap: ReliabilityGap, groups: int) -> str | None:
     if groups <= 2:
         return None
-    return "all pairs of groups" if gap.against == "worst_pair" else f"all {groups - 1} groups"
+    return "all pairs of groups" if gap.against == "worst_pair" else all_of(groups - 1, "groups")
 
 
 def _sentence_id(gap: ReliabilityGap, groups: int) -> str:
@@ -127,7 +128,7 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
 def _asides(gap: ReliabilityGap, levels: str, unequal: str) -> Iterator[str]:
     """Yield what belongs to a gap beside its size, interval and p-value."""
     if gap.value is not None:
-        direction = f"{gap.group} less {gap.reference}, on average" if gap.against == "reference" else "On average"
+        direction = f"{gap.group} minus {gap.reference}, on average" if gap.against == "reference" else "On average"
         yield f"{direction} over {levels}."
     if gap.status.startswith("unbounded above: "):
         yield f"{gap.status.removeprefix('unbounded above: ')}."

@@ -96,7 +96,7 @@ def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
     if gaps:
         yield Figure(
             f"Gaps{of}",
-            f"Each group less {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
+            f"Each group minus {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
             f"metric and group together. The findings count all tests of the run; a band does not.{largest}",
             " ".join(f.headline for f in _told(result, run)),
             tuple(gap_panels(result, run)),
@@ -120,7 +120,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
         yield Figure(
             f"Why kappa and PABAK differ{of}",
             "Prevalence: kappa plus the part that unequal numbers of the two decisions make. Bias: kappa plus the part "
-            "that a shift of the decisions makes. The two parts add up to PABAK less kappa exactly.",
+            "that a shift of the decisions makes. The two parts add up to PABAK minus kappa exactly.",
             _means_in_words(
                 result,
                 run,
@@ -240,7 +240,7 @@ def _model_gaps(result: ReliabilityResult, setting: str, grouping: str, gaps: Se
     told = [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)]
     return Figure(
         f"Gaps of the models: by {grouping}, noise {setting}",
-        f"Each group less {gaps[0].reference}, averaged over noise levels, with intervals over people. "
+        f"Each group minus {gaps[0].reference}, averaged over noise levels, with intervals over people. "
         f"{_BELOW}{_hollow_points(gaps)}",
         " ".join(f"{g.model}, {METRICS[g.metric].title}, {g.group}: {show(g.value, 'signed')}." for g in gaps),
         tuple(model_gap_panels(result, setting, grouping)),

@@ -109,7 +109,7 @@ class Mitigation(Settings):
         description="Families of models that are fitted here: 'sparse' (few features), 'regularised' (small weights), "
         "'monotone' (scores that only rise, or only fall, with each number).",
     )
-    model: str | None = Field(None, description="The model that they are held against; by default the first.")
+    model: str | None = Field(None, description="The model that they are compared with; by default the first.")
     margin: float = Field(
         0.01, ge=0, lt=1, description="A model is no less accurate when its accuracy is shown to be lower by no more."
     )
@@ -196,7 +196,7 @@ class ReliabilitySpec(Spec):
     def _known_model(self) -> Self:
         held = None if self.mitigation is None else self.mitigation.model
         if held is not None and held not in self.model:
-            raise ValueError(f"`mitigation` is held against {held!r}; {did_you_mean(held, self.model)}")
+            raise ValueError(f"`mitigation` is compared with {held!r}; {did_you_mean(held, self.model)}")
         return self
 
     @model_validator(mode="after")

@@ -176,7 +176,7 @@ _IMPACT_METHODS = (
     Method(
         "Ratio to highest, four fifths",
         "The group's rate over the rate of the group with the highest one, (x/n) / (y/m). Below four fifths where "
-        "5 x m < 4 y n, in whole numbers. Groups stand as the data have them; none is merged, and groups under "
+        "5 x m < 4 y n, in whole numbers. Groups are kept as the data have them; none is merged, and groups under "
         "`min_count` are never the highest.",
         "29 CFR 1607.4(D)",
     ),
@@ -237,7 +237,7 @@ _RATE_METHODS = (
     Method(
         "What the median hides",
         "A ratio of shares above one cut can be made to look even while scores differ everywhere else; so the middle "
-        "half and the median of each category's scores stand beside it.",
+        "half and the median of each category's scores are shown beside it.",
         "holisticai.com 2023, Disparate impact in bias audits",
     ),
 )
