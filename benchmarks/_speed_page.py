@@ -192,7 +192,8 @@ def sizing(figures: list[dict[str, Any]], powers: Mapping[str, float]) -> list[s
         "## How to size a machine",
         "",
         "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above "
-        "(parity and effort from 10,000,000 rows on of a Parquet file, everything else of a pandas frame), and "
+        "(parity and effort from 10,000,000 rows on of a Parquet file, reliability at 1,000,000 rows of the households "
+        "above, everything else of a pandas frame), and "
         "computed beyond it (in italics), with the growth between the two largest sizes, but at least in "
         "proportion to the rows, and to their square for exact pairs.",
         "",
