@@ -266,7 +266,7 @@ def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
     assert pabak.headline.endswith(" lower than for B.")
     assert "95% interval −0." in pabak.detail
     assert "p < 0.001 adjusted for 2 tested findings (p < 0.001 by itself); n = 240. " in pabak.detail
-    assert pabak.detail.endswith("A less B, on average over the noise level 0.2.")
+    assert pabak.detail.endswith("A minus B, on average over the noise level 0.2.")
     gap = found.get("gaps", metric="pabak", against="reference", noise_level=None)
     assert (gap.group, gap.worse_off) == ("A", "A")
     (kappa,) = asked(people, "kappa").findings
