@@ -166,9 +166,11 @@ def test_a_relation_over_a_column_of_several_types_is_refused() -> None:
         *[("data",), ("plan",), ("data", "rows"), ("data", "groups", "g"), ("data", "groups", "g", "a")],
         *[("data", "files"), ("config", "data"), ("config", "data", "predictions", "m")],
         *[("config", "data", "predictions", "m", "threshold"), ("config", "data", "predictions", "m", "favourable")],
+        *[("findings", 0, name) for name in ("verdict", "metric", "model", "sentence_id", "arguments", "reason")],
+        *[("findings", 0, name) for name in ("value", "joint_low", "family", "threshold", "limit")],
     ],
 )
-def test_saved_results_are_refused_or_can_be_shown(path: tuple[str, ...], odd: Any, tmp_path: Path) -> None:
+def test_saved_results_are_refused_or_can_be_shown(path: tuple[Any, ...], odd: Any, tmp_path: Path) -> None:
     place = copy_of_saved(tmp_path)
     written = json.loads((place / "results.json").read_text(encoding="utf-8"))
     inner = written

@@ -140,6 +140,8 @@ class Audit:
         for name, values in written["audits"].items():
             findings = [finding for finding in written["findings"] if finding["audit"] == name]
             results[name] = _result_type(name).from_dict(values, findings)
+            for finding in findings:
+                require_choice("metric", finding["metric"], results[name].metrics)
         specs = {name: result.spec for name, result in results.items()}
         config = AuditConfig.recorded(written["config"], specs)
         profiles = tuple(map(ProfileResult.from_dict, written["profiles"]))

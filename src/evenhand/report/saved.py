@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, model_validator
+
+from evenhand.core.findings import Finding
 
 
 class _Saved(BaseModel):
@@ -63,8 +66,11 @@ class _Contents(_Saved):
     data: _Data
     plan: _Plan | None
     config: _Config
+    findings: list[Finding]
 
 
 def require_contents(written: Mapping[str, Any]) -> None:
-    """Raise a `ValueError` unless the data, the plan and the roles in `results.json` are what `save` writes."""
-    _Contents.model_validate(dict(written))
+    """Raise a `ValueError` unless the data, plan, roles and findings in `results.json` are what `save` writes."""
+    checked = {name: written[name] for name in _Contents.model_fields if name in written}
+    # As JSON, since the strict reading of Python objects takes no mapping for a finding.
+    _Contents.model_validate_json(json.dumps(checked))
