@@ -135,7 +135,7 @@ def worst_means(size: int, groups: float, effort: Effort, rng: np.random.Generat
     cell = np.repeat(np.arange(many), size)
     draws = [
         resample(score_cells(scores[:, s].ravel(), cell, many), worst_statistic, resamples=effort.resamples, rng=rng)
-        for s in range(effort.boots // 2)
+        for s in range(min(samples, effort.boots // 2))
     ]
     return percentile_beside(list(rows), draws, (0.0, 1.0))
 
@@ -157,7 +157,7 @@ def worst_rates(size: int, groups: float, effort: Effort, rng: np.random.Generat
                 resamples=effort.resamples,
                 rng=rng,
             )
-            for s in range(effort.boots // 2)
+            for s in range(min(samples, effort.boots // 2))
         ]
         plain = wilson_beside(plain, counts, sizes, truth)
         rows += percentile_beside(plain, draws, (0.3 - lowest, lowest / 0.3))
