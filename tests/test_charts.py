@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import altair as alt
+import pytest
 
 from evenhand.charts import PALETTE, columns_for, joined, legend_of, to_svg
 from evenhand.curve import curve
@@ -107,3 +108,53 @@ def test_an_axis_of_scores_up_to_ten_is_in_plain_numbers() -> None:
     drawn = to_svg(curve(rows, title="Calibration", x="Score", y="Share"), "Calibration", "", name="scores")
     assert ">10</text>" in drawn
     assert "1e+1" not in drawn
+
+
+REGIONS = [
+    {"series": "now", "x": 0.8, "y": 0.2, "left": 0.7, "right": 0.9, "low": 0.1, "high": 0.3},
+    {"series": "new", "x": 0.6, "y": 0.4, "left": 0.5, "right": 0.7, "low": 0.2, "high": 0.6},
+]
+
+
+def test_a_box_reaches_from_limit_to_limit_and_dashed_lines_run_through_a_point() -> None:
+    panel = curve(REGIONS, title="Both", x="Up", y="Gap", intervals="boxes", points=True, level=0.2, upright=0.8)
+    width, _, drawn = panel.drawn(0, 0, legend=True)
+    boxes = [list(map(float, box)) for box in re.findall(r'd="M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)H', drawn)]
+    assert len(boxes) == 2
+    (left, low, right, high), (first, *_) = boxes
+    across, along = re.findall(r'stroke-dasharray="4 4" d="M([\d.]+) ([\d.]+)([Hv])', drawn)
+    assert float(along[0]) == pytest.approx((left + right) / 2, abs=0.11)
+    assert float(across[1]) == pytest.approx((low + high) / 2, abs=0.11)
+    assert first < left < right <= width
+    assert right - left == pytest.approx(left - first, abs=0.2), "0.5 to 0.7 is as wide as 0.7 to 0.9"
+
+
+def test_an_ellipse_has_the_limits_as_its_radii_in_a_page_and_in_a_notebook() -> None:
+    panel = curve(REGIONS, title="Both", x="F", y="M", intervals="ellipses", points=True, domain=(0, 1), diagonal=True)
+    _, _, drawn = panel.drawn(0, 0, legend=True)
+    rings = re.findall(r'<ellipse cx="[\d.]+" cy="[\d.]+" rx="([\d.]+)" ry="([\d.]+)"', drawn)
+    assert len(rings) == 2
+    assert float(rings[1][1]) == pytest.approx(2 * float(rings[0][1]), abs=0.2), "limits twice as far apart"
+    turned = [row for values in panel.to_dict()["datasets"].values() for row in values if "turn" in row]
+    now = [row for row in turned if row["series"] == "now"]
+    assert (min(row["x"] for row in now), max(row["y"] for row in now)) == pytest.approx((0.7, 0.3))
+
+
+def test_a_point_without_limits_is_drawn_without_a_region() -> None:
+    bare = {"series": "now", "x": 0.5, "y": 0.5, "left": None, "right": None, "low": None, "high": None}
+    for intervals in ("boxes", "ellipses"):
+        panel = curve([bare], title="One", x="F", y="M", intervals=intervals, points=True)
+        _, _, drawn = panel.drawn(0, 0, legend=True)
+        assert "<ellipse" not in drawn
+        assert 'opacity=".1"' not in drawn
+        assert panel.to_dict()["layer"]
+
+
+def test_dashes_lie_over_wide_pale_lines() -> None:
+    rows = [{"x": x, "y": x, "series": name} for name in ("whole", "part") for x in (0.0, 1.0)]
+    panel = curve(rows, title="Both", x="x", y="y", order=("whole", "part"), dashed=("part",), intervals="none")
+    _, _, drawn = panel.drawn(0, 0, legend=False)
+    assert drawn.index('stroke-width="4.5"') < drawn.index('stroke-dasharray="5 3"')
+    marks = [layer["mark"] for layer in panel.to_dict()["layer"]]
+    assert [mark["strokeWidth"] for mark in marks] == [4.5, 1.8]
+    assert to_svg(panel.chart(), "Both", "", name="both").count("stroke-dasharray") == 1

@@ -157,20 +157,26 @@ def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
     return {"shorthand": "series:N", "sort": list(series), "scale": series_scale(series, values), "legend": legend}
 
 
-def guides(level: float | None, diagonal: tuple[float, float] | None, limit: float | None) -> list[Any]:
-    """Return the lines behind curves: a level and where x and y are equal (dashed), and a limit."""
+def guides(
+    level: float | None, upright: float | None, diagonal: tuple[float, float] | None, limit: float | None
+) -> list[Any]:
+    """Return the lines behind curves: level, upright, where x and y are equal (dashed), and a limit."""
     import altair as alt
 
     dashed: dict[str, Any] = {"color": "currentColor", "opacity": 0.45, "strokeDash": [4, 4]}
+    scale = alt.Scale(zero=False)  # a guide must not stretch an axis
+    x, y = alt.X("x:Q", scale=scale), alt.Y("y:Q", scale=scale)
     lines = []
     if level is not None:
-        lines.append(alt.Chart(data([{"y": level}])).mark_rule(**dashed).encode(y=alt.Y("y:Q")))
+        lines.append(alt.Chart(data([{"y": level}])).mark_rule(**dashed).encode(y=y))
+    if upright is not None:
+        lines.append(alt.Chart(data([{"x": upright}])).mark_rule(**dashed).encode(x=x))
     if limit is not None:
         line = alt.Chart(data([{"y": limit}])).mark_rule(color="currentColor", strokeWidth=1.6)
-        lines.append(line.encode(y=alt.Y("y:Q")))
+        lines.append(line.encode(y=y))
     if diagonal is not None:
         ends = alt.Chart(data([{"x": end, "y": end} for end in diagonal]))
-        lines.append(ends.mark_line(**dashed).encode(x=alt.X("x:Q"), y=alt.Y("y:Q")))
+        lines.append(ends.mark_line(**dashed).encode(x=x, y=y))
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The curve: lines with their limits. In a page it draws itself as SVG; a chart of Altair is for notebooks.
+"""The curve: lines or points with their limits. In a page it draws itself as SVG; a chart of Altair is for notebooks.
 
 A page holds dozens of panels, and a renderer of any chart takes a tenth of a second for each.
 """
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from math import ceil, floor, log10
+from math import ceil, cos, floor, log10, sin, tau
 from textwrap import wrap
 from typing import Any, Literal
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, guides, layered, mark_path, round_ticks
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data, guides, layered, mark_path, round_ticks
 from evenhand.core.formats import Format, show_tick
 from evenhand.errors import showable
 
@@ -23,6 +23,8 @@ _TEXT, _HEAD = 12, 13
 _LINE = 16
 _LETTER = 0.56
 """How wide a letter is on average, as a share of its font size."""
+_SIDES = ("left", "right", "low", "high")
+"""The limits of a region."""
 _SOFT = 'fill="currentColor" fill-opacity=".75"'
 
 
@@ -33,17 +35,20 @@ class Curve:
     Parameters
     ----------
     title : the panel's title.
-    rows : for each point `x`, `y`, `low`, `high` (null or missing where there is none) and its `series`.
+    rows : for each point `x`, `y`, `low`, `high` (null or missing where there is none) and its `series`; in regions
+        also `left` and `right`, its limits along the horizontal axis.
     series : the series in order.
     x, y : the titles of the axes.
-    intervals : whether limits are drawn as a band, as bars, or not.
+    intervals : whether limits are drawn as a band, as bars, as regions (a box or an ellipse around each point), or not.
     points : whether each point is marked.
+    dashed : series that are drawn as dashes, over the others as wide pale lines, where lines may lie on each other.
     percent_x, percent_y : whether an axis is in percent.
     log_x : whether the horizontal axis is logarithmic.
     names : what stands at 0, 1 and so on of the horizontal axis, where it has names and no numbers.
     domain : the range of both axes; of the vertical one where the other is logarithmic or has names.
     diagonal : whether the line on which x and y are equal is drawn, over `domain`.
     level : where a level line is drawn, such as that of equality.
+    upright : where an upright line is drawn.
     limit : where the limit of a threshold is drawn, if anywhere.
     width, height : of the plot, in pixels.
     """
@@ -53,8 +58,9 @@ class Curve:
     series: tuple[str, ...]
     x: str
     y: str
-    intervals: Literal["band", "bars", "none"] = "band"
+    intervals: Literal["band", "bars", "boxes", "ellipses", "none"] = "band"
     points: bool = False
+    dashed: tuple[str, ...] = ()
     percent_x: bool = False
     percent_y: bool = False
     log_x: bool = False
@@ -62,6 +68,7 @@ class Curve:
     domain: tuple[float, float] | None = None
     diagonal: bool = False
     level: float | None = None
+    upright: float | None = None
     limit: float | None = None
     width: int = PANEL_WIDTH
     height: int = 200
@@ -99,16 +106,34 @@ class Curve:
         )
         axis_y = alt.Axis(tickCount=5, format="%" if self.percent_y else "~f")
         vertical = alt.Y("y:Q", title=self.y, axis=axis_y, scale=scale)
-        layers = guides(self.level, self.domain if self.diagonal else None, self.limit)
-        if self.intervals != "none":
-            limits = base.mark_area(opacity=0.15) if self.intervals == "band" else base.mark_rule(opacity=0.35)
+        layers = guides(self.level, self.upright, self.domain if self.diagonal else None, self.limit)
+        if self.intervals == "ellipses":
+            around = alt.Chart(data(list(self._rings()))).mark_line(strokeWidth=1.1, opacity=0.55)
+            layers.append(around.encode(x=base.encoding.x, y=vertical, color=base.encoding.color, order="turn:Q"))
+        elif self.intervals != "none":
             low = alt.Y("low:Q", title=self.y, axis=axis_y, scale=scale)
+            if self.intervals == "boxes":
+                left = alt.X("left:Q", title=self.x, axis=axis_x, scale=across)
+                sides = {"x": left, "x2": alt.X2("right:Q")}
+                layers.append(base.mark_rect(opacity=0.1).encode(**sides, y=low, y2=alt.Y2("high:Q")))
+                layers.append(base.mark_rule(opacity=0.8).encode(**sides, y=vertical))
+            limits = base.mark_area(opacity=0.15) if self.intervals == "band" else base.mark_rule(opacity=0.35)
             layers.append(limits.encode(y=low, y2=alt.Y2("high:Q")))
-        layers.append(base.mark_line(strokeWidth=1.5).encode(y=vertical))
+        layers.extend(line.encode(y=vertical) for line in self._lines(base))
         if self.points:
             shape = alt.Shape(**by_series(self.series, SHAPES))
             layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
         return layered(layers, self.rows, title=self.title, width=self.width, height=self.height)
+
+    def _lines(self, base: Any) -> list[Any]:
+        """Return the lines of the chart: all alike, or dashes over wide pale ones."""
+        import altair as alt
+
+        if not self.dashed:
+            return [base.mark_line(strokeWidth=1.5)]
+        chosen = alt.FieldOneOfPredicate("series", oneOf=list(self.dashed))
+        wide, thin = base.mark_line(strokeWidth=4.5, opacity=0.45), base.mark_line(strokeWidth=1.8, strokeDash=[5, 3])
+        return [wide.transform_filter({"not": chosen}), thin.transform_filter(chosen)]
 
     def _across(self, scale: Any) -> tuple[Any, Any]:
         """Return the horizontal axis of the chart, and its scale; `scale` where nothing else is asked for."""
@@ -120,6 +145,14 @@ class Curve:
             return axis, alt.Scale(domain=[-0.5, len(self.names) - 0.5], nice=False)
         axis = alt.Axis(tickCount=5, format="%" if self.percent_x else "~s" if self.log_x else "~f")
         return axis, alt.Scale(type="log", nice=False) if self.log_x else scale
+
+    def _rings(self) -> Iterator[dict[str, Any]]:
+        """Yield the points of an ellipse around each point."""
+        for row in (row for row in self.rows if None not in map(row.get, _SIDES)):
+            across, along = (row["right"] - row["left"]) / 2, (row["high"] - row["low"]) / 2
+            for turn in range(49):
+                x, y = row["x"] + across * cos(turn * tau / 48), row["y"] + along * sin(turn * tau / 48)
+                yield {"series": row["series"], "turn": turn, "x": x, "y": y}
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
         """Return the chart's specification, as a chart of Altair does."""
@@ -159,13 +192,17 @@ class _Drawing:
         self.texts_y = [show_tick(tick, _style(panel.percent_y)) for tick in self.ticks_y]
         self.left = max(_wide(text) for text in self.texts_y) + 8
         self.right = width - 14.0
-        self.first, self.last = _ends([row["x"] for row in panel.rows], None if panel.log_x else panel.domain)
+        self.first, self.last = _ends(self._widths(), None if panel.log_x else panel.domain)
         if panel.names:
             self.first, self.last = -0.5, len(panel.names) - 0.5
         self.top = 0.0
 
     def _heights(self) -> Iterator[float | None]:
         names = ("y",) if self.panel.intervals == "none" else ("y", "low", "high")
+        return (row.get(name) for row in self.panel.rows for name in names)
+
+    def _widths(self) -> Iterator[float | None]:
+        names = ("x", "left", "right") if self.panel.intervals in ("boxes", "ellipses") else ("x",)
         return (row.get(name) for row in self.panel.rows for name in names)
 
     def made(self, legend: bool) -> tuple[int, int, str]:
@@ -234,10 +271,12 @@ class _Drawing:
                 yield tick, show_tick(tick, _style(self.panel.percent_x))
 
     def _guides(self) -> Iterator[str]:
-        """Yield the lines behind the curves: a level and where x and y are equal (dashed), and a limit, named."""
+        """Yield the lines behind the curves: level, upright, where x and y are equal (dashed), and a limit, named."""
         panel, dashed = self.panel, 'stroke="currentColor" opacity=".5" stroke-dasharray="4 4"'
         if panel.level is not None:
             yield f'<path {dashed} d="M{self.left:.1f} {self._y(panel.level)}H{self.right:.1f}"/>'
+        if panel.upright is not None:
+            yield f'<path {dashed} d="M{self._x(panel.upright)} {self.top:.1f}v{self.height}"/>'
         if panel.diagonal and panel.domain:
             ends = " ".join(f"{self._x(end)} {self._y(end)}" for end in panel.domain)
             yield f'<path {dashed} d="M{ends}"/>'
@@ -254,8 +293,14 @@ class _Drawing:
             runs = list(self._runs(self.of_series[name]))
             line = "".join("M" + "L".join(f"{x} {y}" for x, y in run) for run in runs if len(run) > 1)
             alone = [place for run in runs for place in run if self.panel.points or len(run) == 1]
-            yield f'<path fill="none" stroke="{colour}" stroke-width="1.6" d="{line}"/>' if line else ""
+            yield f'<path fill="none" stroke="{colour}" {self._stroke(name)} d="{line}"/>' if line else ""
             yield mark_path(shape, colour, alone) if alone else ""
+
+    def _stroke(self, name: str) -> str:
+        if not self.panel.dashed:
+            return 'stroke-width="1.6"'
+        dashes = 'stroke-width="1.8" stroke-dasharray="5 3"'
+        return dashes if name in self.panel.dashed else 'stroke-width="4.5" opacity=".45"'
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[float, float]]]:
         """Yield the places of neighbours that all have a value: a line breaks where there is none."""
@@ -264,16 +309,32 @@ class _Drawing:
                 yield [(self._x(row["x"]), self._y(row["y"])) for row in run]
 
     def _limits(self, rows: Sequence[Mapping[str, Any]], colour: str) -> str:
-        """Return the limits of a series as one path: a band, or a bar at each point."""
-        known = [row for row in rows if row.get("low") is not None and row.get("high") is not None]
+        """Return the limits of a series: a band, or a bar or a region at each point."""
+        kind = self.panel.intervals
+        if kind in ("boxes", "ellipses"):
+            return self._regions(rows, colour)
+        known = [row for row in rows if None not in map(row.get, ("low", "high"))]
         places = [(self._x(row["x"]), self._y(row["low"]), self._y(row["high"])) for row in known]
-        if not places or self.panel.intervals == "none":
+        if not places or kind == "none":
             return ""
-        if self.panel.intervals == "bars":
+        if kind == "bars":
             bars = "".join(f"M{x} {low}V{high}" for x, low, high in places)
             return f'<path stroke="{colour}" opacity=".45" stroke-width="1.4" d="{bars}"/>'
         around = [f"{x} {high}" for x, _, high in places] + [f"{x} {low}" for x, low, _ in reversed(places)]
         return f'<path fill="{colour}" opacity=".15" d="M{"L".join(around)}Z"/>'
+
+    def _regions(self, rows: Sequence[Mapping[str, Any]], colour: str) -> str:
+        return "".join(self._region(row, colour) for row in rows if None not in map(row.get, _SIDES))
+
+    def _region(self, row: Mapping[str, Any], colour: str) -> str:
+        """Return the box of a point with its two limits as a cross, or the ellipse around it."""
+        x, y, left, right = self._x(row["x"]), self._y(row["y"]), self._x(row["left"]), self._x(row["right"])
+        low, high = self._y(row["low"]), self._y(row["high"])
+        if self.panel.intervals == "ellipses":
+            radii = f'rx="{(right - left) / 2:.1f}" ry="{(low - high) / 2:.1f}"'
+            return f'<ellipse cx="{x}" cy="{y}" {radii} fill="{colour}" fill-opacity=".08" stroke="{colour}"/>'
+        box = f'<path fill="{colour}" opacity=".1" d="M{left} {low}H{right}V{high}H{left}Z"/>'
+        return f'{box}<path stroke="{colour}" opacity=".8" d="M{left} {y}H{right}M{x} {low}V{high}"/>'
 
 
 def _style(percent: bool) -> Format:

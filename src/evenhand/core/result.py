@@ -91,8 +91,12 @@ class Result:
                 raise ConfigError(f"the table {table!r} has no column {name!r}; {did_you_mean(name, kind.columns())}")
         if not all(value is None or isinstance(value, str | float | int) for value in where.values()):
             return ()  # no column holds anything else
-        records = [r for r in self.tables[table] if metrics is None or getattr(r, "metric", None) in metrics]
-        return tuple(r for r in records if all(getattr(r, name) == value for name, value in where.items()))
+        records: Iterable[Record] = getattr(self, table)
+        if metrics is not None:
+            records = [r for r in records if getattr(r, "metric", None) in metrics]
+        for name, value in where.items():
+            records = [r for r in records if getattr(r, name) == value]
+        return tuple(records)
 
     def _in_our_names(self, where: dict[str, Any]) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
         """Return the metrics that another package's name of a metric or a gap stands for, if any, and the columns."""

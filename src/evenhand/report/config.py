@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Names, Spec
-from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
+from evenhand.errors import ConfigError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
 from evenhand.report.languages import LANGUAGES
 from evenhand.report.profiles import PROFILES
@@ -434,7 +434,10 @@ def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Patt
     sys.path.insert(0, beside)  # a module that lies beside the audit.toml
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise EvenhandError(f"{name!r} names {value!r}, which cannot be imported: {error}") from error
+    except Exception as error:  # the module is the user's: anything may be wrong in it
+        raise ConfigError(
+            f"{name!r} names {value!r}, which cannot be imported ({type(error).__name__}: {error}); name what is to be "
+            f"used as 'module:name', with the module installed or beside {where}."
+        ) from error
     finally:
         sys.path.remove(beside)

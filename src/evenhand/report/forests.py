@@ -148,10 +148,10 @@ class _Paper:
         yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
 
     def _cells(self, n: str, value: str, interval: str) -> tuple[str, ...]:
-        """Return the cells after the label; a printer takes time for each, so there are none without text."""
+        """Return the cells after the label; a printer takes time for each, so a value and its interval are one."""
         counted = [f" {n:>{self.count}}"] if self.count else []
-        known = [f"  {interval:>{self.interval}}"] if self.interval else []
-        return *counted, f"{'':{self.picture + (not self.count)}} {value:>{self.value}}", *known
+        known = f"  {interval:>{self.interval}}" if self.interval else ""
+        return *counted, f"{'':{self.picture + (not self.count)}} {value:>{self.value}}{known}"
 
     def x(self, share: float) -> str:
         """Return where in the picture a share of the axis lies, in pixels."""
@@ -223,20 +223,21 @@ def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], w
         return paper.x(_share(number, panel))
 
     paths: dict[str, list[str]] = {}
-    height = 0
+    height, dashed = 0, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"'
     for row in rows:
         height += row.high
         if row.line is not None:
             top = height * _ROW_ON_PAPER
+            if panel.zero is not None:  # not across the rows of labels, which may reach beyond it
+                paths.setdefault(dashed, []).append(
+                    f"M{x(panel.zero)} {top + _ROW_ON_PAPER}v-{row.high * _ROW_ON_PAPER}"
+                )
             for look, path in _marks_on_paper(row.line, x, top, panel.thin):
                 paths.setdefault(look, []).append(path)
             if paper.indent and row.line.span:
                 paths.setdefault('stroke="#bbb" stroke-width=".6"', []).append(f"M0 {top - _ROW_ON_PAPER}H{width}")
     bottom = (height + 1) * _ROW_ON_PAPER
     drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
-    if panel.zero is not None:
-        dashed = f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"'
-        drawn.append(f'<path {dashed} d="M{x(panel.zero)} {_ROW_ON_PAPER}V{bottom}"/>')
     drawn += [f'<path fill="none" {look} d="{"".join(parts)}"/>' for look, parts in paths.items()]
     size = f'width="{width}" height="{bottom}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'

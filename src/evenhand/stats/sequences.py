@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, xlog1py, xlogy
 
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -34,6 +33,8 @@ def rate_sequence(successes: ArrayLike, trials: ArrayLike, confidence: float = 0
     >>> [[round(float(end), 3) for end in side] for side in limits]
     [[0.037, 0.169], [0.733, 0.457]]
     """
+    from scipy.special import betaln, xlog1py, xlogy
+
     s, n = np.broadcast_arrays(np.asarray(successes, np.float64), np.asarray(trials, np.float64))
     bound = betaln(1 + s, 1 + n - s) + np.log(1 - confidence)
 

@@ -6,14 +6,12 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenhand.audits.improvability.curves import SCENARIOS
 from evenhand.audits.improvability.frontier import frontier_panels
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.charts import PANEL_WIDTH, round_ticks
 from evenhand.core.display import DESCRIBES, Figure
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.records import OVERALL
@@ -22,7 +20,6 @@ from evenhand.curve import curve
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import ImprovabilityResult
 
-_TURN = np.linspace(0, 2 * np.pi, 49)
 _MOST_PANELS = 6
 
 
@@ -36,51 +33,31 @@ def value_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
 
 
 def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
-    import altair as alt
-
     high, low = result.furthest_apart
     radius = math.sqrt(-2 * math.log(1 - result.spec.confidence))  # of the chi-square with two degrees of freedom
-    points: list[dict[str, Any]] = []
-    rings: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for model in (*result.spec.candidates, STATUS_QUO):
         x, y = (result.get("values", model=model, metric=metric, group=group) for group in (high, low))
         if x.value is None or y.value is None:
             continue
-        series = model_title(model)
-        points.append({"series": series, "x": x.value, "y": y.value})
-        spread = radius * (x.stderr or 0.0), radius * (y.stderr or 0.0)
-        rings += [
-            {
-                "series": series,
-                "order": order,
-                "x": x.value + spread[0] * math.cos(turn),
-                "y": y.value + spread[1] * math.sin(turn),
-            }
-            for order, turn in enumerate(_TURN)
-        ]
-    ends = [value for ring in rings for value in (ring["x"], ring["y"])]
-    span = [min(ends), max(ends)]
-    names = [model_title(model) for model in (*result.spec.candidates, STATUS_QUO)]
-    scale, axis = alt.Scale(domain=span, zero=False, nice=True), alt.Axis(tickCount=4, grid=True)
-    axes = {
-        "x": alt.X("x:Q", title=high, scale=scale, axis=axis),
-        "y": alt.Y("y:Q", title=low, scale=scale, axis=axis),
-    }
-    legend = alt.Legend(title=None, columns=2)
-    colour = alt.Color("series:N", scale=series_scale(names, PALETTE), legend=legend)
-    shape = alt.Shape("series:N", scale=series_scale(names, SHAPES), legend=legend)
-    line = alt.Chart(data([{"x": end, "y": end} for end in span])).mark_line(
-        strokeDash=[4, 4], color="currentColor", opacity=0.6, strokeWidth=1.2, clip=True
+        across, along = radius * (x.stderr or 0.0), radius * (y.stderr or 0.0)
+        sides = {"left": x.value - across, "right": x.value + across}
+        limits = {"low": y.value - along, "high": y.value + along}
+        rows.append({"series": model_title(model), "x": x.value, "y": y.value, **sides, **limits})
+    ends = [row[name] for row in rows for name in ("left", "right", "low", "high")]
+    ticks = round_ticks(min(ends), max(ends)) if ends and min(ends) < max(ends) else [0.0, 1.0]
+    return curve(
+        rows,
+        title=result.metrics[metric].title,
+        x=high,
+        y=low,
+        order=[model_title(model) for model in (*result.spec.candidates, STATUS_QUO)],
+        intervals="ellipses",
+        points=True,
+        domain=(ticks[0], ticks[-1]),
+        diagonal=True,
+        height=PANEL_WIDTH,
     )
-    ring = alt.Chart(data(rings)).mark_line(strokeWidth=1.1, opacity=0.55, clip=True)
-    point = alt.Chart(data(points)).mark_point(filled=True, size=75, opacity=1)
-    layers = (
-        line.encode(**axes)
-        + ring.encode(**axes, color=colour, order="order:Q")
-        + point.encode(**axes, color=colour, shape=shape)
-    )
-    title = result.metrics[metric].title
-    return layers.properties(title=title, width=PANEL_WIDTH, height=PANEL_WIDTH)
 
 
 def model_title(model: str) -> str:

@@ -12,9 +12,9 @@ from evenhand.audits.improvability import result as records
 from evenhand.audits.improvability.estimate import Curves, targets
 from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
-from evenhand.charts import PALETTE, SHAPES, data, series_scale
 from evenhand.core.display import DisplayTable, Figure, Number, Range, make_table
 from evenhand.core.formats import finite, show, show_confidence
+from evenhand.curve import curve
 from evenhand.stats.improvability import EIGENVALUE_LIMIT
 from evenhand.stats.improvability import STATUS_QUO as OLD
 
@@ -108,59 +108,39 @@ def _title(point: FrontierPoint) -> str:
 
 def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
     """Return the panel of accuracy against gap: a region for each algorithm, dashed lines through the status quo."""
-    import altair as alt
-
     known = [point for point in result.frontier if point.accuracy is not None and point.gap is not None]
-    rows = [
-        {
-            "series": _title(p),
-            "x": p.accuracy,
-            "y": p.gap,
-            "x1": p.accuracy_low,
-            "x2": p.accuracy_high,
-            "y1": p.gap_low,
-            "y2": p.gap_high,
-        }
-        for p in known
-    ]
-    names = [str(row["series"]) for row in rows]
-    if not rows:
+    if not known:
         return []
-    percent = {
-        name: "%" if result.metrics[name].unit == "share" else "~g" for name in (known[0].metric, known[0].gap_metric)
-    }
+    first, quo = known[0], result.frontier[0]
+    percent = {name: result.metrics[name].unit == "share" for name in (first.metric, first.gap_metric)}
     better = "higher" if result.better == "higher" else "lower"
-    titles = (f"{result.metrics[known[0].metric].title}, everyone ({better} is better)", "Gap between groups")
-    scale = alt.Scale(zero=False, nice=True)
-    x: dict[str, Any] = {
-        "title": titles[0],
-        "scale": scale,
-        "axis": alt.Axis(tickCount=5, format=percent[known[0].metric]),
+    panel = curve(
+        [_region(point) for point in known],
+        title="Accuracy against the gap",
+        x=f"{result.metrics[first.metric].title}, everyone ({better} is better)",
+        y="Gap between groups",
+        intervals="boxes",
+        points=True,
+        percent_x=percent[first.metric],
+        percent_y=percent[first.gap_metric],
+        level=quo.gap,
+        upright=quo.accuracy,
+        width=420,
+        height=260,
+    )
+    return [panel]
+
+
+def _region(point: FrontierPoint) -> dict[str, Any]:
+    return {
+        "series": _title(point),
+        "x": point.accuracy,
+        "y": point.gap,
+        "left": point.accuracy_low,
+        "right": point.accuracy_high,
+        "low": point.gap_low,
+        "high": point.gap_high,
     }
-    y: dict[str, Any] = {
-        "title": titles[1],
-        "scale": scale,
-        "axis": alt.Axis(tickCount=5, format=percent[known[0].gap_metric], grid=True),
-    }
-    legend = alt.Legend(title=None, columns=2)
-    colour = alt.Color("series:N", scale=series_scale(names, PALETTE), legend=legend)
-    shape = alt.Shape("series:N", scale=series_scale(names, SHAPES), legend=legend)
-    base = alt.Chart(data(rows))
-    dashed: dict[str, Any] = {"strokeDash": [4, 4], "color": "currentColor", "opacity": 0.45}
-    quo = alt.Chart(data(rows[:1]))
-    layers = [
-        base.mark_rect(opacity=0.10).encode(
-            x=alt.X("x1:Q", **x), x2="x2:Q", y=alt.Y("y1:Q", **y), y2="y2:Q", color=colour
-        ),
-        quo.mark_rule(**dashed).encode(x=alt.X("x:Q", **x)),
-        quo.mark_rule(**dashed).encode(y=alt.Y("y:Q", **y)),
-        base.mark_rule(opacity=0.8).encode(x=alt.X("x1:Q", **x), x2="x2:Q", y=alt.Y("y:Q", **y), color=colour),
-        base.mark_rule(opacity=0.8).encode(x=alt.X("x:Q", **x), y=alt.Y("y1:Q", **y), y2="y2:Q", color=colour),
-        base.mark_point(filled=True, size=80, opacity=1).encode(
-            x=alt.X("x:Q", **x), y=alt.Y("y:Q", **y), color=colour, shape=shape
-        ),
-    ]
-    return [alt.layer(*layers).properties(title="Accuracy against the gap", width=420, height=260)]
 
 
 def frontier_figure(result: ImprovabilityResult) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, data, series_scale
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH
 from evenhand.curve import curve
 from evenhand.forest import forest, forest_row
 
@@ -123,27 +123,22 @@ def part_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 
 
 def _part_panel(result: ReliabilityResult, run: Run, group: str) -> Any:
-    import altair as alt
-
-    ends, parts = list(_ends(result, run, group)), list(_parts(result, run, group))
-    colour = alt.Color("line:N", scale=series_scale(PARTS, PALETTE), legend=alt.Legend(title=None, columns=2))
-    x = alt.X("level:Q", title=_LEVEL, axis=alt.Axis(tickCount=4))
-    axis = alt.Axis(tickCount=4, labelOverlap=True)
-    y = alt.Y("value:Q", title="Agreement of decisions", scale=alt.Scale(zero=False), axis=axis)
-    wide, thin = (alt.Chart(data(rows)).encode(x=x, color=colour) for rows in (ends, parts))
-    band = wide.mark_area(opacity=0.14).encode(y=alt.Y("low:Q", title="Agreement of decisions"), y2="high:Q")
-    lines = wide.mark_line(strokeWidth=4.5, opacity=0.45).encode(y=y)
-    dashes = thin.mark_line(strokeWidth=1.8, strokeDash=[5, 3]).encode(y=y)
-    return (band + lines + dashes).properties(title=group, width=PANEL_WIDTH, height=_HEIGHT)
+    return curve(
+        [*_ends(result, run, group), *_parts(result, run, group)],
+        title=group,
+        x=_LEVEL,
+        y="Agreement of decisions",
+        order=PARTS,
+        dashed=PARTS[1:3],
+        height=_HEIGHT,
+    )
 
 
 def _ends(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str, Any]]:
     for metric in ("kappa", "pabak"):
         for r in result.rows("values", metric=metric, group=group, **run.columns):
             if r.value is not None:
-                line = result.metrics[metric].title
-                limits = {"low": r.joint_low, "high": r.joint_high}
-                yield {"line": line, "level": r.noise_level, "value": r.value, **limits}
+                yield {**_curve_row(r), "series": result.metrics[metric].title}
 
 
 def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str, Any]]:
@@ -152,7 +147,7 @@ def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str
         added = result.rows("values", metric=part, group=group, **run.columns)
         for whole, piece in zip(kappa, added, strict=True):
             if whole.value is not None:
-                yield {"line": line, "level": whole.noise_level, "value": whole.value + (piece.value or 0.0)}
+                yield {"series": line, "x": whole.noise_level, "y": whole.value + (piece.value or 0.0)}
 
 
 def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
