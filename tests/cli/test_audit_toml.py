@@ -126,11 +126,16 @@ def test_code_of_the_user(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch
     assert (done.returncode, done.stderr) == (0, "")
     metrics = {record["metric"] for record in json.loads(done.stdout)["audits"]["parity"]["values"]}
     assert metrics == {"selection_rate", "share"}
-    for name in ("nowhere:share", "mine:nothing", "mine"):
+    (place / "broken.py").write_text("def share(cells:\n")
+    for name in ("nowhere:share", "mine:nothing", "mine", "", ".mine:share", "broken:share"):
         (place / "audit.toml").write_text(GOOD + f"custom = {{ share = '{name}' }}\n")
         done = cli("audit", "audit.toml", "--allow-code")
         assert done.returncode == 2
-        assert f"'share' names '{name}', which cannot be imported" in done.stderr
+        told = " ".join(done.stderr.split())
+        assert f"'share' names '{name}', which cannot be imported (" in told
+        assert told.endswith(
+            "name what is to be used as 'module:name', with the module installed or beside audit.toml."
+        )
 
 
 # The same file, the same bytes ----------------------------------------------------------------------------
