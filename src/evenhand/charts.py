@@ -213,14 +213,22 @@ _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox="([^"
 
 
 def to_svg(
-    chart: Any, title: str, description: str, *, name: str, legend: bool = True, width: int = 0, height: int = 0
+    chart: Any,
+    title: str,
+    description: str,
+    *,
+    name: str,
+    legend: bool = True,
+    titles: bool = True,
+    width: int = 0,
+    height: int = 0,
 ) -> str:
     """Return a chart as inline SVG.
 
     The renderer drops a chart's description and numbers its clip paths anew in every process; so title and
     description are added here, and identifiers are derived from `name`, which must be unique on the page. Without
-    `legend` the page has one for all panels. With `width` a single plot is made about so wide, with its labels; with
-    `height` at most so high, without them.
+    `legend` the page has one for all panels; without `titles` it writes those of a curve itself. With `width` a single
+    plot is made about so wide, with its labels; with `height` at most so high, without them.
 
     Examples
     --------
@@ -230,7 +238,7 @@ def to_svg(
     True
     """
     if hasattr(chart, "drawn"):
-        wide, high, body = chart.drawn(width, height, legend=legend)
+        wide, high, body = chart.drawn(width, height, legend=legend, titles=titles)
         box, body = f"0 0 {wide} {high}", f'<g aria-hidden="true">{body}</g>'
     else:
         wide, high, box, body = _rendered(chart, name, legend, width, height)

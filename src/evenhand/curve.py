@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from math import ceil, cos, floor, log10, sin, tau
@@ -80,7 +80,7 @@ class Curve:
             return []
         return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in _looks(self.series)]
 
-    def drawn(self, width: int, height: int, *, legend: bool) -> tuple[int, int, str]:
+    def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
         """Return the panel as SVG: its width, its height and what is in it.
 
         Parameters
@@ -91,8 +91,16 @@ class Curve:
             At most, of the plot; 0 for what the panel asks for.
         legend
             Whether it holds a legend.
+        titles
+            Whether it holds its title and those of its axes.
         """
-        return _Drawing(self, width or self.width + 64, min(height or self.height, self.height)).made(legend)
+        panel = self if titles else replace(self, title="", x="", y="")
+        return _Drawing(panel, width or self.width + 64, min(height or self.height, self.height)).made(legend)
+
+    @property
+    def above(self) -> str:
+        """What the vertical axis shows, where the title does not say it."""
+        return "" if self.y == self.title else self.y
 
     def chart(self) -> Any:
         """Return the panel as a chart of Altair."""
@@ -222,8 +230,7 @@ class _Drawing:
                 x, y = 0.0, self._next(_LINE)
             yield mark_path(shape, colour, [(x + 5, y - 4)]) + _text(x + 13, y, name, _SOFT)
             x += wide
-        named = "" if self.panel.y == self.panel.title else self.panel.y
-        for line in wrap(named, max(10, int(self.width / (_TEXT * _LETTER)))):
+        for line in wrap(self.panel.above, max(10, int(self.width / (_TEXT * _LETTER)))):
             yield _text(0, self._next(_LINE), line, _SOFT)
         self.top += 8
 
