@@ -244,8 +244,8 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
         draw = partial(to_svg, chart, title, words, legend=not legend)
         if paged:
-            size = {"width": _WIDTHS_ON_PAPER[columns], "height": _HEIGHT_ON_PAPER}
-            svg = draw(name=f"{name}-{number}", titles=False, **size)  # a printer sets text in pictures by the letter
+            draw = partial(draw, titles=False)  # a printer sets text in pictures letter by letter
+            svg = draw(name=f"{name}-{number}", width=_WIDTHS_ON_PAPER[columns], height=_HEIGHT_ON_PAPER)
             written = {"title": chart.title, "above": chart.above, "below": chart.x} if hasattr(chart, "drawn") else {}
             panels.append({"src": as_source(svg), "alt": f"{title}. {words}", **written})
             continue
