@@ -244,10 +244,8 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
         draw = partial(to_svg, chart, title, words, legend=not legend)
         if paged:
-            draw = partial(draw, titles=False)  # a printer sets text in pictures letter by letter
-            svg = draw(name=f"{name}-{number}", width=_WIDTHS_ON_PAPER[columns], height=_HEIGHT_ON_PAPER)
-            written = {"title": chart.title, "above": chart.above, "below": chart.x} if hasattr(chart, "drawn") else {}
-            panels.append({"src": as_source(svg), "alt": f"{title}. {words}", **written})
+            svg = draw(name=f"{name}-{number}", titles=False, width=_WIDTHS_ON_PAPER[columns], height=_HEIGHT_ON_PAPER)
+            panels.append({"src": as_source(svg), "alt": f"{title}. {words}", **_titles(chart)})
             continue
         for where, width in _widths(columns).items():
             svg = draw(name=f"{name}-{number}{'n' if where == 'narrow' else ''}", width=width)
@@ -261,6 +259,11 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         "forest": len(forests) == len(panels),
         "marks": " ".join(what_marks_mean(forests)),
     }
+
+
+def _titles(chart: Any) -> dict[str, str]:
+    """Return the titles of a curve, which paper holds as text: a printer sets text in pictures letter by letter."""
+    return {"title": chart.title, "above": chart.above, "below": chart.x} if hasattr(chart, "drawn") else {}
 
 
 def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
