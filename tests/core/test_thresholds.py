@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,18 @@ from pydantic import ValidationError
 
 from evenhand.core.formats import finite, show, show_interval
 from evenhand.core.metrics import Limit, Metric, gap_limits, ratio_limits
-from evenhand.core.records import Gap
-from evenhand.core.thresholds import Threshold, judge, judge_all, resolve, size_of_gap
+from evenhand.core.records import Gap, Value
+from evenhand.core.thresholds import (
+    Threshold,
+    judge,
+    judge_all,
+    judged_size,
+    limits_record,
+    require_known,
+    resolve,
+    size_of_gap,
+)
+from evenhand.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -140,3 +151,99 @@ def test_numbers_in_words() -> None:
     assert show_interval(None, 0.5) == "at most 0.500"
     assert finite(float("inf")) is None
     assert finite(float("nan")) is None
+
+
+WORST = Gap(
+    metric="tpr", kind="difference", against="worst_pair", n=10, value=0.2, model="m", grouping="sex", group="F"
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "record", "about"),
+    [
+        ({}, WORST, True),
+        ({}, replace(WORST, metric="fpr"), False),
+        ({}, replace(WORST, kind="ratio"), False),
+        ({}, replace(WORST, against="reference"), False),
+        ({}, Value(metric="tpr", n=10, value=0.5, group="F"), False),
+        ({"model": "m", "grouping": "sex"}, WORST, True),
+        ({"model": "other"}, WORST, False),
+        ({"grouping": "race"}, WORST, False),
+        ({"group": "F"}, WORST, True),
+        ({"group": "M"}, WORST, False),
+        ({}, replace(WORST, stratum="north"), False),  # none named: all people together
+        ({"stratum": "north"}, replace(WORST, stratum="north"), True),
+        ({"stratum": "north"}, WORST, False),
+    ],
+)
+def test_a_threshold_is_about_the_records_at_the_place_that_it_names(
+    fields: dict[str, Any], record: Gap | Value, about: bool
+) -> None:
+    limit = Threshold(metric="tpr", max=0.1, of="gap", kind="difference", against="worst_pair", **fields)
+    assert limits_record(limit, record, {}) is about
+
+
+def test_a_threshold_by_a_name_of_its_own_is_about_the_metric_behind_it() -> None:
+    limit = Threshold(metric="parity", max=0.1, of="gap", kind="difference", against="worst_pair")
+    assert limits_record(limit, WORST, {"parity": ("tpr", "difference", "worst_pair")})
+    assert not limits_record(limit, WORST, {"parity": ("fpr", "difference", "worst_pair")})
+    value = Threshold(metric="tpr", max=0.1, of="value")
+    assert limits_record(value, Value(metric="tpr", n=10, value=0.5, group="F"), {})
+    assert not limits_record(value, WORST, {})
+
+
+def test_a_gap_between_groups_needs_groups() -> None:
+    for against in ("worst_pair", "reference"):
+        gaps = Threshold(metric="tpr", max=0.1, of="gap", against=against)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="limits a gap between groups, but the table names no groups"):
+            require_known([gaps])
+        require_known([gaps], groupings=["sex"])
+    require_known([Threshold(metric="tpr", max=0.1, of="gap", against="model")])
+    require_known([Threshold(metric="eaif", min=0.1, of="value")])
+    with pytest.raises(ConfigError, match="`model` 'xg' of a threshold is not known"):
+        require_known([Threshold(metric="tpr", max=0.1, model="xg")], groupings=["sex"], models=["xgb"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "size"),
+    [
+        ("difference", (0.2, None, 0.3), (0.2, 0.0, None)),
+        ("difference", (0.2, 0.1, None), (0.2, 0.1, None)),
+        ("difference", (-0.2, -0.3, 0.1), (0.2, 0.0, 0.3)),
+        ("ratio", (0.5, 0.4, 0.8), (0.5, 0.4, 0.8)),
+        ("ratio", (2.0, None, 4.0), (0.5, 0.0, 1.0)),
+        ("ratio", (0.9, 0.5, 1.25), (0.9, 0.5, 1.0)),
+        ("ratio", (0.0, 0.0, 0.5), (0.0, 0.0, 0.5)),
+        ("ratio", (0.5, None, None), (0.5, None, None)),
+        (None, (-0.5, -0.6, -0.4), (-0.5, -0.6, -0.4)),
+    ],
+)
+def test_the_size_of_a_gap_is_its_distance_from_equality(
+    kind: str | None, given: tuple[float | None, ...], size: tuple[float | None, ...]
+) -> None:
+    assert size_of_gap(kind, *given) == pytest.approx(size)  # type: ignore[arg-type]
+
+
+def test_a_gap_that_has_a_sign_is_held_against_the_limit_as_it_is() -> None:
+    class Signed(Gap):
+        signed = True
+
+    fields = {"metric": "tpr", "kind": "difference", "against": "reference", "n": 10}
+    numbers = {"value": -0.2, "low": -0.3, "high": -0.1}
+    assert judged_size(Signed(**fields, **numbers)) == (-0.2, -0.3, -0.1)  # type: ignore[arg-type]
+    assert judged_size(Gap(**fields, **numbers)) == (0.2, 0.1, 0.3)  # type: ignore[arg-type]
+
+
+def test_what_breaks_a_limit_most_clearly_is_told_also_where_an_end_is_open() -> None:
+    least = Threshold(metric="tpr", min=0.8, of="value")
+    low, lower = (Value(metric="tpr", n=10, group="F", value=v, low=v - 0.1, high=v + 0.1) for v in (0.6, 0.3))
+    assert judge_all(least, [low, lower]) == (lower, "does_not_meet")
+    most = Threshold(metric="tpr", max=0.1, of="value")
+    open_above = Value(metric="tpr", n=10, group="F", value=0.9, low=0.5, high=None)
+    assert judge_all(most, [low, open_above, lower]) == (low, "does_not_meet")  # 0.5 beyond by the same, and first
+    assert judge_all(most, [lower, open_above]) == (open_above, "does_not_meet")
+
+
+def test_a_limit_in_percentage_points() -> None:
+    assert Threshold(metric="tpr", max=0.125).in_words(points=True) == "at most 12.5 points"
+    assert Threshold(metric="tpr", max=0).limit == 0.0
