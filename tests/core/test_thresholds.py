@@ -194,7 +194,7 @@ def test_a_threshold_by_a_name_of_its_own_is_about_the_metric_behind_it() -> Non
 
 def test_a_gap_between_groups_needs_groups() -> None:
     for against in ("worst_pair", "reference"):
-        gaps = Threshold(metric="tpr", max=0.1, of="gap", against=against)  # type: ignore[arg-type]
+        gaps = Threshold(metric="tpr", max=0.1, of="gap", against=against)
         with pytest.raises(ConfigError, match="limits a gap between groups, but the table names no groups"):
             require_known([gaps])
         require_known([gaps], groupings=["sex"])
@@ -221,7 +221,7 @@ def test_a_gap_between_groups_needs_groups() -> None:
 def test_the_size_of_a_gap_is_its_distance_from_equality(
     kind: str | None, given: tuple[float | None, ...], size: tuple[float | None, ...]
 ) -> None:
-    assert size_of_gap(kind, *given) == pytest.approx(size)  # type: ignore[arg-type]
+    assert size_of_gap(kind, *given) == pytest.approx(size)
 
 
 def test_a_gap_that_has_a_sign_is_held_against_the_limit_as_it_is() -> None:

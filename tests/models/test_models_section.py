@@ -298,3 +298,31 @@ def test_the_same_bytes_on_any_number_of_threads(place: Path, text: str) -> None
         printed.append(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
     assert printed[0] == printed[1]
     assert len(printed[0]) > 1_000
+
+
+SCORED = """
+import hashlib, sys
+import numpy as np
+from evenhand.models.estimators import make_pipeline, scores_of
+from evenhand.stats.noise.predictors import Linear
+
+rng = np.random.default_rng(3)
+x = rng.normal(size=(2_000, 6))
+y = rng.random(2_000) < 1 / (1 + np.exp(-x @ [1, -1, 0.5, 0, 0, 2]))
+pipeline = make_pipeline("logistic", numbers=range(6)).fit(x, y)
+sums = Linear(rng.normal(size=6), 0.1).sums(x)
+for numbers in (pipeline.predict_proba(x)[:, 1], scores_of(pipeline, x), sums):
+    print(hashlib.sha256(numbers.tobytes()).hexdigest())
+"""
+
+
+def test_scores_do_not_depend_on_the_kernels_of_the_processor() -> None:
+    seen = []
+    for kernels in ("Prescott", "Haswell"):  # with and without AVX2 and FMA; where NumPy has no OpenBLAS, both the same
+        environment = {**os.environ, "OPENBLAS_CORETYPE": kernels}
+        done = subprocess.run(
+            [sys.executable, "-c", SCORED], env=environment, capture_output=True, text=True, check=True
+        )
+        seen.append(done.stdout.split())
+    (_, *ours), (_, *others) = seen
+    assert ours == others

@@ -182,10 +182,15 @@ def small_seed(seed: int) -> int:
 
 
 def scores_of(pipeline: Any, matrix: FloatArray) -> FloatArray:
-    """Return a fitted pipeline's scores in [0, 1]: the chance of a positive, or a number cut off at 0 and 1."""
+    """Return a fitted pipeline's scores in [0, 1]: the chance of a positive, or a number cut off at 0 and 1.
+
+    They have nine decimals: the last of sixteen depend on the processor, and would make its results its own.
+    """
     if hasattr(pipeline, "predict_proba"):
-        return np.asarray(pipeline.predict_proba(matrix)[:, 1], dtype=np.float64)
-    return np.clip(np.asarray(pipeline.predict(matrix), dtype=np.float64), 0.0, 1.0)
+        scores = pipeline.predict_proba(matrix)[:, 1]
+    else:
+        scores = np.clip(pipeline.predict(matrix), 0.0, 1.0)
+    return np.asarray(np.round(np.asarray(scores, dtype=np.float64), 9))
 
 
 # What can be set -----------------------------------------------------------------------------------------

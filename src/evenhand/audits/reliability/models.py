@@ -257,7 +257,7 @@ def as_linear(scorer: Scorer, people: People, threshold: float, mistakes: Sequen
     try:
         linear = _read_off(scorer, people, mistakes, threshold)
         rows = _with_mistakes(people, mistakes)
-        expected = rows @ linear.weights + linear.intercept
+        expected = linear.sums(rows)
         # Scores near 0 and 1 hide what a sum does, and rounding is that of the largest term of a sum.
         near = _SAME * (1.0 + float(np.abs(rows * linear.weights).max()))
         same = np.allclose(expected, scorer.model.decision_function(scorer.inputs(rows)), rtol=0, atol=near)
@@ -277,8 +277,13 @@ def _read_off(scorer: Scorer, people: People, mistakes: Sequence[NoiseItem], thr
     rows[np.arange(1, len(rows)), varied] = highest[varied]
     sums = np.asarray(scorer.model.decision_function(scorer.inputs(rows)), dtype=np.float64)
     weights = np.zeros(len(lowest))
-    weights[varied] = (sums[1:] - sums[0]) / (highest - lowest)[varied]
-    return Linear(weights, float(sums[0] - lowest @ weights), threshold)
+    weights[varied] = [_without_noise(slope) for slope in (sums[1:] - sums[0]) / (highest - lowest)[varied]]
+    return Linear(weights, _without_noise(float(sums[0] - (lowest * weights).sum())), threshold)
+
+
+def _without_noise(number: float) -> float:
+    """Return a weight without its last bits, which depend on the processor that fitted or asked the model."""
+    return float(f"{number:.11g}")
 
 
 def _with_mistakes(people: People, mistakes: Sequence[NoiseItem]) -> FloatArray:

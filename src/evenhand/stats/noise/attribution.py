@@ -160,7 +160,8 @@ def shapley(worth: FloatArray) -> FloatArray:
     values = []
     for j in range(items):
         without = coalition[(coalition >> j) & 1 == 0]
-        values.append(np.tensordot(weight[size[without]], worth[without | (1 << j)] - worth[without], axes=1))
+        added = worth[without | (1 << j)] - worth[without]
+        values.append(np.einsum("c,c...->...", weight[size[without]], added))
     return np.stack(values)
 
 

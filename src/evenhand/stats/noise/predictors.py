@@ -76,7 +76,11 @@ class Linear:
 
     def __call__(self, rows: FloatArray) -> Predictions:
         """Return the predictions of rows."""
-        return self.of_sums(rows @ self.weights + self.intercept)
+        return self.of_sums(self.sums(rows))
+
+    def sums(self, rows: FloatArray) -> FloatArray:
+        """Return intercept + row · weights; not by the libraries of linear algebra, whose order is the processor's."""
+        return np.asarray(np.einsum("ij,j->i", rows, self.weights) + self.intercept)
 
     def of_sums(self, sums: FloatArray) -> Predictions:
         """Return the predictions where intercept + row · weights are known."""

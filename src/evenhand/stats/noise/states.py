@@ -240,7 +240,7 @@ def base_sums(experiment: Experiment) -> FloatArray:
     for number, model in enumerate(experiment.predictors):
         rows = fold_slice(experiment, number)
         linear = cast(Linear, model)
-        sums[rows] = experiment.base.features[rows] @ linear.weights + linear.intercept
+        sums[rows] = linear.sums(experiment.base.features[rows])
     return sums
 
 

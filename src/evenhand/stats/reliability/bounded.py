@@ -73,10 +73,10 @@ def _upper_of_mean(values: FloatArray, times: FloatArray, tail: float) -> float:
         """Return m, and r, at lambda = 1 - exp(-s), by what is left to 1: x and m may be nearly 1."""
         left = (1.0 - x) + x * np.exp(-s)  # 1 - lambda x
         weights = counts / left
-        short = float(weights @ (1.0 - x) / weights.sum())  # 1 - m
+        short = float((weights * (1.0 - x)).sum() / weights.sum())  # 1 - m
         rest = short + (1.0 - short) * np.exp(-s)
-        w = np.sqrt(max(2.0 * float(counts @ np.log(left / rest)), 0.0))
-        u = -np.expm1(-s) * np.sqrt(float(counts @ ((short - (1.0 - x)) / left) ** 2))
+        w = np.sqrt(max(2.0 * float((counts * np.log(left / rest)).sum()), 0.0))
+        u = -np.expm1(-s) * np.sqrt(float((counts * ((short - (1.0 - x)) / left) ** 2).sum()))
         return 1.0 - short, float(w + np.log(u / w) / w) if w > 1e-4 else 0.0
 
     if at(_LEAST_TILT)[1] >= goal:
