@@ -71,7 +71,8 @@ def test_who_is_ahead_of_whom_is_counted_by_its_definition() -> None:
     m, w, group = rng.integers(0, 3, e.size) / 2.0, rng.gamma(2.0, 1.0, e.size), np.array([0, 1, 0, 1, 1])
     low, high = boxes(np.array([e, s, t]))
     out = np.zeros((e.size, 2, 8))
-    count_ahead((e, s, t, m, w), (low, high), group, (0, BLOCKS), out)
+    count_ahead((e, s, t, m, w), (low, high), group, (0, BLOCKS), out[..., :4])
+    count_ahead((-e, -s, -t, -m, w), (-high, -low), group, (0, BLOCKS), out[..., 4:])
 
     def compared(one: BoolArray) -> list[FloatArray]:
         gap = np.subtract.outer(m, m).T  # the other's score less one's own

@@ -9,43 +9,49 @@ Columns = tuple[FloatArray, ...]
 
 
 @kernel(fast=True)
-def ahead_in_rows(first: Columns, second: Columns, out: FloatArray) -> None:
-    """Add the comparable, reversed and concordant weight and the shortfall of each row's pairs: ahead, then behind.
+def ahead_in_rows(first: Columns, second: Columns, box: Columns, out: FloatArray) -> None:
+    """Add the comparable, reversed and concordant weight and the shortfall of the pairs in which a row is ahead.
 
-    Both sides are (effort, start, end, score), the second with weights.
+    Both sides are (effort, start, end, score), the second with weights and within a box. The first are an even number,
+    of which two are gone through at once: what is loaded of the second serves both.
     """
-    (ei, si, ti, mi), (ej, sj, tj, mj, wj) = first, second
-    for i in range(ei.size):
+    (ei, si, ti, mi), (ej, sj, tj, mj, wj), (low, high) = first, second, box
+    for i in range(0, ei.size, 2):
+        k = i + 1
         e, s, t, m = ei[i], si[i], ti[i], mi[i]
+        f, u, v, n = ei[k], si[k], ti[k], mi[k]
+        if max(e, f) <= low[0] or min(s, u) > high[1] or max(t, v) < low[2]:
+            continue
         ahead, over, under, short = 0.0, 0.0, 0.0, 0.0
-        behind, lower, upper, excess = 0.0, 0.0, 0.0, 0.0
+        ahead_k, over_k, under_k, short_k = 0.0, 0.0, 0.0, 0.0
         for j in range(ej.size):
-            apart = mj[j] - m
+            apart, apart_k = mj[j] - m, mj[j] - n
             up = wj[j] if (e > ej[j]) & (s <= sj[j]) & (t >= tj[j]) else 0.0
-            down = wj[j] if (e < ej[j]) & (s >= sj[j]) & (t <= tj[j]) else 0.0
+            up_k = wj[j] if (f > ej[j]) & (u <= sj[j]) & (v >= tj[j]) else 0.0
             ahead += up
-            behind += down
             over += up if apart > 0.0 else 0.0
             under += up if apart < 0.0 else 0.0
             short += up * max(apart, 0.0)
-            lower += down if apart < 0.0 else 0.0
-            upper += down if apart > 0.0 else 0.0
-            excess += down * max(-apart, 0.0)
+            ahead_k += up_k
+            over_k += up_k if apart_k > 0.0 else 0.0
+            under_k += up_k if apart_k < 0.0 else 0.0
+            short_k += up_k * max(apart_k, 0.0)
         out[i, 0] += ahead
         out[i, 1] += over
         out[i, 2] += under
         out[i, 3] += short
-        out[i, 4] += behind
-        out[i, 5] += lower
-        out[i, 6] += upper
-        out[i, 7] += excess
+        out[k, 0] += ahead_k
+        out[k, 1] += over_k
+        out[k, 2] += under_k
+        out[k, 3] += short_k
 
 
 @kernel()
 def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[int, int], out: FloatArray) -> None:
     """Count the pairs of the blocks first .. last - 1 with all blocks, by the group of the other block.
 
-    `points` are (effort, start, end, score, weight); `boxes`, low and high, bound the first three of each block.
+    `points` are (effort, start, end, score, weight); `boxes`, low and high, bound the first three of each block. With
+    all but the weights negated, those who are ahead are those who were behind.
     """
     (e, s, t, m, w), (low, high) = points, boxes
     blocks = low.shape[0]
@@ -54,11 +60,9 @@ def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[in
         i, k = a * size, (a + 1) * size
         near = (e[i:k], s[i:k], t[i:k], m[i:k])
         for b in range(blocks):
-            ahead = high[a, 0] > low[b, 0] and low[a, 1] <= high[b, 1] and high[a, 2] >= low[b, 2]
-            behind = low[a, 0] < high[b, 0] and high[a, 1] >= low[b, 1] and low[a, 2] <= high[b, 2]
-            if ahead or behind:
+            if high[a, 0] > low[b, 0] and low[a, 1] <= high[b, 1] and high[a, 2] >= low[b, 2]:
                 j, n = b * size, (b + 1) * size
-                ahead_in_rows(near, (e[j:n], s[j:n], t[j:n], m[j:n], w[j:n]), out[i:k, group[b]])
+                ahead_in_rows(near, (e[j:n], s[j:n], t[j:n], m[j:n], w[j:n]), (low[b], high[b]), out[i:k, group[b]])
 
 
 @kernel()

@@ -263,7 +263,7 @@ def common_on_points(people: People) -> Bounds:
 
 def gathered(people: People, rows: IntArray) -> FloatArray:
     """Return (3, people) score, effort and aggregate: gathered at once, which waits for memory less than in a loop."""
-    return np.stack([people.score[rows], people.effort[rows], people.aggregate[rows]])
+    return np.stack([column.take(rows) for column in (people.score, people.effort, people.aggregate)])
 
 
 def individual_fairness_grid(

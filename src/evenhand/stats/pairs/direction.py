@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ _STEP_PAIRS = 2**25
 _THREAD_PAIRS = 2**20
 _DIGITS = 11  # of a shortfall, so that rounding breaks no tie
 COMPARABLE, REVERSED, CONCORDANT, SHORTFALL = range(4)
-_AHEAD, _BEHIND = 0, 4
+_BEHIND = 4
 
 
 class Share(NamedTuple):
@@ -312,20 +312,20 @@ def _row_counts(
     place = np.concatenate(places).astype(np.int64)
     is_first = np.zeros(place.size, dtype=bool)
     is_first[np.unique(place, return_index=True)[1]] = True  # padding repeats a row, with a weight of 0
-    columns = tuple(np.ascontiguousarray(x[place]) for x in points)
-    heavy = np.where(is_first, weight[place], 0.0)
-    boxes = np.stack(columns[:3]).reshape(3, -1, BLOCK)
-    bounds = boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy()
+    laid, heavy = np.take(points, place, axis=1), np.where(is_first, weight[place], 0.0)
     of_block, count = np.array(blocks_of, dtype=np.int64), len(blocks_of)
     out = np.zeros((place.size, int(group.max()) + 1, 8))
+    # Who is behind is counted as who is ahead among the negated: most pairs of blocks can hold one of the two only.
+    sides = (*_boxed(laid, heavy), out[..., :_BEHIND]), (*_boxed(-laid, heavy), out[..., _BEHIND:])
     size = max(1, _STEP_PAIRS // (place.size * BLOCK))
+
+    def count_blocks(begin: int, after: int) -> None:
+        for columns, bounds, found in sides:
+            count_ahead(columns, bounds, of_block, (begin, after), found)
 
     def chain(number: int) -> Iterator[Step]:
         begin, after = number * size, min(count, (number + 1) * size)
-        yield (
-            (after - begin) * BLOCK * place.size,
-            lambda: count_ahead((*columns, heavy), bounds, of_block, (begin, after), out),
-        )
+        yield (after - begin) * BLOCK * place.size, partial(count_blocks, begin, after)
 
     total = place.size**2
     chains = [chain(number) for number in range(-(-count // size))]
@@ -333,6 +333,12 @@ def _row_counts(
     rows = np.empty((weight.size, *out.shape[1:]))
     rows[place[is_first]] = out[is_first]
     return rows
+
+
+def _boxed(laid: FloatArray, weight: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, FloatArray]]:
+    """Return the columns of people and their weights, and the lowest and highest of each block."""
+    boxes = laid[:3].reshape(3, -1, BLOCK)
+    return (*laid, weight), (boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
 def snapped(values: FloatArray) -> FloatArray:

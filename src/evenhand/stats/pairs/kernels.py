@@ -12,6 +12,8 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all arrays of a call
 Columns = tuple[FloatArray, ...]
+Lags = tuple[int, int, int]
+Shares = tuple[float, float, float]
 Shape = tuple[int, ...]  # () for round distances, (0,) for those along the axes: known when a loop is compiled
 UNIT = 1e-12  # excesses are compared in whole numbers of this, so that rounding breaks no tie
 
@@ -229,32 +231,23 @@ def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray
 
 
 @kernel()
-def lags(
-    a: FloatArray, b: FloatArray, low: FloatArray, per_step: FloatArray, size: int, first: IntArray, share: FloatArray
-) -> None:
-    """Write how two points that are spread over their cells lie to each other, for each axis.
-
-    They are first, first + 1 or first + 2 steps apart with the given shares.
-    """
-    for axis in range(3):
-        i, f = cell_of(a[axis], low[axis], per_step[axis], size)
-        j, g = cell_of(b[axis], low[axis], per_step[axis], size)
-        first[axis] = i - j - 1
-        share[axis, 0] = (1.0 - f) * g
-        share[axis, 1] = (1.0 - f) * (1.0 - g) + f * g
-        share[axis, 2] = f * (1.0 - g)
+def lags(a: float, b: float, low: float, per_step: float, size: int) -> tuple[Lags, Shares]:
+    """Return how many steps two values can be apart when both are spread over their cells, and the share of each."""
+    i, f = cell_of(a, low, per_step, size)
+    j, g = cell_of(b, low, per_step, size)
+    steps = abs(i - j - 1), abs(i - j), abs(i - j + 1)
+    return steps, ((1.0 - f) * g, (1.0 - f) * (1.0 - g) + f * g, f * (1.0 - g))
 
 
 @kernel()
-def smeared(table: FloatArray, first: IntArray, share: FloatArray) -> float:
+def smeared(table: FloatArray, x: tuple[Lags, Shares], y: tuple[Lags, Shares], z: tuple[Lags, Shares]) -> float:
     """Return the mean of an even kernel, given at whole steps, over the lags of two points."""
     total = 0.0
-    for x in range(3):
-        for y in range(3):
-            both = share[0, x] * share[1, y]
-            line = table[abs(first[0] + x), abs(first[1] + y)]
-            for z in range(3):
-                total += both * share[2, z] * line[abs(first[2] + z)]
+    for i in range(3):
+        for j in range(3):
+            both = x[1][i] * y[1][j]
+            for k in range(3):
+                total += both * z[1][k] * table[x[0][i], y[0][j], z[0][k]]
     return total
 
 
@@ -276,24 +269,28 @@ def deviations(
     The tables are the kernels at whole steps of the coarse grid (of double step) and of the fine grid.
     """
     (first, second), (low, per_step), (coarse, fine, hits) = pairs, scale, tables
-    a, b, half, room = np.empty(3), np.empty(3), per_step / 2.0, np.zeros(3)
+    half, room = per_step / 2.0, np.zeros(3)
     for axis in range(3):
         room[axis] = 2.0 / per_step[axis] if per_step[axis] > 0.0 else 0.0  # how far both grids can move a pair
-    lag, share = np.empty(3, np.int64), np.empty((3, 3))
     for pair in range(out.shape[0]):
-        a[:], b[:] = first[:, pair], second[:, pair]
-        m, e, s = abs(a[0] - b[0]), abs(a[1] - b[1]), abs(a[2] - b[2])
+        a, b, c = first[0, pair], first[1, pair], first[2, pair]
+        d, f, g = second[0, pair], second[1, pair], second[2, pair]
+        m, e, s = abs(a - d), abs(b - f), abs(c - g)
         if m + room[0] <= weighed(max(0.0, e - room[1]), max(0.0, s - room[2]), weight, shape):  # none on either grid
             out[pair, 0], out[pair, 1] = 0.0, 0.0
             continue
         excess = m - weighed(e, s, weight, shape)
         violated = excess > tolerance
-        lags(a, b, low, half, coarse.shape[0], lag, share)
-        extrapolated = -smeared(coarse, lag, share) / 3.0
-        lags(a, b, low, per_step, fine.shape[0], lag, share)
-        extrapolated += 4.0 * smeared(fine, lag, share) / 3.0
-        out[pair, 0] = extrapolated - (excess if violated else 0.0)
-        out[pair, 1] = smeared(hits, lag, share) - (1.0 if violated else 0.0)
+        size = coarse.shape[0]
+        x, y = lags(a, d, low[0], half[0], size), lags(b, f, low[1], half[1], size)
+        extrapolated = -smeared(coarse, x, y, lags(c, g, low[2], half[2], size)) / 3.0
+        size = fine.shape[0]
+        x, y = lags(a, d, low[0], per_step[0], size), lags(b, f, low[1], per_step[1], size)
+        z = lags(c, g, low[2], per_step[2], size)
+        close = smeared(fine, x, y, z)
+        hit = smeared(hits, x, y, z) if close > 0.0 else 0.0  # without any excess none is a violation
+        out[pair, 0] = extrapolated + 4.0 * close / 3.0 - (excess if violated else 0.0)
+        out[pair, 1] = hit - (1.0 if violated else 0.0)
 
 
 @kernel(fast=True)
