@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from evenhand.table import Table
+from evenhand.table.coding import Coded
 from evenhand.table.ledger import rows_digest
-from evenhand.table.rows import Coded
 
 ROWS = 60
 ROLES: dict[str, Any] = {

@@ -19,11 +19,11 @@ import numpy as np
 
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
+from evenhand.table.coding import Coded
 from evenhand.table.engines import elsewhere
 from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kinds_of, plain_value
 from evenhand.table.ledger import rows_digest
 from evenhand.table.roles import Roles
-from evenhand.table.rows import Coded
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
 from evenhand.table.validation import column_fault
 

@@ -75,12 +75,13 @@ class Cells:
         return len(labels) - (labels[-1:] == (MISSING,))
 
     def where(self, keep: Any) -> Cells:
-        """Return the cells that a boolean mask keeps."""
+        """Return the cells that a boolean mask keeps, or those at some positions."""
+        cells = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Cells(
-            {name: codes[keep] for name, codes in self.codes.items()},
+            {name: codes.take(cells) for name, codes in self.codes.items()},
             self.labels,
-            self.n[keep],
-            {name: values[keep] for name, values in self.sums.items()},
+            self.n.take(cells),
+            {name: values.take(cells) for name, values in self.sums.items()},
             self.values,
         )
 
@@ -92,13 +93,18 @@ class Cells:
         names = [column_key(column) for column in columns]
         parts = np.column_stack([self.codes[name] for name in names])
         absent = np.column_stack([_is_missing(self.codes[name], self.labels[name]) for name in names]).any(1)
-        observed, codes = _combinations(parts[~absent], [len(self.labels[name]) for name in names])
+        some_absent = bool(absent.any())
+        observed, codes = _combinations(
+            parts[~absent] if some_absent else parts, [len(self.labels[name]) for name in names]
+        )
         labels = tuple(
             TIMES.join(self.labels[name][code] for name, code in zip(names, row, strict=True)) for row in observed
         )
+        if not some_absent:
+            return codes, labels
         out = np.full(len(self.n), len(labels), dtype=np.int64)
         out[~absent] = codes
-        return out, labels + ((MISSING,) if absent.any() else ())
+        return out, (*labels, MISSING)
 
     def counts_by(self, names: Iterable[str]) -> Cells:
         """Return counts by some of the keys only."""
@@ -262,7 +268,7 @@ def _combinations(parts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntA
     place = np.ravel_multi_index(tuple(parts.T), tuple(sizes))
     seen = np.bincount(place, minlength=possible) > 0
     observed = np.column_stack(np.unravel_index(np.flatnonzero(seen), tuple(sizes)))
-    return observed, (np.cumsum(seen) - 1)[place]
+    return observed, place if seen.all() else (np.cumsum(seen) - 1).take(place)
 
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:

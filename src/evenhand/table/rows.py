@@ -7,51 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
 
+from evenhand.stats.auc import auc_influence
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, reduce
-from evenhand.table.engines import collect, require_few_rows
-from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, labels_of, plain_value, sort_key
-from evenhand.table.sources import Frame, engine_errors, fetch, fetch_arrays
+from evenhand.table.coding import Coded, code_columns
+from evenhand.table.engines import require_few_rows
+from evenhand.table.keys import YES, Key, column_key, id_text, plain_value
+from evenhand.table.sources import engine_errors, fetch, fetch_arrays
 
 if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 T = TypeVar("T")
 Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
-
-ABSENT_CODE = -1
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """A column as codes into its distinct values.
-
-    Parameters
-    ----------
-    codes : one for each row; -1 where the value is missing or blank.
-    values : the distinct values, numbers by size, everything else by its text.
-    """
-
-    codes: IntArray
-    values: tuple[Any, ...]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The text of each value, the same from every engine."""
-        return labels_of(self.values)
-
-    @property
-    def absent(self) -> int:
-        """The number of rows without a value."""
-        return int((self.codes < 0).sum())
-
-
-CodedAndNumbers: TypeAlias = tuple[dict[str, Coded], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -72,6 +46,11 @@ class ScoreRows:
     squares: FloatArray
     groups: Cells
     binned: bool
+
+    @cached_property
+    def auc(self) -> tuple[float, FloatArray]:
+        """Everybody's AUC and what each entry adds to its error: worked out once, whatever is compared with it."""
+        return auc_influence(self.score, self.positive, weight=self.weight)
 
 
 @dataclass(frozen=True)
@@ -95,12 +74,15 @@ class PersonRows:
 
     def where(self, keep: BoolArray | IntArray) -> PersonRows:
         """Return the people that a boolean mask keeps, or those at some positions."""
+        if keep.dtype == np.bool_ and keep.all():
+            return self
+        rows = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return PersonRows(
-            {name: values[keep] for name, values in self.numbers.items()},
-            {name: values[keep] for name, values in self.scores.items()},
-            None if self.weight is None else self.weight[keep],
-            self.groups.where(keep),
-            None if self.ids is None else tuple(np.array(self.ids, dtype=object)[keep].tolist()),
+            {name: values.take(rows) for name, values in self.numbers.items()},
+            {name: values.take(rows) for name, values in self.scores.items()},
+            None if self.weight is None else self.weight.take(rows),
+            self.groups.where(rows),
+            None if self.ids is None else tuple(np.array(self.ids, dtype=object).take(rows).tolist()),
         )
 
 
@@ -167,9 +149,9 @@ def read_scores(table: Table, model: str) -> ScoreRows:
     table.record_rows({score_column: score, "outcome": positive}, fetched.groups, fetched.weight)
     weight = np.ones(table.rows) if fetched.weight is None else fetched.weight
     # Engines return rows in any order; sorted, sums over them are equal to the bit.
-    order = np.lexsort((positive, score) if fetched.weight is None else (weight, positive, score))
-    groups = fetched.groups.where(order)
-    return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
+    order = _lexsorted((positive, score) if fetched.weight is None else (weight, positive, score))
+    groups, weight = fetched.groups.where(order), weight.take(order)
+    return ScoreRows(score.take(order), positive.take(order), weight, weight**2, groups, binned=False)
 
 
 def binned_scores(cells: Cells) -> ScoreRows:
@@ -198,9 +180,10 @@ def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
     ids = None
     if table.roles.id is not None:
         ids = read[table.roles.id] = _coded_ids(fetched.arrays["id"])
-        people = replace(people, ids=tuple(np.array(ids.values, dtype=object)[ids.codes].tolist()))
     table.record_rows(read, people.groups, people.weight)
-    return people.where(_canonical_order(people, ids))
+    order = _canonical_order(people, ids)
+    names = None if ids is None else tuple(np.array(ids.values, dtype=object).take(ids.codes.take(order)).tolist())
+    return replace(people.where(order), ids=names)
 
 
 def _coded_ids(ids: Any) -> Coded:
@@ -213,7 +196,24 @@ def _canonical_order(people: PersonRows, ids: Coded | None) -> IntArray:
     by: list[Any] = [*people.groups.codes.values(), *people.numbers.values(), *people.scores.values(), *weight]
     if ids is not None:  # decides among equals, since other data may be joined by it
         by = [ids.codes, *by]
-    return np.lexsort(by) if by else np.arange(len(people.groups.n))
+    return _lexsorted(by) if by else np.arange(len(people.groups.n))
+
+
+def _lexsorted(by: Sequence[Any]) -> IntArray:
+    """Return NumPy's `lexsort`, several times as fast where few rows are equal in the last key, the first that counts.
+
+    Examples
+    --------
+    >>> _lexsorted((np.array([2, 1, 0]), np.array([0.5, 0.5, 0.25]))).tolist()
+    [2, 1, 0]
+    """
+    order = np.argsort(by[-1])
+    ranked = by[-1][order]
+    equal = ~(ranked[:-1] < ranked[1:])  # not-a-number too, which is below nothing
+    tied = np.flatnonzero(np.append(False, equal) | np.append(equal, False))
+    rows = np.sort(order[tied])
+    order[tied] = rows[np.lexsort([key[rows] for key in by])]
+    return order
 
 
 def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
@@ -238,140 +238,7 @@ def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
     known = table.cells.values[column_key(column)]
     missing = table.cells.missing_code(column_key(column))
     codes = [known.get(value, missing) for value in (*coded.values, None)]  # the last is what is missing
-    return np.array(codes, dtype=np.int64)[coded.codes]
-
-
-# Columns as codes ----------------------------------------------------------------------------------------
-
-
-def code_columns(
-    frame: Frame, columns: Mapping[str, tuple[str, Kind]], numbers: Mapping[str, nw.Expr]
-) -> CodedAndNumbers:
-    """Return columns as codes, and numbers beside them, all in one order of rows.
-
-    Parameters
-    ----------
-    frame
-        The data.
-    columns
-        By a name of the caller's: the column and its kind.
-    numbers
-        Expressions of the rows that are numbers already, without missing values.
-
-    Examples
-    --------
-    >>> from evenhand.table.sources import open_source
-    >>> frame = open_source({"who": ["b", "a", None, "b"], "n": [7, 7, 9, 8]}).frame
-    >>> coded, numbers = code_columns(frame, {"who": ("who", "text")}, {"n": nw.col("n")})
-    >>> order = np.lexsort((coded["who"].codes, numbers["n"]))  # engines return rows in any order
-    >>> coded["who"].values, coded["who"].codes[order].tolist()
-    (('a', 'b'), [0, 1, 1, -1])
-    """
-    keys = {name: f"value{position}" for position, name in enumerate(columns)}
-    number_keys = {name: f"number{position}" for position, name in enumerate(numbers)}
-    selected: Any = frame.select(
-        **{keys[name]: plain_value(column, kind) for name, (column, kind) in columns.items()},
-        **{number_keys[name]: expression for name, expression in numbers.items()},
-    )
-    if isinstance(selected, nw.LazyFrame) and not selected.implementation.is_duckdb():
-        selected = collect(selected)
-    is_number = {keys[name]: kind in (*NUMBERS, "boolean") for name, (_, kind) in columns.items()}
-    read = _in_memory if isinstance(selected, nw.DataFrame) else _in_engine
-    coded, arrays = read(selected, is_number, list(number_keys.values()))
-    return (
-        {name: coded[key] for name, key in keys.items()},
-        {name: np.asarray(arrays[key]) for name, key in number_keys.items()},
-    )
-
-
-def _in_memory(frame: Any, is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
-    coded = {
-        name: _of_numbers(frame.get_column(name)) if number else _of_text(frame.get_column(name))
-        for name, number in is_number.items()
-    }
-    return coded, fetch_arrays(frame.select(*numbers)) if numbers else {}
-
-
-def _of_numbers(column: nw.Series[Any]) -> Coded:
-    absent = column.is_null().to_numpy()
-    return _coded_numbers(column.fill_null(False if column.dtype == nw.Boolean else 0).to_numpy(), absent)
-
-
-def _coded_numbers(values: Any, absent: Any) -> Coded:
-    if values.dtype.kind == "f":
-        absent = absent | np.isnan(values)
-    if not absent.any():
-        distinct, codes = _distinct(values)
-        return Coded(codes, tuple(distinct.tolist()))
-    codes = np.full(len(values), ABSENT_CODE, dtype=np.int64)
-    distinct, codes[~absent] = _distinct(values[~absent])
-    return Coded(codes, tuple(distinct.tolist()))
-
-
-def _distinct(values: Any) -> tuple[Any, IntArray]:
-    """Return the sorted distinct values and the rank of each value among them; a range of numbers needs no sorting."""
-    if values.dtype.kind in "iu" and values.size:
-        low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
-        if span <= 4 * values.size + 1_000:
-            shifted = (values - values.min()).astype(np.int64)
-            seen = np.bincount(shifted, minlength=span) > 0
-            return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[shifted]
-    distinct, codes = np.unique(values, return_inverse=True)
-    return distinct, codes.astype(np.int64)
-
-
-def _of_text(column: nw.Series[Any]) -> Coded:
-    """Return the codes of a text column in memory, by what its library has for it."""
-    native = column.to_native()
-    if column.implementation.is_pandas_like():
-        codes, values = native.factorize()
-        return _in_order(np.asarray(codes, dtype=np.int64), list(values))
-    if column.implementation.is_pyarrow():
-        encoded = native.dictionary_encode().unify_dictionaries()
-        parts = [np.asarray(chunk.indices.fill_null(ABSENT_CODE), dtype=np.int64) for chunk in encoded.chunks]
-        values = encoded.chunk(0).dictionary.to_pylist() if parts else []
-        return _in_order(np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64), values)
-    values = sorted(column.drop_nulls().unique().to_list())
-    if not values:
-        return Coded(np.full(len(column), ABSENT_CODE, dtype=np.int64), ())
-    codes = nw.from_native(column.cast(nw.Enum(values)).to_native().to_physical(), series_only=True)
-    return _in_order(codes.cast(nw.Int64).fill_null(ABSENT_CODE).to_numpy(), values)
-
-
-def _in_engine(frame: Any, is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
-    """Give the distinct texts numbers within DuckDB and join these to the rows, so that only numbers are fetched."""
-    rows, texts = frame, {}
-    for name in (name for name, number in is_number.items() if not number):
-        distinct = frame.group_by(name).agg(nw.len().alias("rows")).filter(~nw.col(name).is_null())
-        rank = nw.col("rows").cum_sum().over(order_by=name) - 1
-        texts[name] = distinct.with_columns(rows=nw.lit(1)).select(name, **{f"code:{name}": rank})
-        rows = rows.join(texts[name], on=name, how="left")
-    wanted = {
-        name: nw.col(f"code:{name}").fill_null(ABSENT_CODE).cast(nw.Int64) if name in texts else nw.col(name)
-        for name in is_number
-    }
-    arrays = fetch_arrays(rows.select(**wanted, **{name: nw.col(name) for name in numbers}))
-    coded = {}
-    for name in is_number:
-        if name in texts:
-            coded[name] = _in_order(np.asarray(arrays[name]), _texts_by_code(fetch(texts[name]), name))
-        else:
-            coded[name] = _coded_numbers(np.ma.getdata(arrays[name]), np.ma.getmaskarray(arrays[name]))
-    return coded, arrays
-
-
-def _texts_by_code(listed: Mapping[str, list[Any]], name: str) -> list[Any]:
-    by_code = dict(zip((int(code) for code in listed[f"code:{name}"]), listed[name], strict=True))
-    return [by_code[code] for code in range(len(by_code))]
-
-
-def _in_order(codes: IntArray, values: list[Any]) -> Coded:
-    """Renumber so that values are sorted; blank text counts as missing."""
-    kept = [code for code, value in enumerate(values) if str(value).strip(BLANKS)]
-    kept.sort(key=lambda code: sort_key(values[code]))
-    new = np.full(len(values) + 1, ABSENT_CODE, dtype=np.int64)  # the last is for -1
-    new[kept] = np.arange(len(kept))
-    return Coded(new[codes], tuple(values[code] for code in kept))
+    return np.array(codes, dtype=np.int64).take(coded.codes)
 
 
 # Rows that stay in the engine -----------------------------------------------------------------------------

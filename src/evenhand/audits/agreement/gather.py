@@ -13,9 +13,9 @@ from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.coding import Coded
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, sort_key
 from evenhand.table.roles import Scalar
-from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
 MOST_CATEGORIES = 200

@@ -24,8 +24,8 @@ from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback, numbered
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.coding import Coded
 from evenhand.table.keys import shown
-from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
 MOST_KINDS = 20
@@ -90,10 +90,10 @@ class Panel:
         codes = [self.critic, self.case, self.answer, self.label, self.truth, self.stakeholder]
         codes += [self.groups.codes[name] for name in sorted(self.groups.codes)]
         for array in codes:
-            digest.update(b"-" if array is None else np.ascontiguousarray(array, dtype="<i8").tobytes())
+            digest.update(b"-" if array is None else np.ascontiguousarray(array, dtype="<i8").data)
         for numbers in (self.weight, self.traits):
             if numbers is not None:
-                digest.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+                digest.update(np.ascontiguousarray(numbers, dtype="<f8").data)
         return digest.hexdigest()
 
 
@@ -196,7 +196,7 @@ def _of_cases(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]
     """Return what the rows of each case say of it, which must be one thing."""
     by_case = np.zeros(len(cases), dtype=np.int64)
     by_case[case] = codes
-    ambiguous = np.unique(case[by_case[case] != codes])
+    ambiguous = np.unique(case[by_case.take(case) != codes])
     if ambiguous.size:
         raise DataError(
             f"{count(ambiguous.size, 'case has', 'cases have')} several values of {name!r} (such as "
@@ -286,7 +286,6 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
     groups = Cells(
         {name: codes[cases] for name, codes in rows.groups.codes.items()}, rows.groups.labels, rows.groups.n[cases]
     )
-    names = rows.critic.labels
     return Panel(
         critic=critic,
         case=case,
@@ -295,8 +294,8 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
         weight=None if rows.weight is None else rows.weight[kept],
         label=rows.label[cases],
         groups=groups,
-        critics=tuple(names[code] for code in critics),
-        cases=tuple(rows.cases[code] for code in cases),
+        critics=_named(rows.critic.labels, critics),
+        cases=_named(rows.cases, cases),
         stakeholder=kind,
         stakeholders=kinds,
         labels=rows.labels,
@@ -304,6 +303,11 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
         unanswered=len(rows.cases) - cases.size,
         traits=None if rows.traits is None else rows.traits[cases],
     )
+
+
+def _named(names: tuple[str, ...], codes: IntArray) -> tuple[str, ...]:
+    """Return the names behind different codes in their order, which are all names where they are as many."""
+    return names if codes.size == len(names) else tuple(names[code] for code in codes.tolist())
 
 
 def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, ...]]:

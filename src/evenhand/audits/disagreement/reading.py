@@ -13,8 +13,8 @@ from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.feedback import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, FeedbackKind
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.coding import Coded
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, shown, sort_key, yes_or_no
-from evenhand.table.rows import Coded
 
 MOST_LABELS = 100
 _SHOWN_LABELS, _SHOWN = 5, 3

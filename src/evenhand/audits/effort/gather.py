@@ -16,11 +16,12 @@ from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray
+from evenhand.table.coding import Coded
 from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
 from evenhand.table.roles import MISSING, grouping_name
-from evenhand.table.rows import Coded, PersonRows
+from evenhand.table.rows import PersonRows
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
 from evenhand.table.table import Table
 from evenhand.table.validation import column_fault

@@ -18,10 +18,11 @@ from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_yo
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import read_features
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.coding import Coded
 from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.keys import shown as shown_values
 from evenhand.table.roles import MISSING, TIMES, Scalar
-from evenhand.table.rows import Coded, CodedRows
+from evenhand.table.rows import CodedRows
 from evenhand.table.table import Table
 
 Kind = Literal["score", "decision"]

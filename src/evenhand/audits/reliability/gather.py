@@ -17,9 +17,9 @@ from evenhand.models.features import Feature, FeatureMatrix, read_features
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.coding import Coded
 from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.roles import MISSING, Scalar
-from evenhand.table.rows import Coded
 from evenhand.table.sources import engine_errors, open_source
 from evenhand.table.table import Table
 
