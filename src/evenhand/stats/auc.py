@@ -132,7 +132,7 @@ def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tup
     twice_below = 2.0 * np.cumsum(zeros) - zeros
     twice_above = 2.0 * (all_ones - np.cumsum(ones)) + ones
     value = float(np.sum(ones * twice_below) / (2.0 * all_ones * all_zeros))
-    return value, (twice_below / (2.0 * all_zeros))[level], (twice_above / (2.0 * all_ones))[level]
+    return value, (twice_below / (2.0 * all_zeros)).take(level), (twice_above / (2.0 * all_ones)).take(level)
 
 
 def _levels(scores: FloatArray) -> IntArray:

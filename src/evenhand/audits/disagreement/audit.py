@@ -149,7 +149,7 @@ def _add_records(
 ) -> None:
     """Add the records by one grouping: of all critics, of each kind of them, and of each critic."""
     metrics = computed_metrics(spec.answers.tolerance)
-    everybody = answer_set(panel, grouping, compared=False)
+    everybody = compared if all(grouping.compared) else answer_set(panel, grouping, compared=False)
     for stream, stakeholder in enumerate((None, *panel.stakeholders)):
         heard, all_groups = compared, everybody
         if stakeholder is not None:

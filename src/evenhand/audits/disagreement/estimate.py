@@ -127,9 +127,9 @@ def _rate_limits(
     stderr = drawn.stderr()
     half = stderr.size // 2
     ends = [_rate_interval(values.estimate[[i, half + i]], stderr[[i, half + i]], spec.confidence) for i in range(half)]
-    limits, start = np.array(ends).reshape(half, 2), 0
+    limits, start, masses = np.array(ends).reshape(half, 2), 0, answers.masses()
     for metric in metrics:
-        shape = rates(answers.masses(), answers.feedback, metric, bounds=spec.bounds).lower.shape
+        shape = rates(masses, answers.feedback, metric, bounds=spec.bounds).lower.shape
         stop = start + int(np.prod(shape))
         yield limits[start:stop, 0].reshape(shape), limits[start:stop, 1].reshape(shape)
         start = stop

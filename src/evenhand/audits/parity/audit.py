@@ -24,7 +24,7 @@ from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
-from evenhand.stats.auc import auc_influence, binned_auc_error
+from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.types import BoolArray
@@ -275,7 +275,7 @@ def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator
 
     Without any relation the AUC of m and n people has the variance (m + n + 1) / (12 m n): Mann and Whitney (1947).
     """
-    auc = auc_influence(rows.score, rows.positive, weight=rows.weight)[0]
+    auc = rows.auc[0]
     m, n = (float(rows.groups.n[side].sum()) for side in (rows.positive, ~rows.positive))
     if m * n > 0 and auc < 0.45 and 0.5 - auc > normal_quantile(confidence) * np.sqrt((m + n + 1) / (12 * m * n)):
         yield (

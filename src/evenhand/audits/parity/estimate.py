@@ -155,19 +155,19 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetr
     """
     # An entry's influence is that of all its rows together; this spreads it over them.
     spread = rows.squares / rows.weight**2
-    overall, overall_influence = auc_influence(rows.score, rows.positive, weight=rows.weight)
+    overall, overall_influence = rows.auc
     value, stderr, covariance, rarer = (np.full(groups, np.nan) for _ in range(4))
     n = np.zeros(groups, dtype=np.int64)
     by_group = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[by_group], np.arange(groups + 1))
     for group in range(groups):
         member = by_group[edges[group] : edges[group + 1]]
-        positive, count = rows.positive[member], rows.groups.n[member]
+        positive, count, each = rows.positive.take(member), rows.groups.n.take(member), spread.take(member)
         n[group] = count.sum()
         rarer[group] = min(count[positive].sum(), count[~positive].sum())
-        value[group], influence = auc_influence(rows.score[member], positive, weight=rows.weight[member])
-        stderr[group] = _delong_stderr(influence, spread[member], positive, count)
-        covariance[group] = (influence * overall_influence[member] * spread[member]).sum()
+        value[group], influence = auc_influence(rows.score.take(member), positive, weight=rows.weight.take(member))
+        stderr[group] = _delong_stderr(influence, each, positive, count)
+        covariance[group] = (influence * overall_influence.take(member) * each).sum()
     overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
     numbers = (metric, value, overall, n, int(rows.groups.n.sum()), stderr, rarer, (0.0, 1.0))
     return GroupValues(*numbers, overall_stderr=overall_stderr, covariance=covariance)

@@ -208,7 +208,7 @@ class Answers:
     @cached_property
     def cell(self) -> IntArray:
         """(n,) the group, label and answer of each answer as one code."""
-        return self.stratum[self.case] * self.feedback.answers + self.answer
+        return self.stratum.take(self.case) * self.feedback.answers + self.answer
 
     @cached_property
     def counted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -258,7 +258,7 @@ class Answers:
             How many kinds there are.
         """
         size = int(np.prod(self.shape))
-        return self._sums(kind[self.critic] * size + self.cell, kinds)
+        return self._sums(kind.take(self.critic) * size + self.cell, kinds)
 
     def _sums(self, code: IntArray, many: int) -> FloatArray:
         counts = np.bincount(code, weights=self.weight, minlength=many * int(np.prod(self.shape)))
@@ -274,7 +274,7 @@ def numbered(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:
     (array([1, 4]), array([1, 0, 1]))
     """
     seen: BoolArray = np.bincount(codes, minlength=many) > 0
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[codes]
+    return np.flatnonzero(seen), codes if seen.all() else (np.cumsum(seen) - 1).take(codes)
 
 
 def _in_range(name: str, codes: IntArray, size: int) -> None:

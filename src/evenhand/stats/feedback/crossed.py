@@ -199,7 +199,7 @@ class Masses:
     @cached_property
     def code(self) -> IntArray:
         """(n,) the kind of critic, group, label and answer of each answer as one code: its mass."""
-        return self.kind[self.answers.critic] * int(np.prod(self.answers.shape)) + self.answers.cell
+        return self.kind.take(self.answers.critic) * int(np.prod(self.answers.shape)) + self.answers.cell
 
     def covariance(self, resampled: Resampled) -> FloatArray:
         """Return the covariance (C, C) of the C masses over the bootstrap.
@@ -299,7 +299,8 @@ class Masses:
 
 def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray | None) -> FloatArray:
     """Return (many, many) the products of the sums of two codes in a row, summed over rows."""
-    if rows * many <= code.size:
+    # Counts add up exactly in any order, and four times the answers take no more memory than a sparse matrix of them.
+    if rows * many <= (code.size if weight is not None else 4 * code.size):
         sums = np.bincount(row * many + code, weights=weight, minlength=rows * many).astype(np.float64)
         return np.asarray(sums.reshape(rows, many).T @ sums.reshape(rows, many))
     from scipy.sparse import csr_array
