@@ -236,7 +236,7 @@ def test_a_group_with_too_few_people_is_not_listed_as_compared() -> None:
     (compared,) = front.who_was_compared(audit)
     assert front.who_is_missing([compared], audit.data, language()) == [
         "No one's group is missing.",
-        "No one was left out.",
+        "Every row of the data was used.",
     ]
     assert compared.in_words(language()) == "race: A 60 · B 30 · C 9 (too few to compare)"
 

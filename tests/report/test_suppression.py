@@ -153,6 +153,16 @@ def test_the_sizes_of_groups_are_those_after_hiding() -> None:
     assert min(sizes["race"].values()) >= LEAST
 
 
+def test_a_missing_group_that_is_hidden_is_not_called_known(tmp_path: Path) -> None:
+    data = people(1)
+    data["sex"][:3] = [None] * 3
+    paths = audited(data, ["race", "sex"]).save(tmp_path, ("html", "md"))
+    for name in ("report.html", "report.md"):
+        page = paths[name].read_text(encoding="utf-8").replace("&#39;", "'")
+        assert "Every row of the data was used." in page
+        assert "No one's group is missing" not in page
+
+
 def test_row_order_changes_nothing_and_nothing_small_hides_nothing() -> None:
     data = people(2)
     turned = {name: values[::-1] for name, values in data.items()}

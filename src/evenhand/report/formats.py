@@ -178,7 +178,8 @@ def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
     compared = front.who_was_compared(audit)
     if compared:
         yield from (f"### {spoken.say('who')}", "", *(f"- {_inline(item.in_words(spoken))}" for item in compared), "")
-        yield f"{' '.join(front.who_is_missing(compared, audit.data, spoken))}\n"
+        hidden = audit.config.report.suppress_below is not None
+        yield f"{' '.join(front.who_is_missing(compared, audit.data, spoken, hidden=hidden))}\n"
 
 
 def _glance_line(line: front.Glance, spoken: Language) -> str:

@@ -131,9 +131,14 @@ def who_was_compared(audit: Audit) -> list[Compared]:
     ]
 
 
-def who_is_missing(compared: Sequence[Compared], data: Mapping[str, Any], spoken: Language) -> list[str]:
-    """Say that nobody's group is missing, where that is so, and how many people were left out."""
-    known = [] if any(item.missing for item in compared) else [spoken.say("all_known")]
+def who_is_missing(
+    compared: Sequence[Compared], data: Mapping[str, Any], spoken: Language, *, hidden: bool = False
+) -> list[str]:
+    """Say that nobody's group is missing, where that is so, and how many rows were left out.
+
+    Where small counts are hidden, people whose group is missing may be among them.
+    """
+    known = [] if hidden or any(item.missing for item in compared) else [spoken.say("all_known")]
     if not data["rows_dropped"]:
         return [*known, spoken.say("nobody")]
     dropped, rows = (spoken.count(data[name]) for name in ("rows_dropped", "rows"))
