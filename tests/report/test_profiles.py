@@ -12,6 +12,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli.main import main
+from evenhand.core.display import DisplayTable
 from evenhand.errors import ConfigError
 from evenhand.report import results_schema
 from evenhand.report.formats import make_files
@@ -205,7 +206,32 @@ def test_small_groups_are_shown_and_never_the_highest() -> None:
     data["race"][-2:], data["hired"][-2:] = ["Asian"] * 2, [1] * 2
     rows = {row.group: row for row in of_hiring(data).profiles[0].tables["impact"]}
     assert rows["Black"].highest == "White"
-    assert rows["Asian"].status.startswith("small:")
+    assert rows["Asian"].status == "small: fewer than 10 people, so never the comparison group"
+
+
+def test_a_small_group_with_a_higher_rate_is_not_denied() -> None:
+    data = hiring()
+    data["race"][-2:], data["hired"][-2:] = ["Asian"] * 2, [1] * 2
+    section = of_hiring(data).sections()["ugesp-1978"]
+    table = section.parts[0]
+    assert isinstance(table, DisplayTable)
+    assert "which has the highest rate of the groups with at least 10 people" in table.caption
+    assert "highest rate" not in {cell for row in table.texts() for cell in row}
+
+
+def test_hidden_groups_are_neither_called_unknown_nor_outdone() -> None:
+    data = hiring()
+    data["race"] += ["Asian"] * 7 + ["Native"] * 9
+    data["hired"] += [1] * 16
+    table = eh.Table(data, groups="race", predictions="hired", favourable="selected")
+    profiles = ["ugesp-1978", "nyc-ll144-2023"]
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, report={"profile": profiles, "suppress_below": 10})
+    impact, rates = (audit.sections()[name].parts[0] for name in profiles)
+    assert isinstance(impact, DisplayTable)
+    assert isinstance(rates, DisplayTable)
+    assert impact.caption.endswith("which has the highest rate of the groups shown")
+    last = rates.texts()[-1]
+    assert (last[0], last[1]) == ("hidden, not counted", "16")
 
 
 def test_nobody_selected_is_undefined() -> None:
@@ -231,7 +257,7 @@ def test_every_profile_has_its_date_its_sources_and_no_advice(everything: eh.Aud
             assert NO_ADVICE in words
             assert PROFILES[name].date in words
             assert PROFILES[name].sources[0] in words
-            assert "Unchecked: " in words
+            assert "Not checked: " in words
             assert section.parts
 
 
@@ -282,7 +308,7 @@ def test_every_format_has_the_profiles(everything: eh.Audit) -> None:
     files = make_files(everything, ["md", "csv"])
     text = str(files["report.md"])
     assert all(f"## {profile.title}" in text for profile in PROFILES.values())
-    assert text.count("no legal advice") == len(PROFILES)
+    assert text.count("not legal advice") == len(PROFILES)
     assert {"ugesp-1978-impact.csv", "nyc-ll144-2023-rates.csv", "nist-ai-rmf-1.0-checklist.csv"} <= set(files)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SURVEYED = "November 2026"
-NO_ADVICE = "This is no legal advice: it describes what a rule asks a report to hold, as surveyed in " + SURVEYED + "."
+NO_ADVICE = (
+    "This is not legal advice: it describes what a rule asks a report to contain, as surveyed in " + SURVEYED + "."
+)
 
 
 @dataclass(frozen=True)

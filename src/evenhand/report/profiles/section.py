@@ -21,7 +21,7 @@ from evenhand.report.profiles.tables import (
     rate_rows,
     unknown_notes,
 )
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, SMALL
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.result import ParityResult
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 OPEN_TABLES = 6
 """So many tables of a profile stand open; the rest are folded."""
 
+_NOT_COUNTED = {MISSING: "not known, not counted", SMALL: "hidden, not counted"}
 _FLIPS = {"no": "no", "crosses": "yes: crosses 4/5", "overtakes": "yes: then the higher rate"}
 
 
@@ -84,7 +85,7 @@ def profile_section(result: ProfileResult, parity: Any) -> Section:
             f"Dated: {result.date}. {NO_ADVICE}",
             " ".join(profile.status),
             *result.notes,
-            f"Sources: {'; '.join(profile.sources)}. Unchecked: {profile.unchecked}",
+            f"Sources: {'; '.join(profile.sources)}. Not checked: {profile.unchecked}",
         ),
         caveats=_IMPACT_CAVEATS if impact else (),
     )
@@ -100,7 +101,7 @@ def _split(rows: tuple[Any, ...]) -> list[list[Any]]:
 
 def _impact_table(rows: list[Impact], parity: ParityResult, number: int) -> DisplayTable:
     first = rows[0]
-    reverse = is_reverse(parity, first.model)
+    reverse, among = is_reverse(parity, first.model), _highest_among(rows, parity)
     columns: dict[str, Callable[[Any], Cell]] = {
         "Group": lambda r: r.group,
         "n": lambda r: Number(r.n, "count"),
@@ -109,7 +110,7 @@ def _impact_table(rows: list[Impact], parity: ParityResult, number: int) -> Disp
         "Ratio to highest": lambda r: Number(r.ratio, "number"),
         f"{show_confidence(parity.spec.confidence)} interval": lambda r: Range(r.low, r.high, "number"),
         "Difference, points": lambda r: Number(None if r.group == r.highest else r.difference, "signed_points"),
-        "Indicators": _indicators,
+        "Indicators": lambda r: _indicators(r, "comparison group" if among else "highest rate"),
         "SD": lambda r: Number(r.standard_deviations, "signed"),
         "Fisher p": lambda r: Number(r.p_value, "p"),
         "Shortfall": lambda r: Number(r.shortfall, "tenths"),
@@ -118,15 +119,22 @@ def _impact_table(rows: list[Impact], parity: ParityResult, number: int) -> Disp
         "Remark": lambda r: "" if r.status == "ok" else r.status,
     }
     counted = "; counted are people not selected, the favourable decision" if reverse else ""
-    caption = (
-        f"{first.model}, by {first.grouping}: every group beside {first.highest}, which has the highest rate{counted}"
-    )
-    return make_table(caption, columns, rows, folded=number >= OPEN_TABLES)
+    beside = f"every group beside {first.highest}, which has the highest rate{among}{counted}"
+    return make_table(f"{first.model}, by {first.grouping}: {beside}", columns, rows, folded=number >= OPEN_TABLES)
 
 
-def _indicators(row: Impact) -> str:
+def _highest_among(rows: list[Impact], parity: ParityResult) -> str:
+    """Say among whom a rate is the highest, where a small group has a higher one or groups are hidden."""
+    highest = next(row.rate for row in rows if row.group == row.highest)
+    if any(row.rate > highest for row in rows):
+        return f" of the groups with at least {parity.spec.min_count} people"
+    hidden = any(value.group == SMALL for value in parity.rows("values", grouping=rows[0].grouping))
+    return " of the groups shown" if hidden else ""
+
+
+def _indicators(row: Impact, highest: str) -> str:
     if row.group == row.highest:
-        return "highest rate"
+        return highest
     far = row.standard_deviations is not None and row.standard_deviations <= -2
     named = [word for word, holds in (("4/5", row.below_four_fifths), ("2 SD", far)) if holds]
     return ", ".join(named) or "none"
@@ -138,7 +146,7 @@ def _rate_table(rows: list[Rate], parity: ParityResult, number: int) -> DisplayT
     scoring = first.kind == "scoring"
     decided = "Not selected" if is_reverse(parity, first.model) else "Selected"
     columns: dict[str, Callable[[Any], Cell]] = {
-        "Category": lambda r: "not known, not counted" if r.group == MISSING else r.group,
+        "Category": lambda r: _NOT_COUNTED.get(r.group, r.group),
         "n": lambda r: Number(r.n, "count"),
         "Above the median" if scoring else decided: lambda r: Number(r.counted, "count"),
         "Scoring rate" if scoring else "Selection rate": lambda r: Number(r.rate, "percent"),
@@ -147,7 +155,7 @@ def _rate_table(rows: list[Rate], parity: ParityResult, number: int) -> DisplayT
         "Share of the people": lambda r: Number(r.share, "percent"),
         "Middle half of the scores": lambda r: Range(r.score_low, r.score_high, "number"),
         "Median score": lambda r: Number(r.score_median, "number"),
-        "Remark": lambda r: "" if r.status == "ok" or r.group == MISSING else r.status,
+        "Remark": lambda r: "" if r.status == "ok" or r.group in _NOT_COUNTED else r.status,
     }
     return make_table(_rate_caption(rows), columns, rows, folded=number >= OPEN_TABLES)
 
@@ -202,7 +210,7 @@ _IMPACT_METHODS = (
         "Shortfall, missing to 4/5",
         "Shortfall: the people of the group expected at the rate of both groups together, minus those selected, "
         "n p - x. Missing to 4/5: how many more of them, all else equal, bring the ratio to four fifths. The "
-        "Guidelines define neither: unchecked.",
+        "Guidelines define neither.",
     ),
     Method(
         "Flip-one",

@@ -86,7 +86,10 @@ def _is_named_so(column: str) -> bool:
 
 @dataclass(frozen=True)
 class Counted:
-    """The people of one grouping under one model, and who of them counts: of decisions, those with the good one."""
+    """The people of one grouping under one model, and who of them counts: of decisions, those with the good one.
+
+    `unknown` are those whose group is not known or `hidden` because it is small.
+    """
 
     model: str
     grouping: str
@@ -94,6 +97,7 @@ class Counted:
     n: tuple[int, ...]
     counted: tuple[int, ...]
     unknown: int
+    hidden: int = 0
     nobody: str = "nobody was selected"
 
 
@@ -122,7 +126,7 @@ def _counted(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -
     known = [group for group, (n, _) in groups.items() if group not in UNNAMED and n > 0]
     n, counted = (tuple(groups[group][side] for group in known) for side in (0, 1))
     unknown = sum(groups[group][0] for group in UNNAMED if group in groups)
-    return Counted(model, grouping, tuple(known), n, counted, unknown)
+    return Counted(model, grouping, tuple(known), n, counted, unknown, groups.get(SMALL, (0, 0))[0])
 
 
 def count_notes(parity: ParityResult, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[str]:
@@ -171,7 +175,7 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
     nobody = item.counted[found.highest] == 0
     for at, group in enumerate(item.groups):
         is_highest = at == found.highest
-        status = "small: fewer than `min_count` people, never compared with" if item.n[at] < least else "ok"
+        small = f"small: fewer than {least} people, so never the comparison group"
         yield Impact(
             model=item.model,
             grouping=item.grouping,
@@ -190,7 +194,7 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
             shortfall=finite(found.shortfall[at]),
             to_four_fifths=int(found.to_four_fifths[at]),
             flip_one=found.flip[at],
-            status=f"undefined: {item.nobody}" if nobody else status,
+            status=f"undefined: {item.nobody}" if nobody else small if item.n[at] < least else "ok",
         )
 
 
@@ -267,9 +271,11 @@ def _rates(
             score_high=high,
             status="ok" if highest else f"undefined: {item.nobody if kind == 'selection' else 'nobody is above'}",
         )
-    if item.unknown:
-        nothing: dict[str, Any] = dict.fromkeys(("counted", "rate", "share", "impact_ratio", "large_ratio"))
-        yield Rate(**at, group=MISSING, n=item.unknown, **nothing, status="category not known: not in the calculation")
+    nothing: dict[str, Any] = dict.fromkeys(("counted", "rate", "share", "impact_ratio", "large_ratio"))
+    unnamed = {MISSING: ("not known", item.unknown - item.hidden), SMALL: ("hidden because it is small", item.hidden)}
+    for group, (why, n) in unnamed.items():
+        if n:
+            yield Rate(**at, group=group, n=n, **nothing, status=f"category {why}: not in the calculation")
 
 
 def rate_notes(parity: ParityResult, table: Table) -> Iterator[str]:
