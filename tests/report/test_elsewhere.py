@@ -11,6 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.core.display import Figure
+from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.errors import ConfigError
 from evenhand.report.config import make_config
 from evenhand.report.elsewhere import WHY_NOT, require_extras
@@ -295,3 +296,22 @@ def test_evidence_that_stays_insufficient_is_not_called_a_limit_that_holds() -> 
     assert undecided
     assert not any("It would hold" in finding.detail for finding in undecided)
     assert any("The evidence would stay insufficient with other shares" in finding.detail for finding in undecided)
+
+
+def test_a_line_never_says_that_a_verdict_would_become_what_it_is() -> None:
+    rng = np.random.default_rng(5)
+    verdicts = set()
+    for rows in range(300, 420, 10):
+        race, sex = rng.choice(["A", "B", "C"], rows), rng.choice(["F", "M"], rows)
+        hired = (rng.random(rows) < np.where(race == "A", 0.5, 0.25) + np.where(sex == "F", 0.1, 0.0)).astype(int)
+        data = {"race": race.tolist(), "sex": sex.tolist(), "hired": hired.tolist()}
+        for finding in judged(data, shift=0.2).findings:
+            told = SHORT_VERDICTS[finding.verdict].lower()
+            assert f"be: {told}" not in finding.detail
+            assert "it would be: does not meet" not in finding.detail  # one of several is judged by itself elsewhere
+            if "would cover the limit even by itself" in finding.detail:
+                assert finding.reason.startswith("By itself the interval lies beyond the limit")
+            verdicts.update(
+                name for name in ("even by itself", "would by itself be: does not") if name in finding.detail
+            )
+    assert len(verdicts) == 2

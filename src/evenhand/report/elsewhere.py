@@ -18,7 +18,7 @@ import numpy as np
 
 from evenhand.audits.parity.analysis import KINDS
 from evenhand.audits.parity.result import ParityResult
-from evenhand.core.display import Figure, Method, Number, Range, Section, make_table
+from evenhand.core.display import Figure, Method, Number, Range, Section, listed, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, render
 from evenhand.core.formats import Format, finite, show
 from evenhand.core.metrics import Metric
@@ -51,6 +51,8 @@ SENTENCES = {
     "holds_elsewhere": "It would hold with other shares of {columns} among the people ({tried}).",
     "open_elsewhere": "The evidence would stay insufficient with other shares of {columns} among the people ({tried}).",
     "changes_elsewhere": "With {what} among the people it would be: {verdict} ({value}).",
+    "breaks_elsewhere": "With {what} among the people it would by itself be: {verdict} ({value}).",
+    "covers_elsewhere": "With {what} among the people the interval would cover the limit even by itself ({value}).",
     "cannot_matter": "Other shares of the groups cannot change it: both rates are those of one group each.",
     "cannot_tell": "Whether it would hold with other shares of the groups cannot be said: {why}.",
 }
@@ -82,13 +84,14 @@ def elsewhere(
     """Return the results with a line beside every verdict, and what was tried for each."""
     points = config.report.shift
     mixes = list(_mixes(table, points, population))
+    several = sum(finding.limit is not None for result in results.values() for finding in result.findings) > 1
     rows: list[Shift] = []
     told: dict[str, Result] = {}
     for name, result in results.items():
         judge = _judge(config.audits if safe is None else safe.audits, table, result)
         findings = []
         for finding in result.findings:
-            tried, line = _told(judge, finding, mixes, safe) if finding.limit is not None else ([], "")
+            tried, line = _told(judge, finding, mixes, safe, several) if finding.limit is not None else ([], "")
             rows += tried
             findings.append(replace(finding, detail=f"{finding.detail} {line}".strip()) if line else finding)
         told[name] = replace(result, findings=tuple(findings))
@@ -98,15 +101,12 @@ def elsewhere(
         "population": {column: dict(shares.of) for column, shares in population.items()},
         "population_people": sampled,
     }
+    sizes = ", ".join(f"{n:,} by {column}" for column, n in sampled.items())
     notes = (
-        f"The shares of the population are those of people in a table ({_listed(sampled)}), taken for a sample of it: "
+        f"The shares of the population are those of people in a table ({sizes}), taken for a sample of it: "
         "the limits allow for their sampling error.",
     )
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
-
-
-def _listed(people: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} by {column}" for column, n in people.items())
 
 
 def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAgain | EffortAgain | None:
@@ -117,9 +117,13 @@ def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAg
 
 
 def _told(
-    judge: ParityAgain | EffortAgain | None, finding: Finding, mixes: Sequence[Mix], safe: Suppressed | None
+    judge: ParityAgain | EffortAgain | None,
+    finding: Finding,
+    mixes: Sequence[Mix],
+    safe: Suppressed | None,
+    several: bool,
 ) -> tuple[list[Shift], str]:
-    """Return what was tried for a verdict, and the line beside it."""
+    """Return what was tried for a verdict, and the line beside it; `several` if it is one of several verdicts."""
     why = WHY_NOT.get(finding.audit) if judge is None else judge.why_not(finding)
     if judge is None or why is not None:
         return [], render("cannot_tell", {"why": why}, SENTENCES)
@@ -129,7 +133,7 @@ def _told(
         few = f"small counts are hidden, and those by {finding.grouping} and another column at once can be small"
         return [], render("cannot_tell", {"why": few}, SENTENCES)
     tried = list(_judged_again(judge, finding, shown))
-    return tried, _line(finding, tried, shown)
+    return tried, _line(finding, tried, shown, several)
 
 
 def _is_coarse(finding: Finding, mix: Mix, safe: Suppressed) -> bool:
@@ -139,17 +143,21 @@ def _is_coarse(finding: Finding, mix: Mix, safe: Suppressed) -> bool:
     return finding.stratum is None and finding.audit == "parity" and safe.may_cross(finding.grouping, mix.column)
 
 
-def _line(finding: Finding, tried: list[Shift], mixes: list[Mix]) -> str:
+def _line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> str:
+    """Return the line beside a verdict; what was tried is judged by itself, the verdict among all of the run."""
     if not mixes:
         return render("cannot_matter", {}, SENTENCES)
-    changed = [row for row in tried if not row.holds]
+    is_open = finding.verdict == "insufficient_evidence"
+    changed = [row for row in tried if not row.holds and (is_open or row.verdict != finding.verdict)]
     if not changed:
-        columns = ", ".join(dict.fromkeys(mix.column for mix in mixes))
-        name = "open_elsewhere" if finding.verdict == "insufficient_evidence" else "holds_elsewhere"
+        columns = listed(dict.fromkeys(mix.column for mix in mixes))
+        name = "open_elsewhere" if is_open else "holds_elsewhere"
         return render(name, {"columns": columns, "tried": f"{len(tried)} tried"}, SENTENCES)
-    worst = changed[0]
-    told = {"what": worst.shares, "verdict": SHORT_VERDICTS[_verdict(worst)].lower()}
-    return render("changes_elsewhere", {**told, "value": _amount(worst)}, SENTENCES)
+    worst = min(changed, key=lambda row: row.verdict == finding.verdict)
+    breaks = several and worst.verdict == "does_not_meet"
+    name = "covers" if worst.verdict == finding.verdict else "breaks" if breaks else "changes"
+    told = {"what": worst.shares, "verdict": SHORT_VERDICTS[_verdict(worst)].lower(), "value": _amount(worst)}
+    return render(f"{name}_elsewhere", told, SENTENCES)
 
 
 def _verdict(row: Shift) -> Verdict:
@@ -325,7 +333,7 @@ def section(extra: Extra) -> Section:
         "With": lambda r: r.shares,
         "Value or gap": lambda r: Number(r.value, _style(r)),
         "Interval": lambda r: Range(r.low, r.high, _style(r)),
-        "Verdict": lambda r: SHORT_VERDICTS[_verdict(r)],
+        "Verdict by itself": lambda r: SHORT_VERDICTS[_verdict(r)],
         "Holds": lambda r: "yes" if r.holds else "no",
     }
     parts = [
@@ -333,7 +341,8 @@ def section(extra: Extra) -> Section:
         make_table("Everything that was tried", columns, rows, folded=True),
     ]
     told = (
-        f"In {len(changed)} of {len(rows)} cases tried a verdict would change with other shares among the people."
+        f"In {len(changed)} of {len(rows)} cases tried, a verdict would change with other shares among the people, "
+        "judged by itself."
         if changed
         else "No verdict would change with the shares that were tried."
         if rows
@@ -352,7 +361,7 @@ def section(extra: Extra) -> Section:
         "the column itself do not depend on its share, those of everybody do. Limits of rates are Clopper and "
         "Pearson's at the effective size, those of means Student's on the logit scale, combined by MOVER. Shares of a "
         "population that come from a table of its people add their sampling error (delta method). A verdict holds "
-        "where it is the same as without weights, by the same limits. "
+        "where it is the same as without weights, by the same limits, which are not widened for other verdicts. "
         "benchmarks/elsewhere_coverage.py shows their coverage.",
         "Korn and Graubard 1998, Survey Methodology 24; Kish 1965, Survey Sampling; Zou and Donner 2008, Statistics in "
         "Medicine 27",
