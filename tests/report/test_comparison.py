@@ -80,12 +80,16 @@ def test_unclear_changes_are_told_by_how_near_they_come_and_the_rest_counted() -
     """A reader sees that a gap hardly moved, not only that something was unclear; of many, the ten nearest."""
     told = eh.compare(month(190), month(185)).summary().splitlines()
     assert told[1].endswith(": no clear change.")
-    assert told[1].startswith("hired, by sex: selection_rate (gap, M against F) was 2.0 before, 3.0 points now; a chan")
+    assert told[1].startswith("hired, by sex: selection_rate (gap, M against F) was 2.0 points before, 3.0 points now;")
     (one,) = eh.compare(month(190), month(185)).changes
     changes = tuple(replace(one, metric=f"m{number}", p_value=1 - number / 20) for number in range(13))
     lines = Comparison(changes, (), (), 0.95).summary().splitlines()
     assert [line.split(": ")[1].split(" ")[0] for line in lines[1:11]] == [f"m{12 - at}" for at in range(10)]
-    assert lines[11] == "3 more findings without a clear change in compare.md (--out)."
+    assert lines[11] == "3 more findings without a clear change are in compare.md (--out)."
+    assert (
+        "3 more findings without a clear change are in the table below."
+        in Comparison(changes, (), (), 0.95).to_markdown()
+    )
 
 
 def test_the_same_data_another_confidence_and_nothing_in_common_are_refused() -> None:
@@ -130,8 +134,12 @@ def test_a_worst_pair_that_became_another_is_named_with_both_and_the_pair_that_m
     assert "was 0.300 (Beta against Alpha) before, 0.100 (Gamma against Alpha) now" in told
     assert "| Beta → Gamma | Alpha | selection_rate | ratio | 0.300 | 0.100 |" in comparison.to_markdown()
     (moved,) = (line for line in comparison.summary().splitlines() if line.startswith("Among the other gaps"))
-    assert "(gap, Gamma against Alpha) was 2.5 before, 36.0 points now; a change of +33.5 points" in moved
+    assert "(gap, Gamma against Alpha) was 2.5 points before, 36.0 points now; a change of +33.5 points" in moved
     assert moved.endswith("worse beyond chance.")
+    first, second, *_ = comparison.summary().splitlines()
+    assert first.startswith("Of 2 findings compared: ")
+    assert second.startswith(f"Of {len(comparison.others)} other gaps: ")
+    assert " 0 worse" not in second
 
 
 def test_a_flip_by_chance_stands_below_a_clear_one_and_says_so() -> None:

@@ -167,8 +167,9 @@ def compare(
 ) -> int:
     """Compare two audits: verdict flips first, then every change with its interval.
 
-    `evenhand compare march/ april/ --check` fails a build if a gap grew beyond chance. The two audits are treated as
-    independent samples. If the same people are in both, as with two models, their data are needed too:
+    `evenhand compare march/ april/ --check` fails a build if a finding changed for the worse beyond chance; other gaps
+    are shown, but do not count. The two audits are treated as independent samples. If the same people are in both, as
+    with two models, their data are needed too:
     `evenhand compare v1/ v2/ --old-settings v1.toml --new-settings v2.toml --key person`.
     """
     from evenhand.report.audit import read_table

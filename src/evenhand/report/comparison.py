@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,7 +74,7 @@ class Change(Record):
         place = ", ".join(str(part) for part in (self.model, self.coordinates, self.stratum) if part)
         where = f"{place}{f', by {self.grouping}' if self.grouping else ''}"
         kind, then, now = self._pairs()
-        sizes = f"{show(self.old, style)}{then} before, {show(self.new, style)}{points}{now} now"
+        sizes = f"{show(self.old, style)}{points}{then} before, {show(self.new, style)}{points}{now} now"
         sure = {"worse": "worse beyond chance", "better": "better beyond chance", "unclear": "no clear change"}
         change = (
             f"a change of {show(self.change, _signed(style))}{points} ({show_interval(self.low, self.high, style)})"
@@ -132,28 +133,28 @@ class Comparison:
 
     def summary(self) -> str:
         """Return the comparison as plain text."""
-        better = sum(change.direction == "better" for change in self.changes)
-        parts = [
-            f"{len(self.worse)} worse",
-            f"{better} better",
-            f"{len(self.changes) - len(self.worse) - better} unclear",
-        ]
-        lines = [f"Of {count(len(self.changes), 'finding')} compared: {', '.join(parts)}."]
+        return "\n".join(self._lines("compare.md (--out)"))
+
+    def _lines(self, table: str) -> list[str]:
+        """Return the comparison in sentences; `table` is where all findings are."""
+        lines = [f"Of {count(len(self.changes), 'finding')} compared: {_directions(self.changes)}."]
+        if any(change.direction != "unclear" for change in self.others):
+            lines.append(f"Of {count(len(self.others), 'other gap')}: {_directions(self.others)}.")
         lines += [f"Verdict {_flip(change)}{self._chance(change)}. {change.in_words()}" for change in self.flips]
         lines += [
             change.in_words() for change in self.changes if change not in self.flips and change.direction != "unclear"
         ]
         lines += [f"Among the other gaps: {change.in_words()}" for change in self._moved()]
-        lines += self._unclear()
+        lines += self._unclear(table)
         alpha = show_confidence(1 - self.confidence)
         people = (
-            "The two audits are taken for independent samples"
+            "The two audits are treated as independent samples"
             if self.shared is None
-            else f"{self.shared:,} people are in both audits, and the intervals allow for it"
+            else f"{self.shared:,} people are in both audits, and the intervals account for it"
         )
         rest = ", and as much for the other gaps" if self.others else ""
         lines.append(f"{people}; the chance that any “worse” or “better” is false is at most {alpha} (Holm){rest}.")
-        return "\n".join([*lines, *self.settings])
+        return [*lines, *self.settings]
 
     def _chance(self, change: Change) -> str:
         within = change.p_adjusted is not None and change.p_adjusted > 1 - self.confidence
@@ -169,13 +170,14 @@ class Comparison:
                 first.setdefault(_spot(change), change)
         return list(first.values())
 
-    def _unclear(self) -> Iterator[str]:
+    def _unclear(self, table: str) -> Iterator[str]:
         """Yield the changes that may be chance, those that come nearest to being beyond it first; of many, the rest."""
         unclear = [c for c in self.changes if c not in self.flips and c.direction == "unclear"]
         nearest = sorted(unclear, key=lambda change: 1.0 if change.p_value is None else change.p_value)
         yield from (change.in_words() for change in nearest[:MOST_UNCLEAR])
         if len(nearest) > MOST_UNCLEAR:
-            yield f"{count(len(nearest) - MOST_UNCLEAR, 'more finding')} without a clear change in compare.md (--out)."
+            more = count(len(nearest) - MOST_UNCLEAR, "more finding")
+            yield f"{more} without a clear change {'is' if more.startswith('1 ') else 'are'} in {table}."
 
     def __str__(self) -> str:
         return self.summary()
@@ -213,11 +215,16 @@ class Comparison:
         """Return the comparison as Markdown."""
         tables = [self.table(), _as_table(self.others, "Other gaps", self.confidence)]
         parts = [f"## {table.caption}\n\n{table.to_markdown()}" for table in tables if table.rows]
-        return "\n\n".join(["# Two audits compared", *self.summary().splitlines(), *parts, ""])
+        return "\n\n".join(["# Two audits compared", *self._lines("the table below"), *parts, ""])
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
         """Write compare.md and compare.json into a folder; return their paths."""
         return write_files(folder, {"compare.md": self.to_markdown(), "compare.json": self.to_json()})
+
+
+def _directions(changes: Sequence[Change]) -> str:
+    counted = Counter(change.direction for change in changes)
+    return f"{counted['worse']:,} worse, {counted['better']:,} better, {counted['unclear']:,} unclear"
 
 
 def _flip(change: Change) -> str:
