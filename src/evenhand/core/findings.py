@@ -394,7 +394,8 @@ def _more_needed(n: int, counted: str, value: float, low: float | None, high: fl
         return f"; more {counted} might decide it"
     needed = n * times
     scale = 10 ** max(0, floor(log10(needed)) - 1)
-    return f"; about {ceil(needed / scale) * scale:,} {counted} like the {n:,} it rests on would decide it"
+    total = ceil(needed / scale) * scale
+    return f"; it rests on {n:,} {counted}, and about {total:,} of the same kind in all would decide it"
 
 
 def _sentence(text: str) -> str:

@@ -226,7 +226,7 @@ def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide
     assert found.low > 0.1
     said = re.fullmatch(
         r"By itself the interval lies beyond the limit, but not when it is widened for the 12 verdicts of parity; "
-        r"about ([\d,]+) people like the 800 it rests on would decide it\.",
+        r"it rests on 800 people, and about ([\d,]+) of the same kind in all would decide it\.",
         found.reason,
     )
     assert said is not None
