@@ -25,8 +25,10 @@ from python_calamine import CalamineWorkbook
 
 import evenhand as eh
 from evenhand.cli.main import main
+from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
 from evenhand.report import page
+from evenhand.report.forests import forest_on_paper
 from evenhand.report.formats import FORMATS, make_files
 
 HOSTILE = "=cmd('x')|<b>[a](javascript:1)"
@@ -278,3 +280,38 @@ def test_an_unknown_format_and_a_missing_extra_are_one_sentence(
     monkeypatch.setitem(sys.modules, "weasyprint", missing)
     with pytest.raises(ConfigError, match=r"PDF needs the extra `pdf`; .*pip install 'evenhand\[pdf\]'"):
         make_files(audit, ["pdf"])
+
+
+def test_on_paper_a_long_title_stays_in_its_column_and_heads_stand_above_their_numbers() -> None:
+    name = "a model with quite a long name, as they have them"
+    data = {
+        "race": ["A", "B", "A", "B", "A"] * 40,
+        "sex": ["F", "M", "M"] * 66 + ["F", "M"],
+        "hired": [1, 0, 0, 1] * 50,
+    }
+    table = eh.Table(data, groups=["race", "sex"], predictions={name: "hired"}, favourable="selected")
+    audit = eh.audit(
+        table,
+        parity={"metrics": "selection_rate", "resamples": 100},
+        thresholds=[{"metric": "selection_rate", "max": 0.1}],
+        report={"shift": 0.1},
+    )
+    figure = next(part for part in audit.sections()["elsewhere"].parts if isinstance(part, Figure))
+    assert len(figure.charts) == 2
+    content = make_files(audit, ["pdf"])["report.pdf"]
+    assert isinstance(content, bytes)
+    document = pypdfium2.PdfDocument(content)
+    middle = document[0].get_width() / 2
+    titles = 0
+    for sheet in document:
+        text = sheet.get_textpage()
+        for left, bottom, right, top in (text.get_rect(at) for at in range(text.count_rects())):
+            if left < middle / 2 and text.get_text_bounded(left, bottom, right, top).startswith(f"{name}:"):
+                titles += 1
+                assert right < middle
+    assert titles
+    values = next(
+        part for part in audit.sections()["parity"].parts if isinstance(part, Figure) and "by sex" in part.title
+    )
+    forest = forest_on_paper(values.charts[0], 320)
+    assert {len("".join((row.head, *row.cells))) for row in forest["lines"]} == {len("".join(forest["head"]))}

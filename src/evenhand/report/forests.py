@@ -22,6 +22,8 @@ _LETTER = 5.1
 """How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
 _LEAST_PICTURE = 18
 """Letters that the picture of a forest on paper must have room for."""
+_HEAD = "Of"
+"""What stands above the labels of a forest on paper."""
 _MOST_LINES, _CUT_TO = 56, 28
 """Lines that a panel on paper may have; a longer one is cut to fewer, as it is not whole in any case."""
 
@@ -123,7 +125,7 @@ class _Paper:
         def longest(texts: Iterable[str]) -> int:
             return max(map(len, texts), default=0)
 
-        label = longest(line.series if several else line.label for line in lines) + several
+        label = max(longest(line.series if several else line.label for line in lines) + several, len(_HEAD))
         numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
         count, value, interval = map(longest, numbers)
         paper = cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
@@ -135,7 +137,7 @@ class _Paper:
 
     def head(self) -> tuple[str, ...]:
         """Return the names of the columns as they stand above them."""
-        return "Of".ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
+        return _HEAD.ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
 
     def rows(self, line: _Line) -> Iterator[_PaperRow]:
         """Yield the rows of text that a row of the forest takes: where its label has several, a row for the label."""
