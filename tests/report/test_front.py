@@ -255,3 +255,19 @@ def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:
     audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={}, thresholds=limit)
     judged = [found for found in audit.findings if found.threshold is not None]
     assert short.in_short(audit.findings)[0].startswith(judged[0].headline.rstrip("."))
+
+
+def test_a_headline_keeps_to_25_words_where_groups_have_names_of_two() -> None:
+    data = eh.datasets.make_households(5_000, seed=1, backend="pandas")
+    table = eh.Table(
+        data,
+        outcome="missed_payment",
+        groups=["race"],
+        predictions={"logistic": {"column": "risk_logistic", "selected_word": "flags"}},
+        people="households",
+        favourable="not_selected",
+    )
+    (finding,) = eh.parity(table, metrics="tpr", resamples=100).findings
+    assert finding.sentence_id == "some_groups_differ"
+    assert "American Indian households" in finding.headline
+    assert len(finding.headline.split()) <= 25

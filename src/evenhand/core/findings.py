@@ -44,7 +44,7 @@ SENTENCES: dict[str, str] = {
     "two_values": "{clause}.",
     "two_values_worse_off": "{clause} ({worse_off} worse off).",
     "two_values_differ": "{clause}; they differ beyond chance.",
-    "some_groups_differ": "{clause}; not all groups are alike (joint test).",
+    "some_groups_differ": "{clause}; some groups differ (joint test).",
     "no_clear_difference": "{clause}; no clear difference.",
     "not_tested": "{clause}; not tested.",
     "value": "{where}: {title} is {value:unit}.",

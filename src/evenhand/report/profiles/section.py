@@ -144,12 +144,13 @@ def _rate_table(rows: list[Rate], parity: ParityResult, number: int) -> DisplayT
     first = rows[0]
     small = any(row.share is not None and row.share < SMALL_SHARE for row in rows)
     scoring = first.kind == "scoring"
-    decided = "Not selected" if is_reverse(parity, first.model) else "Selected"
+    reverse = is_reverse(parity, first.model)
+    decided, rate = ("Not selected", "Rate of not selected") if reverse else ("Selected", "Selection rate")
     columns: dict[str, Callable[[Any], Cell]] = {
         "Category": lambda r: _NOT_COUNTED.get(r.group, r.group),
         "n": lambda r: Number(r.n, "count"),
         "Above the median" if scoring else decided: lambda r: Number(r.counted, "count"),
-        "Scoring rate" if scoring else "Selection rate": lambda r: Number(r.rate, "percent"),
+        "Scoring rate" if scoring else rate: lambda r: Number(r.rate, "percent"),
         "Impact ratio": lambda r: Number(r.impact_ratio, "number"),
         "Without categories under 2 %": lambda r: Number(r.large_ratio if small else None, "number"),
         "Share of the people": lambda r: Number(r.share, "percent"),
@@ -157,13 +158,13 @@ def _rate_table(rows: list[Rate], parity: ParityResult, number: int) -> DisplayT
         "Median score": lambda r: Number(r.score_median, "number"),
         "Remark": lambda r: "" if r.status == "ok" or r.group in _NOT_COUNTED else r.status,
     }
-    return make_table(_rate_caption(rows), columns, rows, folded=number >= OPEN_TABLES)
+    return make_table(_rate_caption(rows, rate), columns, rows, folded=number >= OPEN_TABLES)
 
 
-def _rate_caption(rows: list[Rate]) -> str:
+def _rate_caption(rows: list[Rate], rate: str) -> str:
     first = rows[0]
     if first.median is None:
-        return f"{first.model}, by {first.grouping}: selection rates and impact ratios"
+        return f"{first.model}, by {first.grouping}: {rate.lower().replace('rate', 'rates')} and impact ratios"
     known = [row for row in rows if row.counted is not None]
     above = sum(row.counted or 0 for row in known) / max(1, sum(row.n for row in known))
     return (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.core.display import listed
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL
 from evenhand.core.spec import Spec
@@ -137,13 +138,13 @@ def count_notes(parity: ParityResult, data: Mapping[str, Any], decided: Iterable
     unsaid = [model for model, side in parity.favourable.items() if side is None]
     if unsaid:
         yield (
-            f"Being selected is taken as the favourable decision of {', '.join(unsaid)}, since `favourable` is not set."
+            f"Being selected is taken as the favourable decision of {listed(unsaid)}, since `favourable` is not set."
         )
     reverse = [model for model in decided if is_reverse(parity, model)]
     if reverse:
         yield (
-            f"Not being selected is the favourable decision of {', '.join(reverse)}: the people who are not selected "
-            "are counted, and a rate is their share. In the methods read “selected” as “not selected” for it."
+            f"Not being selected is the favourable decision of {listed(reverse)}: the people who are not selected are "
+            "counted, and a rate is their share. In the methods, read “not selected” for “selected” there."
         )
     for column, labels in data.get("labels", {}).items():
         if len(set(labels.values())) < len(labels):
@@ -164,10 +165,10 @@ def unknown_notes(parity: ParityResult, groupings: Collection[str]) -> Iterator[
     """Say how many people are in no table because their group is not known."""
     unknown = {item.grouping: item.unknown for item in selections(parity, groupings) if item.unknown}
     if unknown:
-        listed = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
+        sizes = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
         small = any(value.group == SMALL for value in parity.values)
         which = "not known, or hidden because it is small," if small else "not known"
-        yield f"People whose group is {which} are in no table: {listed}."
+        yield f"People whose group is {which} are in no table: {sizes}."
 
 
 def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
@@ -284,7 +285,7 @@ def rate_notes(parity: ParityResult, table: Table) -> Iterator[str]:
     reverse = [model for model in scored if is_reverse(parity, model)]
     if reverse:
         yield (
-            f"The rule counts scores above the median. High scores of {', '.join(reverse)} are bad for the person, so "
+            f"The rule counts scores above the median. High scores of {listed(reverse)} are bad for the person, so "
             "the highest rate is the worst here and a ratio below 1 the better."
         )
     if scored and table.rows > EXACT_ROWS:
