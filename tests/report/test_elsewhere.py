@@ -300,7 +300,7 @@ def test_evidence_that_stays_insufficient_is_not_called_a_limit_that_holds() -> 
 
 def test_a_line_never_says_that_a_verdict_would_become_what_it_is() -> None:
     rng = np.random.default_rng(5)
-    verdicts = set()
+    verdicts: set[str] = set()
     for rows in range(300, 420, 10):
         race, sex = rng.choice(["A", "B", "C"], rows), rng.choice(["F", "M"], rows)
         hired = (rng.random(rows) < np.where(race == "A", 0.5, 0.25) + np.where(sex == "F", 0.1, 0.0)).astype(int)

@@ -84,7 +84,7 @@ def elsewhere(
     """Return the results with a line beside every verdict, and what was tried for each."""
     points = config.report.shift
     mixes = list(_mixes(table, points, population))
-    several = sum(finding.limit is not None for result in results.values() for finding in result.findings) > 1
+    several = _verdicts(results) > 1
     rows: list[Shift] = []
     told: dict[str, Result] = {}
     for name, result in results.items():
@@ -96,17 +96,18 @@ def elsewhere(
             findings.append(replace(finding, detail=f"{finding.detail} {line}".strip()) if line else finding)
         told[name] = replace(result, findings=tuple(findings))
     sampled = {column: shares.people for column, shares in population.items() if shares.people is not None}
-    settings = {
-        "shift": points,
-        "population": {column: dict(shares.of) for column, shares in population.items()},
-        "population_people": sampled,
-    }
+    given = {column: dict(shares.of) for column, shares in population.items()}
+    settings = {"shift": points, "population": given, "population_people": sampled}
     sizes = ", ".join(f"{n:,} by {column}" for column, n in sampled.items())
     notes = (
         f"The shares of the population are those of people in a table ({sizes}), taken for a sample of it: "
         "the limits allow for their sampling error.",
     )
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
+
+
+def _verdicts(results: Mapping[str, Result]) -> int:
+    return sum(finding.limit is not None for result in results.values() for finding in result.findings)
 
 
 def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAgain | EffortAgain | None:
@@ -341,8 +342,7 @@ def section(extra: Extra) -> Section:
         make_table("Everything that was tried", columns, rows, folded=True),
     ]
     told = (
-        f"In {len(changed)} of {len(rows)} cases tried, a verdict would change with other shares among the people, "
-        "judged by itself."
+        f"In {len(changed)} of {len(rows)} cases tried, a verdict judged by itself would change with other shares."
         if changed
         else "No verdict would change with the shares that were tried."
         if rows

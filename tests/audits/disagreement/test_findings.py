@@ -56,7 +56,9 @@ def test_verdicts(full: eh.DisagreementResult) -> None:
     assert race.low > 0.02
     assert race.verdict == "insufficient_evidence"  # it would not meet alone
     assert race.reason.startswith("By itself the interval lies beyond the limit, but not when it is widened for the ")
-    assert re.search(r" verdicts of disagreement; it rests on [\d,]+ answers, and about [\d,]+ of the same kind", race.reason)
+    assert re.search(
+        r" verdicts of disagreement; it rests on [\d,]+ answers, and about [\d,]+ of the same kind", race.reason
+    )
     assert {judged["accuracy_equality", g].verdict for g in ("race", "sex")} == {"meets"}
     patients = [f for f in full.findings if f.threshold and f.coordinates.get("stakeholder") == "Patient"]
     assert [f.metric for f in patients] == ["equal_opportunity", "equal_opportunity"]  # by race and by sex
