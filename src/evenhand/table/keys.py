@@ -186,6 +186,12 @@ def recoded(values: nw.Expr, codes: Mapping[Any, Any], default: Any, dtype: Any 
     return chosen.cast(dtype)
 
 
+def recoded_text(column: str, codes: Mapping[Any, int], default: int) -> nw.Expr:
+    """Return the code of each text of a column, taken as it stands, since blank and missing text has no code."""
+    spelt = {word: codes[word.lower()] for word in SPELLINGS if word.lower() in codes}
+    return recoded(nw.col(column).cast(nw.String), {**codes, **spelt}, default)
+
+
 def is_absent(column: str, kind: Kind) -> nw.Expr:
     """Return the test for a missing value; blank text and not-a-number count as missing."""
     value = nw.col(column)

@@ -479,5 +479,7 @@ class Table:
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
-        codes = self.cells.values[key.name]
-        return keys.recoded(key.expression, codes, self.cells.missing_code(key.name))
+        codes, other = self.cells.values[key.name], self.cells.missing_code(key.name)
+        if self.kinds[column] == "text":
+            return keys.recoded_text(column, codes, other)
+        return keys.recoded(key.expression, codes, other)

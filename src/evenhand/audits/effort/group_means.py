@@ -75,13 +75,15 @@ def group_means(
     bins: IntArray, codes: IntArray, score: FloatArray, weight: FloatArray | None, shape: tuple[int, int]
 ) -> GroupMeans:
     """Return the (weighted) mean score, its standard error and Kish's size for every bin and group."""
-    cell, w = bins * shape[1] + codes, np.ones(len(score)) if weight is None else weight
+    cell = bins * shape[1] + codes
     total = partial(_total, cell, prod(shape))
+    n, weighed = total(None), score if weight is None else weight * score
+    heavy, squares = (n, n) if weight is None else (total(weight), total(weight**2))
     with np.errstate(all="ignore"):
-        heavy = total(w)
-        mean = total(w * score) / heavy
-        about = total((w * (score - mean[cell])) ** 2)
-        return _with_errors(shape, total(None), heavy, total(w**2), mean, about, total((w * score) ** 2))
+        mean = total(weighed) / heavy
+        apart = score - mean.take(cell)
+        about = total((apart if weight is None else weight * apart) ** 2)
+        return _with_errors(shape, n, heavy, squares, mean, about, total(weighed**2))
 
 
 def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple[int, int]) -> GroupMeans:
