@@ -30,6 +30,7 @@ from evenhand.table.rows import ScoreRows
 from evenhand.table.table import Table
 
 _SHUFFLES = 9_999
+_NEVER = 1e-6  # how many of them are expected to be as uneven as the data, where none is drawn
 
 KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
@@ -190,6 +191,7 @@ class Analysis:
     ) -> Iterator[GapEstimate]:
         confidence = self.spec.confidence
         by_bootstrap = self._by_bootstrap(values.metric)
+        formula = None if by_bootstrap and drawn is not None else confidence
 
         def with_limits(gaps: list[GapEstimate], block: str) -> list[GapEstimate]:
             if not by_bootstrap:
@@ -204,16 +206,16 @@ class Analysis:
                 for gap, low, high, ends in zip(gaps, *own, zip(*joint, strict=True), strict=True)
             ]
 
-        worst = estimate.worst_pair(values, kept, kind, confidence)
+        worst = estimate.worst_pair(values, kept, kind, formula)
         if by_bootstrap and drawn is not None:
             ends, _ = self._drawn_worst_pair(drawn, values, kept, kind)
             differs = ends[0] > 0 if kind == "difference" else ends[1] < 1
             worst = replace(worst, limits=ends, joint=ends, differs=differs)
         yield worst
         if self.reference in kept:
-            gaps = estimate.to_reference(values, kept, self.reference, kind, confidence)
+            gaps = estimate.to_reference(values, kept, self.reference, kind, formula)
             yield from with_limits(gaps, f"reference_{kind}")
-        yield from with_limits(estimate.to_overall(values, kept, kind, confidence), f"overall_{kind}")
+        yield from with_limits(estimate.to_overall(values, kept, kind, formula), f"overall_{kind}")
 
     def _drawn_worst_pair(
         self, drawn: Resampled, values: GroupValues, kept: IntArray, kind: Kind
@@ -236,10 +238,12 @@ class Analysis:
                 tests |= {(metric.name, against, int(group)): float(p_values[group]) for group in kept}
         if metric.method == "rate" and metric.headline and self.stratum is None and not self.cells.weighted:
             yes = np.rint(values.value[kept] * values.n[kept]).astype(np.int64)
-            rng = named_rng(self.spec.seed, self.model, self.grouping, f"permutation {metric.name}")
-            found = permutation_p(yes, values.n[kept], rng, _SHUFFLES)
-            if found <= 1 / (1 + _SHUFFLES):  # all that shuffles can tell; below it, a bound is valid
-                found = min(found, most_by_chance(yes, values.n[kept]))
+            found = chance = most_by_chance(yes, values.n[kept])
+            if _SHUFFLES * chance > _NEVER:
+                rng = named_rng(self.spec.seed, self.model, self.grouping, f"permutation {metric.name}")
+                found = permutation_p(yes, values.n[kept], rng, _SHUFFLES)
+                if found <= 1 / (1 + _SHUFFLES):  # all that shuffles can tell; below it, a bound is valid
+                    found = min(found, chance)
             tests[metric.name, "worst_pair", -1] = found
         return tests
 

@@ -247,19 +247,22 @@ def compare(
     return move(a.value, left, b.value, right)
 
 
-def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> GapEstimate:
-    """Return the largest difference (or the smallest ratio) among some groups; see `evenhand.stats.worst_pair`."""
+def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | None) -> GapEstimate:
+    """Return the largest difference (or the smallest ratio) among some groups; see `evenhand.stats.worst_pair`.
+
+    Without a confidence, here and below, it has no limits: the bootstrap sets them.
+    """
     kept = values.only(groups)
-    limits = partial(kept.limits, exact=True)
     order = np.argsort(kept.value, kind="stable")
     bottom, top = int(order[0]), int(order[-1])
     highest, lowest = int(groups[top]), int(groups[bottom])
-    joint = limits(pairs.range_confidence(confidence, len(groups)))
-    certainty: dict[str, Any] = {
-        "limits": (ends := pairs.worst_pair(kept.value, limits, kind, confidence)),
-        "joint": ends,
-        "differs": pairs.pair_differs(kept.value, joint, top, bottom),
-    }
+    certainty: dict[str, Any] = {"limits": (float("nan"), float("nan"))}
+    if confidence is not None:
+        limits = partial(kept.limits, exact=True)
+        joint = limits(pairs.range_confidence(confidence, len(groups)))
+        ends = pairs.worst_pair(kept.value, limits, kind, confidence)
+        differs = pairs.pair_differs(kept.value, joint, top, bottom)
+        certainty = {"limits": ends, "joint": ends, "differs": differs}
     if kind == "difference":
         value = float(kept.value[top] - kept.value[bottom])
         return GapEstimate(kind, "worst_pair", highest, lowest, True, value, **certainty)
@@ -268,7 +271,7 @@ def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
 
 
 def to_reference(
-    values: GroupValues, groups: IntArray, reference: int, kind: Kind, confidence: float
+    values: GroupValues, groups: IntArray, reference: int, kind: Kind, confidence: float | None
 ) -> list[GapEstimate]:
     """Return each group's difference from, or ratio to, the reference group."""
     others = groups[groups != reference]
@@ -280,7 +283,7 @@ def to_reference(
     return _gaps(kind, "reference", values, others, reference, values.value[reference], limits, confidence)
 
 
-def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> list[GapEstimate]:
+def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | None) -> list[GapEstimate]:
     """Return each group's difference from, or ratio to, everybody's value.
 
     Everybody is the group and the rest, which are independent. With p the group's share of everybody,
@@ -307,13 +310,15 @@ def _gaps(
     base: int,
     base_value: float,
     limits: Callable[[float | FloatArray, bool], Interval],
-    confidence: float,
+    confidence: float | None,
 ) -> list[GapEstimate]:
     """Return gaps to one base: each with its own limits, and exact ones that hold for all of them together.
 
     Together at the confidence c^(1/m) each (Sidak): two-sided limits of m comparisons, dependent or not.
     """
-    own, joint = limits(confidence, False), limits(confidence ** (1.0 / max(len(groups), 1)), True)
+    own = joint = Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
+    if confidence is not None:
+        own, joint = limits(confidence, False), limits(confidence ** (1.0 / max(len(groups), 1)), True)
     equal = 0.0 if kind == "difference" else 1.0
     gaps = []
     for place, group in enumerate(groups):

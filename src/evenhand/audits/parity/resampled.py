@@ -162,6 +162,7 @@ class Resampled:
     blocks: tuple[str, ...]
     accelerate: Callable[[], FloatArray]
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _last: dict[tuple[str, str, int], Draws] = field(default_factory=dict, repr=False)
 
     def _once(self, work: Callable[..., T], *asked: Any) -> T:
         """Return what a method gives, worked out when it is first asked: tests and gaps ask for the same."""
@@ -176,10 +177,17 @@ class Resampled:
         return self._once(self._interval, metric, block, method, confidence)
 
     def _interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
-        most = max(1, _SLICE // len(self.draws.values))
-        parts = [self._part(metric, block, slice(start, start + most)) for start in range(0, self.groups, most)]
-        limits: list[Interval] = [getattr(part, method)(confidence) for part in parts]
+        limits: list[Interval] = [getattr(part, method)(confidence) for part in self._parts(metric, block)]
         return Interval(*(np.concatenate(ends) for ends in zip(*limits, strict=True)))
+
+    def _parts(self, metric: str, block: str) -> Iterator[Draws]:
+        """Yield the draws of a block, some groups at a time; the last are kept, for another confidence."""
+        most = max(1, _SLICE // len(self.draws.values))
+        for start in range(0, self.groups, most):
+            if (metric, block, start) not in self._last:
+                self._last.clear()
+                self._last[metric, block, start] = self._part(metric, block, slice(start, start + most))
+            yield self._last[metric, block, start]
 
     def _part(self, metric: str, block: str, groups: slice) -> Draws:
         """Return the draws of a block for some groups, each group's in a row of its own in memory."""
@@ -202,9 +210,8 @@ class Resampled:
 
     def p_values(self, metric: str, block: str, method: Method) -> FloatArray:
         """Return, for every group, the smallest alpha at which the interval of a block of differences excludes 0."""
-        most = max(1, _SLICE // len(self.draws.values))
-        parts = [self._part(metric, block, slice(start, start + most)) for start in range(0, self.groups, most)]
-        return np.round(np.concatenate([part.p_value(method) for part in parts]), 12)  # the same in parts of any size
+        p_values = [part.p_value(method) for part in self._parts(metric, block)]
+        return np.concatenate(p_values).round(12)  # the same in parts of any size
 
     def widest_gap(
         self, metric: str, kept: IntArray, kind: Kind, confidence: float
