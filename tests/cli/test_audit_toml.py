@@ -45,6 +45,10 @@ def threshold(text: str) -> str:
     [
         ("", "`source` in [data] of 'audit.toml' must be the path of the data; got None."),
         (DATA, "audit.toml asks for no audit; add a section such as [parity]."),
+        (
+            DATA + 'period = "month"\n[parity]\n',
+            "there is no setting `period` in [data]; it belongs in [report].",
+        ),
         (GOOD + "[partiy]\n", "there is no section [partiy] in audit.toml; did you mean 'parity'?"),
         (
             GOOD + "resample = 5\n",

@@ -186,6 +186,21 @@ def test_the_summary(cli: Cli, place: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_many_tables_are_one_line_of_the_summary(cli: Cli, place: Path) -> None:
+    rows = [f"{i % 7},{i % 3},{i * 7 % 100 / 100},{i % 2}" for i in range(600)]
+    (place / "long.csv").write_text("\n".join(["g,h,s,y", *rows]), encoding="utf-8")
+    done = cli("audit", "long.csv", "--groups", "g,h,g+h", "--scores", "s", "--outcome", "y")
+    assert len(list((place / "out").glob("table-*.csv"))) > 1
+    assert done.stdout.endswith("Report: out/report.html\nTables too long for the page: out/table-*.csv\n")
+
+
+def test_a_data_file_that_is_not_there_is_told_before_its_columns_are_asked_for(cli: Cli) -> None:
+    done = cli("audit", "nowhere.csv")
+    assert done.returncode == 2
+    assert "nowhere.csv" in done.stderr
+    assert "name its columns" not in done.stderr
+
+
 def test_characters_that_the_terminal_lacks(place: Path) -> None:
     (place / "d.csv").write_text("g,y\n" + "é🙂,1\nb,1\né🙂,1\nb,0\n" * 20, encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "200"}

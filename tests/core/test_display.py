@@ -14,6 +14,7 @@ from evenhand.core.display import (
     Number,
     Range,
     gap_table,
+    in_markdown,
     make_table,
     value_table,
 )
@@ -53,6 +54,11 @@ def test_numbers_stand_to_the_right_and_text_cannot_break_out() -> None:
     assert second.endswith(" |")
     assert MIXED.to_html().count("<tr><td>") == MIXED.to_html().count("</td></tr>") == 2
     assert "<b>" not in MIXED.to_html()
+
+
+def test_a_small_p_is_readable_in_markdown_and_still_no_tag_begins() -> None:
+    assert in_markdown("p < 0.001 and <0.001") == "p < 0.001 and <0.001"
+    assert in_markdown("<b> &lt; 3") == "&lt;b&gt; &amp;lt; 3"
 
 
 def test_a_folded_table_says_its_caption_before_it_is_opened() -> None:

@@ -164,6 +164,7 @@ def test_a_model_card_has_the_fields_of_google_and_a_head_for_the_hub(audit: eh.
 
 def test_a_datasheet_says_what_is_known_and_leaves_the_rest_open(audit: eh.Audit) -> None:
     sheet = json.loads(text_of(audit, "datasheet", "datasheet.json"))
+    assert sheet["preprocessing"]["missing_values"].startswith("no outcome or score is missing")
     assert sheet["composition"]["instances"] == "600 rows, of which 600 are used"
     assert sheet["collection"]["consent"].startswith("To be filled in")
 

@@ -85,6 +85,9 @@ def test_a_threshold_that_was_added_is_exploratory_alone(place: Path) -> None:
         "at least 0.8": True,
         "at most 30 points": False,
     }
+    audit.save(place / "out")
+    told = [check.text for check in verify(place / "out", plan=place / "plan.json")]
+    assert f"The results say how they differ from the plan: {audit.plan['changes'][0]}" in told
 
 
 def test_what_was_planned_and_left_out_is_told(place: Path) -> None:

@@ -194,8 +194,13 @@ def _require_check(check: bool, strict: bool, has_thresholds: bool) -> None:
 
 def _print_result(result: Audit, files: Mapping[str, Path]) -> None:
     print_summary(result)
-    reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
+    written = {name: path for name, path in files.items() if name not in ("results.json", "run.json")}
+    tables = [path for name, path in written.items() if name.startswith("table-")]
+    reports = [str(path) for path in written.values() if path not in tables]
     print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
+    if tables:
+        where = tables[0] if len(tables) == 1 else tables[0].parent / "table-*.csv"
+        print_line("Tables too long for the page: ", str(where))
 
 
 def _keep_plan(plan: Path, folder: Path) -> None:
@@ -279,12 +284,13 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
     from evenhand import Table
     from evenhand.table.sources import open_source
 
+    reading = _file_options(options)
     if not options["groups"] or not (options["scores"] or options["decisions"]):
+        open_source(path, reading)  # a file that is not there is told first
         raise ConfigError(
             "to audit a data file name its columns with --groups and --scores or --decisions "
             f"(and --outcome); or write an audit.toml with: evenhand init {path}"
         )
-    reading = _file_options(options)
     one_hot = dict(_family(text) for text in options["one-hot"] or ())
     columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
     return Table(

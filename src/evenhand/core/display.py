@@ -55,6 +55,7 @@ class Link(NamedTuple):
 
 
 _MARKS = re.compile(r"[\\`*\[\]|]")
+_LESS_THAN = re.compile(r"&lt;(?=[ \d])")
 
 Cell: TypeAlias = str | Number | Range | Link | None
 
@@ -166,8 +167,11 @@ class DisplayTable:
 
 
 def in_markdown(text: str) -> str:
-    """Return text that means nothing in Markdown but itself: no HTML, no link, no picture, no other cell."""
-    plain = _MARKS.sub(r"\\\g<0>", escape(text, quote=False))
+    """Return text that means nothing in Markdown but itself: no HTML, no link, no picture, no other cell.
+
+    A sign such as that of p < 0.001, which no tag can begin with, stays as it is.
+    """
+    plain = _LESS_THAN.sub("<", _MARKS.sub(r"\\\g<0>", escape(text, quote=False)))
     return plain.replace("\n", " ")
 
 

@@ -88,6 +88,12 @@ def _sizes(item: front.Compared) -> str:
     return ", ".join(f"{group} {n:,}{few.get(group, '')}" for group, n in item.sizes) + missing
 
 
+_MISSING = {
+    "error": "no outcome or score is missing: the audit would have stopped",
+    "drop": "rows with a missing outcome or score are left out",
+}
+
+
 def _selected(prediction: Mapping[str, Any]) -> str:
     if not prediction:
         return OPEN
@@ -143,7 +149,7 @@ def datasheet(audit: Audit) -> dict[str, str | bytes]:
         },
         "collection": {"process": OPEN, "consent": OPEN},
         "preprocessing": {
-            "missing_values": data.get("missing", "error"),
+            "missing_values": _MISSING.get(data.get("missing", "error"), OPEN),
             "cut_points": [f"{column}: {cuts}" for column, cuts in data.get("cuts", {}).items()] or "none",
             "left_out": list(dict.fromkeys(_left_out(record) for record in left_out)) or "nothing",
         },

@@ -327,6 +327,8 @@ def make_table(arguments: Mapping[str, Any]) -> Table:
     """Build the table of an audit from the settings of `[data]`."""
     known = [name for name in signature(Table).parameters if name != "data"]
     for name in arguments:
+        if name in ReportSettings.model_fields and name not in known:
+            raise ConfigError(f"there is no setting `{name}` in [data]; it belongs in [report].")
         if name not in (*known, "data"):
             raise ConfigError(f"there is no setting `{name}` in [data]; {did_you_mean(name, known)}")
     return Table(**arguments)

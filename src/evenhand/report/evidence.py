@@ -108,8 +108,8 @@ def _check_plan(audit: Audit, path: str | os.PathLike[str] | None) -> Iterator[C
     if same:
         changes = [change.text for change in differences(audit, plan)]
         agreed = changes == audit.plan["changes"]
-        told = "The plan was followed." if not changes else f"It says how it differs from the plan: {' '.join(changes)}"
-        yield Check(agreed, told if agreed else f"It hides how it differs from the plan: {' '.join(changes)}")
+        told = f"The results {'say' if agreed else 'do not say'} how they differ from the plan: {' '.join(changes)}"
+        yield Check(agreed, told if changes or not agreed else "The plan was followed.")
 
 
 def _computed_again(
