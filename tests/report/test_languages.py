@@ -114,6 +114,13 @@ def test_a_headline_in_german() -> None:
     assert german.headline(finding(arguments={**finding().arguments, "selects": "markiert"})) == (
         f"Nach race: boosting markiert 44,5\u00a0% von Black und 20,9\u00a0% von Asian{alike}"
     )
+    parted = finding(arguments={**finding().arguments, "selects": "lehnt ab"})
+    assert (
+        german.headline(parted)
+        == f"Nach race: boosting lehnt 44,5\u00a0% von Black und 20,9\u00a0% von Asian ab{alike}"
+    )
+    refused = replace(parted, metric="ppv")
+    assert "Unter denen, die boosting ablehnt, ist der Ausgang positiv" in german.headline(refused)
     named = finding(arguments={**finding().arguments, "people": " Bewerber"})  # a word that no case may bend
     assert german.headline(named).startswith("Nach race, Bewerber: boosting wählt 44,5")
     assert german.limit(finding()) == "höchstens 10 Prozentpunkte"

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import string
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from evenhand.core.display import Section, listed
 from evenhand.core.findings import Finding
@@ -153,7 +154,9 @@ class Language:
             "title": self.words["titles"].get(finding.metric, arguments.get("title", finding.metric)),
             "who": words["critics"] if stakeholder is None else words["critics_of"].format(stakeholder=stakeholder),
             "people": f", {people}" if (people := str(arguments.get("people", "")).strip()) else "",
-            "selects": _Verb(**own) if verb == _USUAL_VERB else _Verb(verb, "", verb),
+            "selects": _Verb(**own)
+            if verb == _USUAL_VERB
+            else _Verb.of(verb, self.words["verbs"]["particles"].split()),
             "scope": arguments.get("scope", "")
             if finding.grouping is None
             else words["scope_groups"].format(grouping=finding.grouping),
@@ -243,6 +246,13 @@ class _Verb(NamedTuple):
     plain: str
     end: str
     last: str
+
+    @classmethod
+    def of(cls, verb: str, particles: Collection[str]) -> Self:
+        """Return a user's verb; one with a particle, such as "lehnt ab", is parted and joined as grammar wants it."""
+        plain, _, particle = verb.rpartition(" ")
+        parted = plain and particle in particles
+        return cls(plain, f" {particle}", f"{particle}{plain}") if parted else cls(verb, "", verb)
 
 
 class _Filled(string.Formatter):
