@@ -256,6 +256,8 @@ def test_a_ratio_has_its_panel_with_the_limit_and_labels_keep_a_decimal() -> Non
     assert all(row["limits"] == (0.8,) for panel in ratios for row in panel.rows)
     assert f"{100 * data['sex'].count('F') / 401:.1f}% here" in audit.to_json()
     assert any(name.startswith("elsewhere-1-") for name in make_files(audit, ["svg"]))
+    assert figure.shows
+    assert audit.to_html().count(figure.shows) == 1
 
 
 def test_extras_are_refused_before_anything_runs() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli.console import out, print_summary
+from evenhand.core.display import Figure
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import Verdict
 from evenhand.report import front, short
@@ -271,3 +272,17 @@ def test_a_headline_keeps_to_25_words_where_groups_have_names_of_two() -> None:
     assert finding.sentence_id == "some_groups_differ"
     assert "American Indian households" in finding.headline
     assert len(finding.headline.split()) <= 25
+
+
+def test_the_figure_of_a_broken_limit_says_so_first() -> None:
+    data = {"race": ["A"] * 200 + ["B"] * 200, "score": [0.51, 0.49] * 100 + [0.51, 0.1, 0.1, 0.1] * 50}
+    table = eh.Table(
+        data, groups="race", predictions={"m": {"column": "score", "threshold": 0.5}}, favourable="selected"
+    )
+    metrics = ["selection_rate", "mean_score"]
+    limits = [{"metric": "selection_rate", "min": 0.8}]
+    audit = eh.audit(table, parity={"metrics": metrics, "resamples": 100}, thresholds=limits)
+    assert audit.findings[0].verdict == "does_not_meet"
+    figures = [part for part in audit.sections()["parity"].parts if isinstance(part, Figure)]
+    shows = next(figure.shows for figure in figures if figure.title == "Values by race")
+    assert shows == "By race, B is worse off in selection rate."

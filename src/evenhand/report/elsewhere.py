@@ -354,6 +354,7 @@ def section(extra: Extra) -> Section:
         f"Points: the value or gap with these shares among the people. Lines: its interval.{left_out}",
         told,
         tuple(panels),
+        told,
     )
     method = Method(
         "Other shares",
@@ -366,13 +367,12 @@ def section(extra: Extra) -> Section:
         "Korn and Graubard 1998, Survey Methodology 24; Kish 1965, Survey Sampling; Zou and Donner 2008, Statistics in "
         "Medicine 27",
     )
-    question = "Would the verdicts hold among people with other shares of groups?"
     return Section(
         "Elsewhere",
-        question,
+        "Would the verdicts hold among people with other shares of groups?",
         (*([figure] if figure.charts else []), *(part for part in parts if part.rows)),
         (method,),
-        notes=(told, *extra.notes),
+        notes=extra.notes if figure.charts else (told, *extra.notes),
     )
 
 

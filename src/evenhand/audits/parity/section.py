@@ -84,8 +84,7 @@ def _value_figure(result: ParityResult, grouping: str) -> Figure:
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
     description = " ".join(_extremes(result, grouping, metric) for metric in charts.headline_metrics(result))
-    shown = (grouping, "difference", None)
-    told = [finding for finding in result.findings if (finding.grouping, finding.kind, finding.stratum) == shown]
+    told = [f for f in result.findings if (f.grouping, f.stratum) == (grouping, None) and f.kind is not None]
     shows = what_it_shows(told, charts.headline_metrics(result), result.spec.finding_alpha)
     return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)), shows)
 
