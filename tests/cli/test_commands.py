@@ -91,12 +91,12 @@ def test_usage_mistakes(cli: Cli, arguments: list[str], words: str) -> None:
     ("data", "options", "code", "said"),
     [
         (BROKEN, [], 0, ""),
-        (BROKEN, ["--check"], 1, "Check: 1 of the thresholds broken.\n"),
-        (BROKEN, ["--check", "--strict"], 1, "Check: 1 of the thresholds broken.\n"),
+        (BROKEN, ["--check"], 1, "Check: 1 of 1 comparison with a threshold does not meet it.\n"),
+        (BROKEN, ["--check", "--strict"], 1, "Check: 1 of 1 comparison with a threshold does not meet it.\n"),
         (BROKEN, ["--check", "--quiet"], 1, ""),
         (EVEN, ["--check", "--strict"], 0, ""),
         (FEW, ["--check"], 0, ""),
-        (FEW, ["--check", "--strict"], 3, "Check: the data does not decide some thresholds.\n"),
+        (FEW, ["--check", "--strict"], 3, "Check: for 1 of 1 comparison with a threshold the data cannot tell.\n"),
         (FEW, ["--check", "--strict", "-q"], 3, ""),
     ],
 )

@@ -150,7 +150,7 @@ def test_a_population_may_be_a_table_whose_shares_vary() -> None:
             assert here.value == pytest.approx(known.value)
             assert here.high - here.low > known.high - known.low
             assert (certain.low, certain.high) == pytest.approx((known.low, known.high), abs=1e-3)
-        assert "taken for a sample of it" in " ".join(sampled.extras[0].notes)
+        assert "treated as a sample of it" in " ".join(sampled.extras[0].notes)
         assert sampled.config.as_dict()["report"]["population"] == "a table in memory"
 
 

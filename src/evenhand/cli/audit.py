@@ -22,7 +22,7 @@ from evenhand.cli.console import (
     progress,
 )
 from evenhand.cli.report import FORMATS_HELP, listed_formats
-from evenhand.errors import ConfigError, speaking
+from evenhand.errors import ConfigError, count, speaking
 
 if TYPE_CHECKING:
     from evenhand import Audit
@@ -248,14 +248,15 @@ def _limit(text: str) -> dict[str, Any]:
 def _checked(findings: Any, strict: bool, quiet: bool) -> int:
     if not any(finding.threshold for finding in findings):
         raise ConfigError(_NO_THRESHOLDS)
-    verdicts = [finding.verdict for finding in findings]
-    if "does_not_meet" in verdicts:
+    verdicts = [finding.verdict for finding in findings if finding.threshold]
+    told = f"{count(len(verdicts), 'comparison')} with a threshold"
+    if broken := verdicts.count("does_not_meet"):
         if not quiet:
-            err.print(f"Check: {verdicts.count('does_not_meet')} of the thresholds broken.")
+            err.print(f"Check: {broken} of {told} {'does' if broken == 1 else 'do'} not meet it.")
         return BROKEN
     if strict and "insufficient_evidence" in verdicts:
         if not quiet:
-            err.print("Check: the data does not decide some thresholds.")
+            err.print(f"Check: for {verdicts.count('insufficient_evidence')} of {told} the data cannot tell.")
         return UNDECIDED
     return FINE
 

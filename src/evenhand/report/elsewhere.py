@@ -100,8 +100,8 @@ def elsewhere(
     settings = {"shift": points, "population": given, "population_people": sampled}
     sizes = ", ".join(f"{n:,} by {column}" for column, n in sampled.items())
     notes = (
-        f"The shares of the population are those of people in a table ({sizes}), taken for a sample of it: "
-        "the limits allow for their sampling error.",
+        f"The shares of the population are those of people in a table ({sizes}), treated as a sample of it: "
+        "the limits account for their sampling error.",
     )
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
 
