@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import evenhand as eh
+
 pytestmark = pytest.mark.browser
 
 
@@ -176,3 +178,27 @@ selector => {
   const [a, b] = [luminance(getComputedStyle(e).color), luminance(behind(e))].sort((x, y) => y - x);
   return (a + 0.05) / (b + 0.05); }
 """
+
+
+def test_on_a_phone_captions_are_whole_and_numbers_of_an_axis_keep_clear(browser: Any, tmp_path: Path) -> None:
+    data = {"sex": ["F", "M"] * 400, "hired": [1, 0, 0, 1, 1, 0, 0, 1, 0, 1] * 80}
+    table = eh.Table(data, groups="sex", predictions={"screener": "hired"}, favourable="selected")
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, report={"profile": "ugesp-1978"})
+    page, _ = open_page(browser, audit.save(tmp_path)["report.html"], 390)
+    ends = page.evaluate(RIGHT_ENDS, "#ugesp-1978 .scroll caption")
+    assert ends
+    assert max(ends) <= 390
+    rooms = page.evaluate(ROOM_BEFORE_AXIS)
+    assert rooms
+    assert min(rooms) >= 4
+
+
+ROOM_BEFORE_AXIS = """() => [...document.querySelectorAll('.forest thead')].map(head => {
+  const n = document.createRange(); n.selectNodeContents(head.querySelector('th.num'));
+  return head.querySelector('text').getBoundingClientRect().left - n.getBoundingClientRect().right;
+})"""
+
+RIGHT_ENDS = """selector => [...document.querySelectorAll(selector)].map(element => {
+  const range = document.createRange(); range.selectNodeContents(element);
+  return range.getBoundingClientRect().right;
+})"""
