@@ -21,6 +21,7 @@ from evenhand.report.power import plan_power
 from evenhand.stats.effort import aggregate_scores
 from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
+from evenhand.stats.truth_serum import bonus
 from evenhand.study.analysis.estimate import share_estimates
 
 from .commands import AUDIT_TOML, Command, run_command
@@ -192,3 +193,19 @@ def test_groups_of_a_plan_are_names_of_columns(groups: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("confidence", [0.01, 0.1])
 def test_limits_of_a_study_hold_their_value_at_a_low_confidence(confidence: float) -> None:
     require_lawful(eh.study.analyze(answers(), resamples=100, min_count=1, confidence=confidence))
+
+
+def test_a_bonus_by_huge_scores_goes_to_the_highest() -> None:
+    found = bonus([1e300, 2e300, np.nan, -1e305, 0.5], share=0.25)
+    assert found.chosen.tolist() == [False, True, False, False, False]
+    assert found.rank.tolist() == [2, 1, 0, 4, 3]
+
+
+def test_a_plan_of_a_name_that_no_file_can_have_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("audit.toml").write_text(AUDIT_TOML, encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main(["plan", "audit.toml", "--out", "x" * 300])
+    assert capsys.readouterr().err == "Error: the folder '.' cannot be written to: File name too long.\n"

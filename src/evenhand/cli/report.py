@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -75,7 +76,7 @@ def plan(
     from evenhand.report.evidence import sign
     from evenhand.report.plan import seal
 
-    if out_file.exists():
+    if os.path.lexists(out_file):  # also of a name that no file can have, which is refused on writing
         raise ConfigError(f"'{out_file}' is there already; a plan is sealed once: give another name with --out.")
     sealed = seal(settings, allow_code=allow_code)
     text = json_text(sealed)

@@ -147,7 +147,9 @@ def bonus(
     """
     if not 0 < share <= 1:
         raise EvenhandError(f"`share` must be above 0 and at most 1; got {share:g}.")
-    values = np.round(np.asarray(person, dtype=np.float64), 9)
+    values = np.asarray(person, dtype=np.float64)
+    small = np.abs(values) < 1e6  # larger numbers have no ninth decimal
+    values = np.where(small, np.round(np.where(small, values, 0.0), 9), values)
     running = ~np.isnan(values) & (np.ones(values.shape, bool) if eligible is None else np.asarray(eligible, bool))
     n = int(running.sum())
     rank = np.zeros(values.shape, np.int64)
