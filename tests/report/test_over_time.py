@@ -280,3 +280,22 @@ def test_the_panels_that_matter_are_drawn_and_the_others_named() -> None:
     assert figure.shows == "1 of 13 gaps by sex has drifted beyond chance."
     assert figure.sizes == {"F": int((sex == "F").sum()), "M": int((sex == "M").sum())}
     assert figure.charts[0].to_dict()["title"] == figure.charts[0].title
+
+
+def test_more_groups_than_can_be_told_apart_have_a_panel_each_on_one_axis() -> None:
+    rng = np.random.default_rng(5)
+    month, race = rng.integers(1, 7, 6000), rng.choice(list("ABCDEFG"), 6000)
+    hired = rng.integers(0, 2, 6000) * ~((race == "D") & (month > 3))
+    table = eh.Table({"month": month, "race": race, "hired": hired}, groups="race", predictions="hired")
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, report={"period": "month"})
+    figure = audit.sections()["over_time"].parts[0]
+    assert isinstance(figure, Figure)
+    assert len(figure.charts) == 6
+    assert figure.charts[0].title == f"hired: selection rate, D (n = {int((race == 'D').sum()):,})"
+    assert {chart.domain for chart in figure.charts} == {figure.charts[0].domain}
+    assert all(len(chart.series) == 1 for chart in figure.charts)
+    four = eh.Table(
+        {"month": month, "race": np.where(race > "E", "E", race), "hired": hired}, groups="race", predictions="hired"
+    )
+    together = eh.audit(four, parity={"metrics": "selection_rate"}, report={"period": "month"}).sections()["over_time"]
+    assert [len(chart.series) for chart in together.parts[0].charts] == [4]  # type: ignore[union-attr]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.charts import PANEL_WIDTH
@@ -15,6 +15,20 @@ from evenhand.report.extras import Drift, Extra, Period
 from evenhand.report.languages import language
 
 _MOST_PANELS, _MOST_NAMED = 12, 6
+_MOST_TOGETHER = 4
+"""Groups whose intervals can be told apart in one panel; more have a panel each."""
+
+
+class _Place(NamedTuple):
+    """What a panel is of; without a group, of all groups."""
+
+    metric: str
+    model: str
+    group: str | None = None
+
+    def __str__(self) -> str:
+        of = "" if self.group is None else f", {self.group}"
+        return f"{self.model}: {METRICS[self.metric].title_in_sentence}{of}"
 
 
 def section(extra: Extra) -> Section:
@@ -48,32 +62,33 @@ def _nothing(drifts: Sequence[Drift], period: str) -> str:
 
 
 def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
-    """Yield a figure for each grouping: a panel a model and metric, those that drifted first, then the largest gaps."""
+    """Yield a figure for each grouping: those that drifted first, then the largest gaps."""
     for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
         told = [drift for drift in drifted if drift.grouping == grouping]
-        beyond = {(drift.metric, drift.model) for drift in told}
+        beyond = {_Place(d.metric, d.model, group) for d in told for group in (None, d.group)}
         panels = _by_place(row for row in extra.tables["periods"] if row.grouping == grouping)
         ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
         shows = _how_many(extra, grouping, len(told))
         yield Figure(
             f"Gaps over time, by {grouping}",
             f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the dashed line is no gap. "
-            "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Models "
-            "share an axis. Where names of periods would collide, some are left out; the table has all."
+            "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Panels "
+            "of one metric share an axis. Where names of periods would collide, some are left out; the table has all."
             f"{_left_out(ranked[_MOST_PANELS:])}",
             " ".join(drift.headline for drift in told) or shows,
-            tuple(_panel(panels[place], _axis(panels, place[0])) for place in ranked[:_MOST_PANELS]),
+            tuple(_panel(place, panels[place], _axis(panels, place.metric)) for place in ranked[:_MOST_PANELS]),
             shows,
             sizes=_people(extra.tables["periods"], grouping),
         )
 
 
-def _by_place(periods: Iterable[Period]) -> dict[tuple[str, str], list[Period]]:
-    """Return the gaps of each metric and model."""
-    panels: dict[tuple[str, str], list[Period]] = {}
-    for row in periods:
-        if row.reference is not None:
-            panels.setdefault((row.metric, row.model), []).append(row)
+def _by_place(periods: Iterable[Period]) -> dict[_Place, list[Period]]:
+    """Return the gaps of each metric and model, and of each group where there are many."""
+    rows = [row for row in periods if row.reference is not None]
+    many = len({row.group for row in rows}) > _MOST_TOGETHER
+    panels: dict[_Place, list[Period]] = {}
+    for row in rows:
+        panels.setdefault(_Place(row.metric, row.model, row.group if many else None), []).append(row)
     return panels
 
 
@@ -86,9 +101,9 @@ def _how_many(extra: Extra, grouping: str, number: int) -> str:
     return f"{number} of {total} gaps by {grouping} {'has' if number == 1 else 'have'} drifted beyond chance."
 
 
-def _axis(panels: Mapping[tuple[str, str], Sequence[Period]], metric: str) -> tuple[float, float]:
+def _axis(panels: Mapping[_Place, Sequence[Period]], metric: str) -> tuple[float, float]:
     """Return the ends of the axis, in points, that all models share in one metric."""
-    alike = [row for place, rows in panels.items() if place[0] == metric for row in rows]
+    alike = [row for place, rows in panels.items() if place.metric == metric for row in rows]
     ends = [100 * end for row in alike for end in (row.low, row.high, row.gap) if end is not None]
     return min([*ends, 0.0]), max([*ends, 0.0])
 
@@ -99,11 +114,11 @@ def _size(rows: Sequence[Period]) -> tuple[float, float]:
     return -max(clear, 0.0), -max((abs(row.gap or 0.0) for row in rows), default=0.0)
 
 
-def _left_out(places: Sequence[tuple[str, str]]) -> str:
+def _left_out(places: Sequence[_Place]) -> str:
     """Say which panels there is no room for."""
     if not places:
         return ""
-    names = [f"{model}, {METRICS[metric].title_in_sentence}" for metric, model in places]
+    names = [str(place).replace(": ", ", ", 1) for place in places]
     more = len(names) - _MOST_NAMED
     named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
     return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
@@ -118,8 +133,8 @@ def _people(periods: Sequence[Period], grouping: str) -> dict[str, int]:
     return {group: max(n for place, n in sizes.items() if place[0] == group) for group, *_ in sizes}
 
 
-def _panel(rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
-    """Return the panel of one model and metric: a line for each group, groups side by side in every period."""
+def _panel(place: _Place, rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
+    """Return a panel: a line for each group, groups side by side in every period."""
     groups, periods = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("group", "period"))
     aside = {group: (at - (len(groups) - 1) / 2) * 0.7 / len(groups) for at, group in enumerate(groups)}
     points = [
@@ -132,9 +147,9 @@ def _panel(rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
         }
         for row in rows
     ]
-    title = f"{rows[0].model}: {METRICS[rows[0].metric].title_in_sentence}"
+    counted = "" if place.group is None else f" (n = {sum(row.n for row in rows):,})"
     options: dict[str, Any] = {"names": tuple(periods), "domain": domain, "level": 0.0, "width": 2 * PANEL_WIDTH}
-    return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
+    return curve(points, title=f"{place}{counted}", x="", y="Gap, points", intervals="bars", points=True, **options)
 
 
 def _points(share: float | None) -> float | None:
