@@ -421,7 +421,7 @@ def test_rates_of_inertia_by_hidden_groups_stay_everybodys_own() -> None:
     limit = {"metric": "eaif", "min": 0.5}
     audit = eh.audit(table, effort=settings, thresholds=[limit], report={"suppress_below": LEAST, "shift": 0.1})
     hidden = audit["effort"]
-    assert "It would hold with other shares of race, sex" in audit.findings[0].detail
+    assert "It would hold with other shares of race and sex" in audit.findings[0].detail
     assert hidden.get("values", metric="eaif").value == plain.get("values", metric="eaif").value
     assert hidden.spec.model_dump()["inertia"] == plain.spec.model_dump()["inertia"]
 
