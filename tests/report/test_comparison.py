@@ -80,9 +80,9 @@ def test_unclear_changes_are_told_by_how_near_they_come_and_the_rest_counted() -
     """A reader sees that a gap hardly moved, not only that something was unclear; of many, the ten nearest."""
     told = eh.compare(month(190), month(185)).summary().splitlines()
     assert told[1].endswith(": no clear change.")
-    assert told[1].startswith("hired, by sex: selection_rate (gap, M against F) was 2.0 points before, 3.0 points now;")
+    assert told[1].startswith("hired, by sex: selection rate (gap, M against F) was 2.0 points before, 3.0 points now;")
     (one,) = eh.compare(month(190), month(185)).changes
-    changes = tuple(replace(one, metric=f"m{number}", p_value=1 - number / 20) for number in range(13))
+    changes = tuple(replace(one, title=f"m{number}", p_value=1 - number / 20) for number in range(13))
     lines = Comparison(changes, (), (), 0.95).summary().splitlines()
     assert [line.split(": ")[1].split(" ")[0] for line in lines[1:11]] == [f"m{12 - at}" for at in range(10)]
     assert lines[11] == "3 more findings without a clear change are in compare.md (--out)."
@@ -132,7 +132,7 @@ def test_a_worst_pair_that_became_another_is_named_with_both_and_the_pair_that_m
     assert (change.old_group, change.group, change.reference) == ("Beta", "Gamma", "Alpha")
     told = change.in_words()
     assert "was 0.300 (Beta against Alpha) before, 0.100 (Gamma against Alpha) now" in told
-    assert "| Beta → Gamma | Alpha | selection_rate | ratio | 0.300 | 0.100 |" in comparison.to_markdown()
+    assert "| Beta → Gamma | Alpha | Selection rate | ratio | 0.300 | 0.100 |" in comparison.to_markdown()
     (moved,) = (line for line in comparison.summary().splitlines() if line.startswith("Among the other gaps"))
     assert "(gap, Gamma against Alpha) was 2.5 points before, 36.0 points now; a change of +33.5 points" in moved
     assert moved.endswith("worse beyond chance.")

@@ -158,7 +158,7 @@ def test_a_model_card_has_the_fields_of_google_and_a_head_for_the_hub(audit: eh.
     text = text_of(audit, "card", "model-card-model.md")
     head = yaml.safe_load(text.split("---")[1])
     assert "model-index" not in head  # nothing was measured for everybody
-    assert all(line.startswith("=model, selection_rate by sex, at most") for line in card["metrics"]["thresholds"])
+    assert all(line.startswith("=model, selection rate by sex, at most") for line in card["metrics"]["thresholds"])
     assert "<b>" not in text
 
 

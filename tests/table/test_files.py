@@ -452,3 +452,41 @@ def test_a_number_as_programmers_write_it_stays_text(tmp_path: Path, number: str
     assert len(table.cells.labels["it's x"]) == 8
     with pytest.raises(ConfigError, match=r"must hold numbers"):
         table.person_rows(["it's x"])
+
+
+def databases(connection: Any) -> set[str]:
+    return {name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
+
+
+def test_a_database_has_one_user_at_a_time_and_serves_the_next() -> None:
+    first, second = connect(), connect()
+    first.execute("create table mark_of_the_first (x integer)")
+    assert databases(second) == set()
+    del first
+    third = connect()
+    assert databases(third) == {"mark_of_the_first"}
+    third.execute("drop table mark_of_the_first")
+
+
+def test_nothing_of_a_table_is_left_for_the_next(tmp_path: Path) -> None:
+    path = write(tmp_path / "people.csv", "g,d\n" + ROWS)
+    source = open_source(path)
+    source.head(1)
+    assert databases(source.connection) == {"evenhand_head"}
+    source.connection.execute("set preserve_insertion_order = true")
+    del source
+    connection = connect()
+    assert databases(connection) == set()
+    found = connection.execute("select current_setting('preserve_insertion_order')").fetchone()
+    assert found == (False,)
+
+
+def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    found = []
+    for last in ("'C'", "'B'"):
+        query = f"select case when i < 90 then 'A' else {last} end as g, i % 2 as d from range(100) as t(i)"
+        duckdb.connect().execute(f"copy ({query}) to '{path}' (format parquet, compression uncompressed)")
+        os.utime(path, (1e9, 1e9))
+        found.append(read(path).cells.labels["g"])
+    assert found == [("A", "C"), ("A", "B")]

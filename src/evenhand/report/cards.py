@@ -50,7 +50,7 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
         },
         "metrics": {
             "audits": [f"{name}: {section.question}" for name, section in sections.items()],
-            "thresholds": [_judged(finding) for finding in findings if finding.threshold],
+            "thresholds": [_judged(audit, finding) for finding in findings if finding.threshold],
             "thresholds_set_by": about.thresholds_by or OPEN,
         },
         "evaluation_data": {
@@ -71,11 +71,12 @@ def _source(audit: Audit) -> str | list[str]:
     return (files if len(files) > 1 else files[0]) if files else audit.config.source or "given in memory"
 
 
-def _judged(finding: Finding) -> str:
+def _judged(audit: Audit, finding: Finding) -> str:
     """Return a limit and its verdict, with the place that was judged."""
+    metric = audit.results[finding.audit].metrics[finding.metric].title_in_sentence
     parts = {"by": finding.grouping, "within": finding.stratum}
     where = "".join(f" {word} {part}" for word, part in parts.items() if part)
-    return f"{finding.model}, {finding.metric}{where}, {finding.threshold}: {VERDICT_WORDS[finding.verdict]}"
+    return f"{finding.model}, {metric}{where}, {finding.threshold}: {VERDICT_WORDS[finding.verdict]}"
 
 
 def _caveats(sections: Iterable[Section]) -> list[str]:
@@ -107,7 +108,7 @@ def _values(audit: Audit, model: str) -> list[dict[str, Any]]:
     """Return the values by group, single and intersecting, with their intervals."""
     kept = ("grouping", "group", "metric", "n", "value", "low", "high")
     return [
-        {name: rounded(getattr(record, name)) for name in kept}
+        {name: rounded(getattr(record, name)) for name in kept} | {"title": result.metrics[record.metric].title}
         for result in audit.results.values()
         for record in result.tables.get("values", ())
         if isinstance(record, Value) and record.model == model and record.stratum is None and record.value is not None
@@ -117,7 +118,7 @@ def _values(audit: Audit, model: str) -> list[dict[str, Any]]:
 def _hub_head(audit: Audit, model: str) -> str:
     """Return the metadata of the Hugging Face Hub: what was measured for everybody, as results of the model."""
     overall = [
-        {"type": record["metric"], "value": record["value"], "name": record["metric"]}
+        {"type": record["metric"], "value": record["value"], "name": record["title"]}
         for record in _values(audit, model)
         if record["group"] == OVERALL
     ]
@@ -179,8 +180,8 @@ def _entry(name: str, value: Any) -> list[str]:
     if isinstance(value, str):
         return [f"**{name}.** {in_markdown(showable(value))}"]
     if value and isinstance(value[0], dict):
-        columns = list(value[0])
-        rows = [[_cell(entry[column]) for column in columns] for entry in value]
+        columns = [column for column in value[0] if column != "title"]
+        rows = [[_cell(entry["title" if column == "metric" else column]) for column in columns] for entry in value]
         return [f"**{name}**", "", *("| " + " | ".join(row) + " |" for row in (columns, ["---"] * len(columns), *rows))]
     return [f"**{name}**", "", *(f"- {in_markdown(showable(str(item)))}" for item in value)]
 

@@ -48,6 +48,7 @@ class Change(Record):
     kind: str | None = column("of a gap: difference or ratio", None)
     against: str | None = column("of a gap: what the group is compared with", None)
     coordinates: str = column("the audit's own coordinates, in words", "")
+    title: str = column("the metric in words", "")
     unit: str = column("the unit of the metric", "index")
     old: float | None = column("its size in the old audit; of a gap, without its direction")
     new: float | None = column("its size in the new audit")
@@ -69,7 +70,7 @@ class Change(Record):
 
     def in_words(self) -> str:
         """Return the change as a sentence; where the worst pair is another one, with both pairs."""
-        style = _style(self)
+        style, metric = _style(self), _metric(self).title_in_sentence
         points = " points" if style == "points" else ""
         place = ", ".join(str(part) for part in (self.model, self.coordinates, self.stratum) if part)
         where = f"{place}{f', by {self.grouping}' if self.grouping else ''}"
@@ -80,7 +81,7 @@ class Change(Record):
             f"a change of {show(self.change, _signed(style))}{points} ({show_interval(self.low, self.high, style)})"
         )
         p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
-        return f"{where or 'Everybody'}: {self.metric}{kind} was {sizes}; {change}{p}: {sure[self.direction]}."
+        return f"{where or 'Everybody'}: {metric}{kind} was {sizes}; {change}{p}: {sure[self.direction]}."
 
     def _pairs(self) -> tuple[str, str, str]:
         """Return the kind of a gap with its groups; where those are others now, the old ones and the new ones apart."""
@@ -93,9 +94,13 @@ class Change(Record):
         return (f" ({kind}, {now})", "", "") if self.same_pair else (f" ({kind})", f" ({then})", f" ({now})")
 
 
+def _metric(change: Change) -> Metric:
+    return Metric(name=change.metric, title=change.title or change.metric, unit=change.unit)  # type: ignore[arg-type]
+
+
 def _style(change: Change) -> Any:
     kind: Any = change.kind
-    return Metric(name="", title="", unit=change.unit).style(kind)  # type: ignore[arg-type]
+    return _metric(change).style(kind)
 
 
 def _signed(style: Any) -> Any:
@@ -264,7 +269,7 @@ def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> Dis
         "Compared with": lambda r: _then_now(r.old_reference, r.reference),
         "Stratum": lambda r: r.stratum,
         "Of": lambda r: r.coordinates,
-        "Metric": lambda r: r.metric,
+        "Metric": lambda r: _metric(r).title,
         "Kind": lambda r: r.kind,
         "Before": lambda r: Number(r.old, _style(r)),
         "Now": lambda r: Number(r.new, _style(r)),
@@ -391,6 +396,7 @@ def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, co
         metric=now.metric,
         kind=kind,
         coordinates=", ".join(f"{key} {value}" for key, value in own.items() if key not in _RESULTS),
+        title=metric.title,
         unit=metric.unit,
         old=sizes[0][0],
         new=sizes[1][0],

@@ -125,7 +125,11 @@ class Draws:
     @cached_property
     def undefined(self) -> IntArray:
         """(T,) how many draws of each statistic are nan."""
-        return np.asarray(np.isnan(self.values).sum(axis=0), dtype=np.int64)
+        number = np.zeros(self.estimate.shape, dtype=np.int64)
+        some = np.isnan(self.values.max(axis=0, initial=-np.inf))
+        if some.any():
+            number[some] = np.isnan(self.values[:, some]).sum(axis=0)
+        return number
 
     @cached_property
     def _ordered(self) -> FloatArray:
@@ -176,7 +180,7 @@ class Draws:
         with np.errstate(all="ignore"):
             defined = len(self.values) - self.undefined
             mirror = 2.0 * self.estimate if method == "basic" else np.zeros_like(self.estimate)
-            below = ((self.values < mirror).sum(axis=0) + 0.5 * (self.values == mirror).sum(axis=0)) / defined
+            below = (self._fewer(mirror, "left") + self._fewer(mirror, "right")) / (2.0 * defined)
             share = np.clip(below, 1.0 / (defined + 1), 1.0 - 1.0 / (defined + 1))
             z = ndtri(share)
             if method == "bca":
@@ -190,11 +194,14 @@ class Draws:
         """Return (T,) the standard deviation of the draws; nan when some are infinite or too many nan."""
         with np.errstate(all="ignore"):
             defined = len(self.values) - self.undefined
-            known = ~np.isnan(self.values)
-            mean = np.where(known, self.values, 0.0).sum(axis=0) / defined
-            squares = np.where(known, self.values - mean, 0.0) ** 2
-            spread = np.sqrt(squares.sum(axis=0) / (defined - 1))
+            mean = self._without_nan(self.values).sum(axis=0) / defined
+            away = self._without_nan(self.values - mean)
+            spread = np.sqrt((away * away).sum(axis=0) / (defined - 1))
             return np.where(self._usable() & np.isfinite(spread), spread, np.nan)
+
+    def _without_nan(self, values: FloatArray) -> FloatArray:
+        """Return values with 0 where the draw is nan."""
+        return np.where(np.isnan(self.values), 0.0, values) if self.undefined.any() else values
 
     def max_t(self, confidence: float = 0.95) -> Interval:
         """Return intervals of all T statistics that hold jointly: estimate ± q stderr.
@@ -207,7 +214,7 @@ class Draws:
         P. H. Westfall and S. S. Young (1993), Resampling-Based Multiple Testing.
         """
         spread = self.stderr()
-        taking_part = (spread > 0) & (spread > self._rounding()) & np.isfinite(self.estimate)
+        taking_part = (spread > 0) & (spread > self.rounding()) & np.isfinite(self.estimate)
         if not taking_part.any():
             nothing = np.full(self.estimate.shape, np.nan)
             return Interval(nothing, nothing.copy())
@@ -224,7 +231,7 @@ class Draws:
         from scipy.special import ndtri
 
         defined = len(self.values) - self.undefined
-        tied = (self.values == self.estimate) | (np.abs(self.values - self.estimate) <= self._rounding())
+        tied = (self.values == self.estimate) | (np.abs(self.values - self.estimate) <= self.rounding())
         below = (self.values < self.estimate) & ~tied
         return np.asarray(ndtri((below.sum(axis=0) + 0.5 * tied.sum(axis=0)) / defined))
 
@@ -237,14 +244,22 @@ class Draws:
         every = np.arange(usable.size)
         return Interval(*(np.where(usable, self._ordered[at, every], np.nan) for at in (low_at, high_at)))
 
+    def _fewer(self, limit: FloatArray, side: Literal["left", "right"]) -> IntArray:
+        """Return (T,) how many draws lie below a limit of each statistic; on the right side, at it too."""
+        return np.array([np.searchsorted(*each, side) for each in zip(self._ordered.T, limit, strict=True)])
+
     def _usable(self) -> BoolArray:
         few = self.undefined <= _MOST_UNDEFINED * len(self.values)
         return np.asarray(few & ~np.isnan(self.estimate))
 
-    def _rounding(self) -> FloatArray:
+    def rounding(self) -> FloatArray:
         """Return (T,) the distance below which two values differ by the order of additions only."""
-        both = np.abs(np.vstack([self.estimate, self.values]))
-        return np.asarray(1e-13 * np.where(np.isfinite(both), both, 0.0).max(axis=0))
+        size = np.maximum(np.abs(self.estimate), np.abs(self.values).max(axis=0, initial=0.0))
+        odd = ~np.isfinite(size)
+        if odd.any():
+            both = np.abs(np.vstack([self.estimate, self.values])[:, odd])
+            size[odd] = np.where(np.isfinite(both), both, 0.0).max(axis=0)
+        return np.asarray(1e-13 * size)
 
 
 def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: Generator) -> Draws:
@@ -290,7 +305,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     step = _chunk(cells)
     with np.errstate(all="ignore"):
         estimate = statistic(cells.n.astype(np.float64), cells.first)
-        values = np.empty((resamples, estimate.size))
+        values = np.empty((estimate.size, resamples)).T  # each statistic's draws side by side: they are sorted
         for start in range(0, resamples, step):
             size = min(step, resamples - start)
             counts = rng.multinomial(total, shares, size=size).astype(np.float64)

@@ -12,6 +12,7 @@ import socket
 import tempfile
 import warnings
 import weakref
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -75,6 +76,8 @@ _LOST = re.compile(r"most recent failure: .* executor \w+\): (?:(?:[\w$]+\.)+[\w
 _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
+_MOST_IDLE = 4
+_idle: defaultdict[int, list[Any]] = defaultdict(list)  # databases by process
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 _received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
 
@@ -82,14 +85,31 @@ _received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", de
 def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB connection of our own, which never fetches anything over the network.
 
-    With a `memory_limit` such as "4GB" it keeps no more of its work in memory, and puts the rest into temporary files.
+    Nobody else has its database at the same time. Opening one takes as long as counting a million rows, so what one
+    table is done with serves the next. With a `memory_limit` such as "4GB" it keeps no more of its work in memory, and
+    puts the rest into temporary files.
     """
+    database = None if memory_limit is not None else _idle_database()
+    if database is None:
+        database = _open_database(memory_limit)
+    connection = database.cursor()
+    connection.execute(
+        "set enable_progress_bar = true; set enable_progress_bar_print = false; set preserve_insertion_order = false"
+    )
+    if memory_limit is None:
+        weakref.finalize(connection, _leave_idle, database).atexit = False
+    _connections.add(connection)
+    return connection
+
+
+def _open_database(memory_limit: str | None) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    connection = duckdb.connect(
+    return duckdb.connect(
         config={
             "autoinstall_known_extensions": "false",
-            "preserve_insertion_order": "false",
+            # A file that is written again must be read again, also within the second by which DuckDB tells.
+            "enable_external_file_cache": "false",
             # What does not fit into memory goes where temporary files go, not into the working folder.
             "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
             # The type of a column of Python objects depends on all of them, not on the first thousand.
@@ -97,9 +117,20 @@ def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
             **({} if memory_limit is None else {"memory_limit": memory_limit}),
         }
     )
-    connection.execute("set enable_progress_bar = true; set enable_progress_bar_print = false")
-    _connections.add(connection)
-    return connection
+
+
+def _idle_database() -> duckdb.DuckDBPyConnection | None:
+    """Return a database that its table is done with; of this process, for threads do not survive a fork."""
+    try:
+        return _idle[os.getpid()].pop()
+    except IndexError:
+        return None
+
+
+def _leave_idle(database: duckdb.DuckDBPyConnection) -> None:
+    idle = _idle[os.getpid()]
+    if len(idle) < _MOST_IDLE:
+        idle.append(database)
 
 
 def share_read() -> float | None:

@@ -34,6 +34,7 @@ BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
 _MOST_DRAWS = 60_000_000  # numbers kept at a time: 480 MB
 _MOST_PAIRS = 60_000_000  # differences of pairs, which are not kept but take their time
 _SLICE = 100_000  # numbers that an interval is computed from at a time: they stay in the processor's cache
+_KEPT = 3  # of these
 _ORDER = {"tn": 0, "fp": 1, "fn": 2, "tp": 3}
 
 
@@ -181,11 +182,12 @@ class Resampled:
         return Interval(*(np.concatenate(ends) for ends in zip(*limits, strict=True)))
 
     def _parts(self, metric: str, block: str) -> Iterator[Draws]:
-        """Yield the draws of a block, some groups at a time; the last are kept, for another confidence."""
+        """Yield the draws of a block, some groups at a time; the last are kept, for tests and another confidence."""
         most = max(1, _SLICE // len(self.draws.values))
         for start in range(0, self.groups, most):
             if (metric, block, start) not in self._last:
-                self._last.clear()
+                if len(self._last) == _KEPT:
+                    del self._last[next(iter(self._last))]
                 self._last[metric, block, start] = self._part(metric, block, slice(start, start + most))
             yield self._last[metric, block, start]
 
@@ -226,7 +228,7 @@ class Resampled:
         if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
             return (float("nan"), float("nan")), float("nan")
         columns = self._columns(metric).start + kept
-        estimate, values = self.draws.estimate[columns], self.draws.values[:, columns]
+        estimate, values = self.draws.estimate[columns], self.draws.values.T[columns].T
         with np.errstate(all="ignore"):  # the log of 0, and the difference of two of them
             if kind == "ratio":
                 estimate, values = np.log(estimate), np.log(values)
@@ -246,12 +248,11 @@ def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) 
     spread, largest = np.full(len(i), np.nan), np.full(len(values), np.nan)
     most = max(1, _SLICE // len(values))
     for part in (slice(start, start + most) for start in range(0, len(i), most)):
-        pairs = values[:, i[part]] - values[:, j[part]]
-        stderr = Draws(centre[part], pairs).stderr()
-        size = np.abs(np.vstack([centre[part], pairs]))
-        rounding = 1e-13 * np.where(np.isfinite(size), size, 0.0).max(axis=0)
-        spread[part] = np.where((stderr > rounding) & np.isfinite(centre[part]), stderr, np.nan)
-        largest = np.fmax(largest, np.fmax.reduce(np.abs(pairs - centre[part]) / spread[part], axis=1))
+        pairs = Draws(centre[part], (values.T[i[part]] - values.T[j[part]]).T)
+        stderr = pairs.stderr()
+        spread[part] = np.where((stderr > pairs.rounding()) & np.isfinite(centre[part]), stderr, np.nan)
+        distance = np.abs(pairs.values - centre[part]) / spread[part]
+        largest = np.fmax(largest, np.fmax.reduce(distance, axis=1))
     largest = np.sort(largest[~np.isnan(largest)])
     beyond = np.ceil(np.round(2.0 * tail_share(confidence) * largest.size, 9))
     half = spread * largest[largest.size - max(1, int(beyond))] if largest.size else spread
