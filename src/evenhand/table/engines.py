@@ -77,7 +77,7 @@ _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
 _MOST_IDLE = 4
-_idle: defaultdict[int, list[Any]] = defaultdict(list)  # databases by process
+_idle: defaultdict[int, list[duckdb.DuckDBPyConnection]] = defaultdict(list)  # databases by process
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 _received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
 
