@@ -209,3 +209,9 @@ def test_a_plan_of_a_name_that_no_file_can_have_is_refused(
     with pytest.raises(SystemExit, match="2"):
         main(["plan", "audit.toml", "--out", "x" * 300])
     assert capsys.readouterr().err == "Error: the folder '.' cannot be written to: File name too long.\n"
+
+
+@pytest.mark.parametrize("confidence", [5e-324, 1e-9])
+def test_a_confidence_of_nothing_is_refused(confidence: float) -> None:
+    with pytest.raises(ConfigError, match=r"`confidence` .* greater than or equal to 0\.001"):
+        eh.parity(table(predictions="d"), confidence=confidence)

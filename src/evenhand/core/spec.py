@@ -106,7 +106,7 @@ class Spec(Settings):
     runs_code: ClassVar[tuple[str, ...]] = ()
     """Settings that let files of the user run code, which needs --allow-code too."""
 
-    confidence: float = Field(0.95, gt=0, lt=1, description="Confidence of every interval.")
+    confidence: float = Field(0.95, ge=0.001, lt=1, description="Confidence of every interval.")
     seed: int = Field(0, ge=0, description="Seed of the one random generator.")
     min_count: int = Field(10, ge=1, description="Groups with fewer people are listed but left out of gaps.")
     thresholds: tuple[Threshold, ...] = Field(
