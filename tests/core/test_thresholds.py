@@ -215,6 +215,8 @@ def test_a_gap_between_groups_needs_groups() -> None:
         ("ratio", (0.9, 0.5, 1.25), (0.9, 0.5, 1.0)),
         ("ratio", (0.0, 0.0, 0.5), (0.0, 0.0, 0.5)),
         ("ratio", (0.5, None, None), (0.5, None, None)),
+        ("ratio", (2.0, None, None), (0.5, None, None)),
+        ("difference", (-0.2, None, None), (0.2, None, None)),
         (None, (-0.5, -0.6, -0.4), (-0.5, -0.6, -0.4)),
     ],
 )

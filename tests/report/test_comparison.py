@@ -19,7 +19,7 @@ import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError
 from evenhand.report.comparison import Comparison, _order
-from evenhand.report.pairing import Pairing, difference
+from evenhand.report.pairing import Pairing, difference, size_change
 from evenhand.report.plan import setting_changes
 from evenhand.table.decided import DecidedRows, read_decided
 
@@ -50,6 +50,53 @@ def test_a_number_is_not_changed_just_where_its_interval_covers_0() -> None:
     assert (low > 0) == (p_value < 0.05)
     edge = (0.4 + (0.09**2 + 0.1**2) ** 0.5, 0.31 + (0.09**2 + 0.1**2) ** 0.5, 0.8)
     assert difference(old, edge, 0.95)[3] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("correlation", [-0.9, 0.0, 0.9, 0.99])
+@pytest.mark.parametrize("gaps", [(1.0, -1.0), (1.0, 1.0), (0.0, 1.0), (3.0, 0.0), (3.0, -3.0), (0.0, 0.0)])
+@pytest.mark.parametrize("of_worst_pair", [True, False])
+def test_the_change_of_a_size_allows_for_a_direction_that_is_not_known(
+    gaps: tuple[float, float], correlation: float, of_worst_pair: bool
+) -> None:
+    """A gap of +1 that became -1 has not grown, although the errors of both hang together closely."""
+    rng, truth = np.random.default_rng(0), abs(gaps[1]) - abs(gaps[0])
+    drawn = rng.multivariate_normal(gaps, [[1, correlation], [correlation, 1]], 1500)
+    covered, false = 0, 0
+    for old, new in drawn:
+        numbers = [(gap, gap - 1.96, gap + 1.96) for gap in (old, new)]
+        if of_worst_pair:
+            numbers = [(abs(gap), max(abs(gap) - 1.96, 0.0), abs(gap) + 1.96) for gap in (old, new)]
+        change, low, high, p_value = size_change(
+            "difference", numbers[0], numbers[1], 0.95, correlation * np.sign(old * new)
+        )
+        assert change is not None
+        assert low is not None
+        assert high is not None
+        assert p_value is not None
+        assert low <= change <= high
+        assert (p_value < 0.05) == (low > 0 or high < 0) or abs(p_value - 0.05) < 1e-6
+        covered += low <= truth <= high
+        false += p_value < 0.05 and (truth == 0 or np.sign(change) != np.sign(truth))
+    assert covered / 1500 > 0.93
+    assert false / 1500 < 0.07
+
+
+def test_the_change_of_a_ratio_is_that_of_its_distance_from_1() -> None:
+    old, new = (0.8, 0.7, 0.9), (1 / 0.6, 1 / 0.7, 2.0)
+    turned = size_change("ratio", old, new, 0.95)
+    assert turned == pytest.approx(difference(old, (0.6, 0.5, 0.7), 0.95))
+    assert size_change("ratio", new, old, 0.95)[:2] == pytest.approx((0.2, -(turned[2] or 0)))
+    wide = size_change("ratio", (0.0, 0.0, 0.3), (0.5, None, None), 0.95)
+    assert wide[0] == 0.5
+    assert size_change("ratio", (0.5, 0.25, 0.75), (0.5, 0.25, 0.75), 0.95, 1.0) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_gap_without_an_interval_is_compared_by_its_size_too() -> None:
+    assert size_change("difference", (-0.3, None, None), (-0.1, -0.2, 0.0), 0.95) == pytest.approx(
+        (-0.2, None, None, None)
+    )
+    assert size_change("difference", (-0.3, -0.4, -0.2), (-0.1, -0.2, 0.0), 0.95, None)[0] == pytest.approx(-0.2)
+    assert size_change("difference", (-0.3, -0.4, -0.2), (None, None, None), 0.95) == (None, None, None, None)
 
 
 def test_a_gap_that_grew_is_worse_and_its_verdict_flips_first() -> None:

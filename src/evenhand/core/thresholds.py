@@ -227,8 +227,10 @@ def size_of_gap(
     >>> size_of_gap("ratio", 4.0, 2.0, None)
     (0.25, 0.0, 0.5)
     """
-    if value is None or kind is None or (low is None and high is None):
+    if value is None or kind is None:
         return value, low, high
+    if low is None and high is None:
+        return abs(value) if kind == "difference" else _at_most_one(value), None, None
     lowest, highest = (-inf if low is None else low), (inf if high is None else high)
     if kind == "difference":
         largest = max(abs(lowest), abs(highest))

@@ -18,7 +18,7 @@ from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
 from evenhand.errors import count
 from evenhand.report.audit import Audit
-from evenhand.report.pairing import Pairing, difference, one_confidence, require_other_data, shared_audits
+from evenhand.report.pairing import Pairing, one_confidence, require_other_data, shared_audits, size_change
 from evenhand.report.plan import setting_changes
 from evenhand.stats.multiplicity import adjusted_p
 from evenhand.table.table import Table
@@ -382,8 +382,9 @@ def _changes(
 
 def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, correlation: float | None) -> Change:
     kind = getattr(now, "kind", None)
-    sizes = [size_of_gap(kind, record.value, record.low, record.high) for record in (old, now)]
-    change, low, high, p_value = difference(sizes[0], sizes[1], confidence, correlation)
+    numbers = [(record.value, record.low, record.high) for record in (old, now)]
+    sizes = [size_of_gap(kind, *number)[0] for number in numbers]
+    change, low, high, p_value = size_change(kind, numbers[0], numbers[1], confidence, correlation)
     own = now.coordinates if isinstance(now, Finding) else coordinates_of(now)
     judged = isinstance(now, Finding) and now.threshold is not None
     return Change(
@@ -398,8 +399,8 @@ def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, co
         coordinates=", ".join(f"{key} {value}" for key, value in own.items() if key not in _RESULTS),
         title=metric.title,
         unit=metric.unit,
-        old=sizes[0][0],
-        new=sizes[1][0],
+        old=sizes[0],
+        new=sizes[1],
         change=change,
         low=low,
         high=high,

@@ -20,6 +20,7 @@ from scipy.special import ndtr, ndtri
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.formats import finite, show_confidence
 from evenhand.core.records import OVERALL
+from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.types import BoolArray, FloatArray
@@ -242,7 +243,81 @@ def difference(
     return change, low, high, p_value
 
 
+def size_change(
+    kind: str | None, old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Return the change of the size of a gap, its limits, and the p-value of no change.
+
+    Where the true gaps have the directions seen, the change is D = new - old; where one of them has the other
+    direction, it is S = new + old, or -S. In every case its size is the smaller of |D| and |S| and its sign that of
+    D S. So the limits are the extremes of that over the limits of D and S, and it is a change where neither D nor S may
+    be 0. Where both directions are clear, S is large and D decides.
+
+    Parameters
+    ----------
+    kind
+        Difference or ratio; None for a value, which has no direction.
+    old, new
+        The number and its limits, with their direction.
+    confidence
+        That of the limits.
+    correlation
+        That of the errors of the two sizes; None where it is not known.
+
+    Examples
+    --------
+    >>> [round(number, 3) for number in size_change("difference", (0.4, 0.3, 0.5), (-0.5, -0.6, -0.4), 0.95)]
+    [0.1, -0.041, 0.241, 0.166]
+    """
+    if kind is None or old[0] is None or new[0] is None or correlation is None:
+        sizes = [(size_of_gap(kind, *number)[0], *number[1:]) for number in (old, new)]
+        return difference(sizes[0], sizes[1], confidence, correlation)
+    before, now = _distance(kind, old), _distance(kind, new)
+    turned = -before[0], -before[2], -before[1]
+    change, *straight, p_straight = difference(before, now, confidence, correlation)
+    _, *across, p_across = difference(turned, now, confidence, -correlation)
+    ends = [_smaller(d, s) for d in _open(*straight) for s in _open(*across)]
+    low, high = min(ends), max(ends)
+    p_value = None if p_straight is None or p_across is None else max(p_straight, p_across)
+    if kind == "ratio":  # it falls as the distance from equality grows
+        change, low, high = 0.0 - (change or 0.0), 0.0 - high, 0.0 - low
+    return change, finite(low), finite(high), p_value
+
+
+def _smaller(d: float, s: float) -> float:
+    """Return the smaller of two sizes, with the sign of the product."""
+    return min(abs(d), abs(s)) * float(np.sign(d) * np.sign(s))
+
+
+def _distance(kind: str, number: _Sized) -> tuple[float, float, float]:
+    """Return how far a gap is from equality, with limits that are below 0 where it may have the other direction.
+
+    The limits of a size, as of a worst pair, end at equality; there the other arm stands for what is cut off.
+    """
+    value, low, high = _unbounded(number)
+    if kind == "ratio":
+        value, low, high = _below_equality(value), _below_equality(high), _below_equality(low)
+    if value < 0:
+        value, low, high = -value, -high, -low
+    return value, min(low, 2 * value - high) if low == 0 else low, high
+
+
+def _below_equality(ratio: float) -> float:
+    """Return how far a ratio is below 1; of one above 1, how far its inverse is, with a minus.
+
+    Examples
+    --------
+    >>> _below_equality(0.8), _below_equality(1.25), _below_equality(-inf)
+    (0.19999999999999996, -0.19999999999999996, 1.0)
+    """
+    return 1 / ratio - 1 if ratio > 1 else 1 - max(ratio, 0.0)
+
+
+def _open(low: float | None, high: float | None) -> tuple[float, float]:
+    return -inf if low is None else low, inf if high is None else high
+
+
 def _unbounded(number: _Sized) -> tuple[float, float, float]:
     """Return a number with its limits, infinite where it has none on a side."""
     value, low, high = number
-    return float(value or 0.0), -inf if low is None else low, inf if high is None else high
+    return float(value or 0.0), *_open(low, high)
