@@ -112,6 +112,18 @@ def test_saved_results_hold_finite_numbers_alone(number: str, tmp_path: Path) ->
         eh.Audit.load(place)
 
 
+@pytest.mark.parametrize("findings", ["kept", "removed"])
+def test_saved_results_without_their_audits_are_refused(findings: str, tmp_path: Path) -> None:
+    place = copy_of_saved(tmp_path)
+    written = json.loads((place / "results.json").read_text(encoding="utf-8"))
+    written["audits"] = {}
+    if findings == "removed":
+        written["findings"] = []
+    seal(place, json.dumps(written))
+    with pytest.raises(EvenhandError, match=r"not whole \(an audit is missing\)"):
+        eh.Audit.load(place)
+
+
 def test_json_goes_to_a_stream_of_text_too(tmp_path: Path) -> None:
     words = ("audit", "people.csv", "--groups", "g", "--decisions", "d", "--out", "out", "--json")
     run_command(Command(words, sound_columns()), tmp_path)  # what it prints is caught as text

@@ -137,6 +137,8 @@ class Audit:
     @classmethod
     def _rebuilt(cls, written: dict[str, Any], run: dict[str, Any]) -> Audit:
         results = {}
+        if not written["audits"] or not {finding["audit"] for finding in written["findings"]} <= set(written["audits"]):
+            raise ValueError("an audit is missing")
         for name, values in written["audits"].items():
             findings = [finding for finding in written["findings"] if finding["audit"] == name]
             results[name] = _result_type(name).from_dict(values, findings)
