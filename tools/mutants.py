@@ -3,11 +3,12 @@
     python tools/mutants.py [--rooms stats,core] [--most 600] [--again] [--show]
 
 The places are drawn with a seed, from every file in proportion to how many it has; a larger sample goes on where a
-smaller one ended. A mutant is shown only tests that run its line, cheap ones first and without numba's compilation,
-until one fails (`mutant_tests` says how). A mutant that no test notices survives: it is a change of meaning without a
-test, or no change of meaning at all. The record has a line a mutant, with the test that noticed it; whoever finds by
-reading that a survivor changes nothing adds "equivalent" with the reason to its line. `--again` shows the others more
-tests, after some were added. Why an own tool and not cosmic-ray: that one has no stratified sample that can be
+smaller one ended, and a mutant whose line was written anew since leaves the record. A mutant is shown only tests that
+run its line, cheap ones first and without numba's compilation, until one fails (`mutant_tests` says how). A mutant that
+no test notices survives: it is a change of meaning without a test, or no change of meaning at all. The record has a
+line a mutant, with the commit it was drawn at and the test that noticed it; whoever finds by reading that a survivor
+changes nothing adds "equivalent" with the reason to its line. `--again` shows the others more tests, after some were
+added. Why an own tool and not cosmic-ray: that one has no stratified sample that can be
 extended, and starts Python anew for each mutant, which costs many times what the tests do.
 """
 
@@ -21,8 +22,10 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from math import sqrt
@@ -89,7 +92,11 @@ NAMES |= {"argmin": "argmax", "argmax": "argmin", "ceil": "floor", "floor": "cei
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the node of a file by its number, and which of the node's changes."""
+    """One change: the node of a file by its number, and which of the node's changes.
+
+    The record knows a mutant by its line's text, the change, and which of those that read alike it is: so it stays the
+    same one when lines elsewhere in the file change.
+    """
 
     file: str
     node: int
@@ -97,6 +104,7 @@ class Mutant:
     line: int
     change: str
     code: str
+    place: int
 
 
 def changes(node: ast.AST) -> list[tuple[str, ast.AST]]:
@@ -159,24 +167,33 @@ def places(tree: ast.AST) -> Iterator[ast.AST]:
 def mutants_of(file: Path, room: Path) -> list[Mutant]:
     """Return all mutants of a file."""
     text = file.read_text(encoding="utf-8")
-    name, found, rows = str(file.relative_to(room)), list[Mutant](), text.splitlines()
+    name, found, rows, alike = str(file.relative_to(room)), list[Mutant](), text.splitlines(), Counter[str]()
     for number, node in enumerate(places(ast.parse(text))):
         line = getattr(node, "lineno", 0)
         for variant, (change, _) in enumerate(changes(node)):
-            found.append(Mutant(name, number, variant, line, change, rows[line - 1].strip()))
+            code = rows[line - 1].strip()
+            found.append(Mutant(name, number, variant, line, change, code, alike[f"{change} {code}"]))
+            alike[f"{change} {code}"] += 1
     return found
 
 
-def sample(rooms: list[str], most: int, seed: int = 0) -> list[Mutant]:
-    """Draw mutants of every file in proportion; a larger sample begins with the smaller one."""
-    package, ranked = ROOT / "src" / "evenhand", []
-    for file in sorted(path for room in rooms for path in (package / room).rglob("*.py")):
-        if str(file.relative_to(package)) in LEFT_OUT:
-            continue
-        own = mutants_of(file, package)
-        rng = random.Random(f"{seed} {file.relative_to(package)}")  # noqa: S311
+def all_mutants(rooms: list[str]) -> dict[str, list[Mutant]]:
+    """Return the mutants of every file of some folders."""
+    package = ROOT / "src" / "evenhand"
+    files = sorted(path for room in rooms for path in (package / room).rglob("*.py"))
+    return {
+        name: mutants_of(file, package) for file in files if (name := str(file.relative_to(package))) not in LEFT_OUT
+    }
+
+
+def sample(rooms: list[str], most: int, run: Collection[str] = (), seed: int = 0) -> list[Mutant]:
+    """Draw mutants of every file in proportion; those that were run before come first."""
+    ranked = []
+    for file, own in all_mutants(rooms).items():
+        rng = random.Random(f"{seed} {file}")  # noqa: S311
         rng.shuffle(own)
         first = rng.random()
+        own.sort(key=lambda mutant: _key(asdict(mutant)) not in run)
         ranked += [((rank + first) / len(own), mutant) for rank, mutant in enumerate(own)]
     ranked.sort(key=lambda entry: (entry[0], entry[1].file, entry[1].node, entry[1].variant))
     return [mutant for _, mutant in ranked[:most]]
@@ -312,7 +329,13 @@ def told(lines: list[dict[str, Any]]) -> str:
     said = survivors(lines)
     for room in sorted({line["file"].split("/")[0] for line in lines}):
         own = [line for line in lines if line["file"].startswith(f"{room}/")]
-        said.append(f"{room}/ as drawn: {score([line['outcome'] for line in own])}")
+        for version in sorted({line["drawn"] for line in own}):
+            drawn = [line for line in own if line["drawn"] == version]
+            real = [line["outcome"] for line in drawn if "equivalent" not in line]
+            said.append(f"{room}/ as drawn at {version}: {score([line['outcome'] for line in drawn])}")
+            said.append(
+                f"{room}/ as drawn at {version}, without {len(drawn) - len(real)} that change nothing: {score(real)}"
+            )
         said.append(f"{room}/ after more tests: {score([_last(line) for line in own])}")
         real = [_last(line) for line in own if "equivalent" not in line]
         said.append(f"{room}/ without {len(own) - len(real)} that change nothing: {score(real)}")
@@ -342,16 +365,18 @@ def score(outcomes: list[str]) -> str:
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """Return what became of the mutants that were run."""
+    """Return what became of the mutants that were run, where their line is still in the code."""
     lines: dict[str, dict[str, Any]] = {}
     if RECORD.exists():
         for line in map(json.loads, RECORD.read_text(encoding="utf-8").splitlines()):
             lines[_key(line)] = lines.get(_key(line), {}) | line
-    return lines
+    rooms = sorted({line["file"].split("/")[0] for line in lines.values()})
+    now = {_key(asdict(mutant)): mutant for own in all_mutants(rooms).values() for mutant in own}
+    return {key: line | asdict(now[key]) for key, line in lines.items() if key in now}
 
 
 def _key(line: dict[str, Any]) -> str:
-    return f"{line['file']} {line['node']} {line['variant']}"
+    return f"{line['file']} {line['place']} {line['change']} {line['code']}"
 
 
 def main() -> int:
@@ -362,12 +387,11 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="run the survivors again, with more tests")
     parser.add_argument("--show", action="store_true", help="list the survivors and run nothing")
     given, lines = parser.parse_args(), recorded()
-    drawn = [
-        mutant for room in given.rooms.split(",") for mutant in sample([room], 10**9 if given.again else given.most)
-    ]
-    if given.again:  # where the code is still the same
-        left = {_key(line): line["code"] for line in lines.values() if _is_open(line)}
-        run_all([mutant for mutant in drawn if left.get(_key(asdict(mutant))) == mutant.code], lines, again=True)
+    most = 10**9 if given.again else given.most
+    drawn = [mutant for room in given.rooms.split(",") for mutant in sample([room], most, lines)]
+    if given.again:
+        left = {key for key, line in lines.items() if _is_open(line)}
+        run_all([mutant for mutant in drawn if _key(asdict(mutant)) in left], lines, again=True)
     elif not given.show:
         run_all([mutant for mutant in drawn if _key(asdict(mutant)) not in lines], lines, again=False)
     sys.stdout.write(told(list(lines.values())) + "\n")
@@ -376,6 +400,7 @@ def main() -> int:
 
 def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool) -> None:
     """Run mutants one after the other, and record each; at the end the record is written in order."""
+    version = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     prepare()
     import pytest
 
@@ -386,8 +411,8 @@ def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool
                 outcome, by = tried(mutant, runner, BUDGET * (4 if again else 1))
                 after = os.times()
                 seconds = round(after.user + after.children_user - before.user - before.children_user, 2)
-                line = asdict(mutant) | ({"again": outcome} if again else {"outcome": outcome, "seconds": seconds})
-                line |= {"by": by}
+                fresh = {"outcome": outcome, "seconds": seconds, "drawn": version.stdout.strip()}
+                line = asdict(mutant) | ({"again": outcome} if again else fresh) | {"by": by}
                 lines[_key(line)] = lines.get(_key(line), {}) | line
                 file.write(json.dumps(line) + "\n")
                 file.flush()
