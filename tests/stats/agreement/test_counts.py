@@ -201,3 +201,9 @@ def test_wrong_weights_are_named(weight: list[float]) -> None:
 def test_without_indices_kappa_and_pabak_are_the_same() -> None:
     assert float(kappa_from_pabak(0.7)) == pytest.approx(0.7)
     assert float(pabak_from_kappa(0.7)) == pytest.approx(0.7)
+
+
+def test_nobody_has_a_table_of_one_empty_cell() -> None:
+    nothing = np.array([], dtype=np.str_)  # no categories either; of numbers there are always 0 and 1
+    assert category_table(nothing, nothing).tolist() == [[0.0]]
+    assert category_table([], []).tolist() == [[0.0, 0.0], [0.0, 0.0]]

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from evenhand.stats.agreement import ICC_FORMS, icc, icc_interval, why_undefined
+from evenhand.stats.agreement import ICC_FORMS, icc, icc_interval, panels, why_undefined
 from evenhand.stats.agreement.panels import Panel, _deviance, panel_interval, panel_of, quadratics
 from evenhand.stats.types import FloatArray
 
@@ -156,3 +156,20 @@ def test_limits_of_raters_who_hardly_agree_reach_below_0_and_do_not_depend_on_th
         if form != "A,1":  # whose limits without gaps are approximate in another way
             np.testing.assert_allclose(limits, expected, atol=1e-6)
         np.testing.assert_allclose(panel_interval(panel_of(*(0.01 * scores)), form, 0.9), limits, rtol=1e-6)
+
+
+def test_one_person_and_nobody_are_told_apart() -> None:
+    one = np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
+    for scores, reason in ((one, "one person"), (np.full((3, 2), np.nan), "nobody")):
+        said = str(why_undefined("icc 1", *scores))
+        assert reason in said
+        assert np.isnan(icc_interval(*scores, form="A,1")).all()
+    weights = np.ones((4, 2))
+    assert np.isnan(icc(*np.full((3, 2), np.nan), form="A,1", weight=weights)).tolist() == [True] * 4
+
+
+def test_components_are_estimated_up_to_the_most_raters(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, known in ((5, True), (4, False)):
+        monkeypatch.setattr(panels, "MOST_RATERS", most)
+        assert np.isfinite(icc(*gappy(raters=5), form="A,1")) == known
+        assert np.isfinite(icc(*gappy(raters=5), form="1"))

@@ -161,12 +161,12 @@ def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
     centred[ratings.is_rounding(centred, np.abs(scores[known]).max(initial=0.0))] = 0.0
     weights, given = ratings.people_weights(weight, len(scores)), known.sum(axis=-1)
     total = centred.sum(axis=-1)
-    sizes = np.unique(given[given > 0])
+    sizes = np.unique(given[given > 0]) if given.any() else np.ones(1, dtype=np.int64)  # of nobody
     parts: list[list[Any]] = []
     for size in sizes:
         inside = given == size
         w, m, t = weights[..., inside], there[inside], total[inside]
-        flat = w.reshape(-1, w.shape[-1])
+        flat = w.reshape(int(np.prod(w.shape[:-1])), w.shape[-1])
         both = np.stack([m.T @ (one[:, np.newaxis] * m) for one in flat])
         both = both.reshape(*w.shape[:-1], *both.shape[1:])
         parts.append([w.sum(axis=-1), both, w @ (t[:, np.newaxis] * m), w @ t, w @ t**2])
