@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.random_intercept import random_intercept, robust_by_people
+from evenhand.stats.random_intercept import _inverse_root, random_intercept, robust_by_people
 from evenhand.stats.regression import (
     NO_FIT,
     LinearFit,
@@ -404,3 +404,17 @@ def test_limits_of_a_weight_stay_between_0_and_1() -> None:
     assert found.value == pytest.approx(2 / 3)
     assert found.stderr > 0.2
     assert (found.low, found.high, found.status) == (0.0, 1.0, "ok")
+
+
+def test_the_generalised_inverse_root_leaves_out_what_has_no_variance() -> None:
+    assert _inverse_root(np.diag([4.0, 0.0])).tolist() == [[0.5, 0.0], [0.0, 0.0]]
+    vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    matrix = (vectors * [4.0, 1.0, 0.25, 0.0]) @ vectors.T
+    root = _inverse_root(matrix)
+    np.testing.assert_allclose(root @ root, np.linalg.pinv(matrix, rcond=1e-10), atol=1e-8)
+
+
+def test_a_mean_of_one_person_has_no_random_intercept() -> None:
+    found = random_intercept(np.empty((5, 0)), np.arange(5.0), [], np.zeros(5))
+    assert np.isnan(found.coef).all()
+    assert found.coef.shape == (1,)

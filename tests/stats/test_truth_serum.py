@@ -173,3 +173,8 @@ def test_scores_that_differ_in_the_ninth_decimal_are_no_tie_and_those_beyond_it_
 def test_the_sentence_names_the_prediction_that_is_no_share() -> None:
     with pytest.raises(EvenhandError, match=r"got 1\.5"):
         scores([0, 1, 1], [0.0, 1.0, 1.5])
+
+
+def test_the_sentence_names_a_share_below_0_too() -> None:
+    with pytest.raises(EvenhandError, match=r"got -0\.2"):
+        scores([0, 1, 1], [0.0, 1.0, -0.2])

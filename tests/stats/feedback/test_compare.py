@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from evenhand.errors import DataError
 from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, compare_critics
+from evenhand.stats.feedback.compare import _tested
 from evenhand.stats.multiplicity import adjusted_p
 
 Sampler = Callable[..., Answers]
@@ -106,3 +110,22 @@ def test_too_few_critics_or_cases_are_refused(crossed: Sampler) -> None:
     apart = Answers(codes, codes, codes % 2, codes % 2, codes // 2, 2, 4, Feedback(2))
     with pytest.raises(DataError, match="got 0 cases, and 0 and 0 critics"):
         compare_critics(apart, np.array([0, 0, 1, 1]), rng=np.random.default_rng(0))
+
+
+def drawn(estimate: list[float], stderr: list[float]) -> Any:
+    return SimpleNamespace(both=SimpleNamespace(estimate=np.array(estimate)), stderr=lambda: np.array(stderr))
+
+
+def test_a_difference_known_up_to_bounds_is_tested_at_the_bound_near_0() -> None:
+    """Bounds above 0, below 0, around 0, and of which one or none varies."""
+    lower = drawn([0.2, -0.9, -0.1, 0.2, 0.2], [0.1, 0.3, 0.1, 0.1, 0.0])
+    upper = drawn([0.8, -0.3, 0.2, 0.8, 0.8], [0.2, 0.1, 0.1, 0.0, 0.0])
+    found = _tested(lower, upper, np.arange(5), 7, 0.9)
+    np.testing.assert_allclose(found.t, [2.0, -3.0, 0.0, 2.0, np.nan])
+    np.testing.assert_allclose(found.p[:4], np.asarray(2 * student_t.sf([2.0, 3.0, 0.0, 2.0], 7), dtype=np.float64))
+    assert np.isnan(found.p[4])
+    reach = student_t.ppf(0.95, 7)
+    np.testing.assert_allclose(
+        found.low[:4], [0.2 - 0.1 * reach, -0.9 - 0.3 * reach, -0.1 - 0.1 * reach, 0.2 - 0.1 * reach]
+    )
+    np.testing.assert_allclose(found.high[:4], [0.8 + 0.2 * reach, -0.3 + 0.1 * reach, 0.2 + 0.1 * reach, 0.8])

@@ -23,6 +23,7 @@ from evenhand.stats.feedback import (
     same_gap,
 )
 from evenhand.stats.feedback.gaps import differences, ordered_pairs, together
+from evenhand.stats.feedback.joint import Budget, _chords, _x_at, smallest_gap
 from evenhand.stats.types import FloatArray
 
 ByDefinition = Callable[[FloatArray, FeedbackMetric], FloatArray]
@@ -368,3 +369,39 @@ def descend(
     )
     kept = np.abs(equal @ found.x[:-1] - masses.ravel()).max() < 1e-8
     return float(np.abs(apart(found.x)).max()) if kept else 1.0
+
+
+def test_a_label_on_which_nobody_agrees_does_not_count_where_its_rate_may_be_anything() -> None:
+    """Group 1 agrees with all. In group 0 label 0 was never agreed with, so that nobody may have meant it.
+
+    If it counts, a rate of 0 stands against one of 1. Else all ten who refused labels 1 and 2 may have meant 0, and the
+    five who refused 0 meant 1 and 2: of each then 5 of 7.5 agree.
+    """
+    masses = [[[0, 5], [5, 5], [5, 5]], [[5, 0]] * 3]
+    assert together(masses, Feedback(3), "equal_opportunity") == pytest.approx([1.0])
+    assert together(masses, Feedback(3), "equal_opportunity", closed=True) == pytest.approx([1 / 3], abs=1e-7)
+
+
+def test_with_a_tolerance_every_pair_of_groups_may_be_alike() -> None:
+    found = together(np.ones((4, 3, 5, 2)), Feedback(5, tolerance=1), "equal_opportunity")
+    np.testing.assert_array_equal(found, np.zeros((4, 3)))
+
+
+def test_a_group_without_answers_is_compared_with_nobody() -> None:
+    nothing = Budget(np.zeros(2), np.zeros(2), np.zeros(2), np.array(0.0))
+    somebody = Budget(np.full(2, 0.3), np.zeros(2), np.full(2, 0.4), np.array(0.4))
+    for pair in ((nothing, somebody), (somebody, nothing)):
+        assert float(smallest_gap(*pair, np.zeros(2, dtype=np.bool_))) == 0.0
+
+
+def test_the_x_of_a_rate_by_hand() -> None:
+    """1 / (1 + x) is a half at 1, and 0 or less nowhere; without c every x has the rate 0."""
+    found = _x_at(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0.5, 0.0, -0.1, 0.5]), -7.0)
+    assert found.tolist() == [1.0, np.inf, np.inf, -7.0]
+
+
+def test_chords_are_filled_from_the_flattest_and_a_point_has_no_slope() -> None:
+    """Chords from 0 to 4 over [0, 2], and 3 at the point 1: with a total of 2 one of slope 2 is filled by 1."""
+    ends = np.array([[[0.0, 4.0], [3.0, 3.0]]])
+    low, high, total = np.array([[0.0, 1.0]]), np.array([[2.0, 1.0]]), np.array([2.0])
+    assert _chords(lambda x, k: x, low, high, total, ends).tolist() == [5.0]

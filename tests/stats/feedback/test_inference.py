@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from evenhand.errors import ConfigError
 from evenhand.stats.feedback import INDEFINITE, METRICS, Answers, Feedback, gap, gap_intervals, plan_answers
@@ -203,3 +204,23 @@ def test_the_correlation_of_the_bounds_is_pearsons_over_draws_that_have_both() -
     assert _correlation(ends) == pytest.approx(np.asarray(np.corrcoef(known.T))[0, 1])
     assert _correlation(np.column_stack([known[:, 0], np.ones(48)])) == 0.0
     assert _correlation(known[:1]) == 0.0
+
+
+@pytest.mark.parametrize(("resampled", "df"), [("both", 5), ("critics", 5), ("cases", 39)])
+def test_the_interval_of_an_exact_gap_is_that_of_students_t(crossed: Sampler, resampled: str, df: int) -> None:
+    """With two labels calibration is known: its bounds are one number, and so are their standard errors."""
+    answers = crossed(np.random.default_rng(20), bias=(0.0, 1.2), cases=40, critics=6, each=20)
+    found = interval(answers, method="bounds", resampled=resampled)
+    assert found.gap.lower == found.gap.upper
+    reach = student_t.ppf(0.975, df) * found.stderr
+    assert (found.below, found.above) == pytest.approx((reach[0], reach[1]), rel=1e-3)
+    assert found.low == pytest.approx(max(0.0, float(found.gap.lower) - reach[0]), rel=1e-3)
+
+
+def test_a_gap_that_may_be_0_in_every_resample_has_a_lower_bound_without_error(crossed: Sampler) -> None:
+    """A step of tolerance leaves open whether who agrees means the label: all rates overlap."""
+    answers = crossed(np.random.default_rng(21), labels=4, cases=40, critics=10, each=20)
+    agreed = replace(answers, feedback=Feedback(4, tolerance=1), answer=np.zeros_like(answers.answer))
+    found = interval(agreed, "calibration")
+    assert (float(found.gap.lower), float(found.gap.upper)) == (0.0, 1.0)
+    assert (found.low, found.high, found.stderr[0]) == (0.0, 1.0, 0.0)

@@ -130,3 +130,8 @@ def test_a_rate_rests_on_those_who_mean_the_label_or_another() -> None:
     np.testing.assert_array_equal(numbers_of(masses, feedback, "predictive_equality"), [[6, 11, 5]])
     only = np.array([[[5.0, 2.0], [0.0, 4.0], [0.0, 3.0]]])
     np.testing.assert_array_equal(numbers_of(only, feedback, "predictive_equality"), [[2, 5, 5]])
+
+
+@pytest.mark.parametrize("stderrs", [(0.0, 0.02), (0.02, 0.0)])
+def test_a_bound_without_error_far_from_the_other_leaves_a_one_sided_test(stderrs: tuple[float, float]) -> None:
+    assert critical_values(0.2, 0.7, *stderrs, 0.0, 0.95) == pytest.approx((1.6448536, 1.6448536), abs=1e-6)

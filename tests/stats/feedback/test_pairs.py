@@ -206,3 +206,26 @@ def test_sums_over_clusters_have_the_freedom_of_their_kurtosis() -> None:
     one_large = _Sums(np.array([5.0, 0.1, -0.1, 0.2, -0.2, 0.1]), np.arange(6))
     assert one_large.freedom == pytest.approx(2 * 25.11**2 / (625.0035 - 25.11**2 / 6), rel=1e-4)
     assert _Sums(np.ones(4), np.arange(4)).freedom == 3.0  # nothing is left over
+
+
+def test_of_a_share_of_none_among_few_cases_half_of_them_are_independent_pairs() -> None:
+    """Ten critics and six cases: three pairs share nobody; where the cases are all there are, each critic is one."""
+    critic, case = (codes.ravel() for codes in np.indices((10, 6)))
+    nobody = np.zeros(60, dtype=np.int64)
+    answers = Answers(critic, case, nobody, nobody[:6], nobody[:6], 1, 10, Feedback(2))
+    pairs = find_like_pairs(answers, np.zeros((6, 1)), [0.0])
+    assert pairs.share(SPLIT).high == pytest.approx(1 - 0.025 ** (1 / 3))
+    assert pairs.share(SPLIT, cases_are_all=True).high == pytest.approx(1 - 0.025 ** (1 / 10))
+    assert pairs.share(SPLIT, 0.8).high == pytest.approx(1 - 0.1 ** (1 / 3))
+
+
+def test_split_answers_of_any_two_cases_by_counting_them() -> None:
+    rng = np.random.default_rng(5)
+    answers = draw(rng, 2)
+    weight = rng.gamma(2.0, 1.0, len(answers.case))
+    split = every = 0.0
+    for one, other in combinations(range(len(answers.case)), 2):
+        if answers.critic[one] == answers.critic[other]:
+            every += weight[one] * weight[other]
+            split += weight[one] * weight[other] * (answers.answer[one] != answers.answer[other])
+    assert split_of_any(replace(answers, weight=weight)) == pytest.approx(split / every)

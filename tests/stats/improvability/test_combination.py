@@ -118,3 +118,12 @@ def test_the_median_rule_doubles_the_median_up_to_1_and_compares_it_with_half_th
     np.testing.assert_array_equal(found.rejected, [False, True, False])
     assert not combine_splits([0.04, 0.04], 0.08, "median").rejected  # at half the level it is not below it
     assert combine_splits([0.04, 0.04], 0.08, "exchangeable").rejected
+
+
+@pytest.mark.parametrize(
+    ("p", "rejected"), [([0.045, 0.001, 0.9], True), ([0.05, 0.001, 0.9], False), ([0.9, 0.06], False)]
+)
+def test_twice_the_median_is_held_against_the_level(p: list[float], rejected: bool) -> None:
+    found = combine_splits(p, 0.1, "median")
+    assert bool(found.rejected) is rejected
+    assert float(found.p) == pytest.approx(min(1.0, 2 * float(np.median(p))))

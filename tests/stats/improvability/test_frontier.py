@@ -91,3 +91,12 @@ def test_mirrored_calibration_is_the_mean_outcome_of_the_others() -> None:
     u, w = get_utility("mirrored_calibration").terms([4.0, 6.0, 1.0, np.nan], [1, 0, 0, 1])
     assert u.sum() / w.sum() == 3.5
     assert get_utility("mirrored_calibration").better == "lower"
+
+
+def test_a_gap_that_never_varies_has_no_limits_apart_from_its_value() -> None:
+    """Both groups are alike in all resamples; accuracy is 0.5 with ten resamples around it."""
+    drawn_values = np.linspace(0.3, 0.7, 11)[:, np.newaxis, np.newaxis, np.newaxis] * np.ones((11, 3, 1, 2))
+    draws = ValueDraws(np.full((3, 1, 2), 0.5), drawn_values, None, None, 99, 99, "cells")
+    region = frontier_region(draws, 0, 0.9)
+    np.testing.assert_allclose(region[:, 0], [[0.5, 0.3, 0.7]] * 2)  # the tenth of eleven distances, rounded up
+    np.testing.assert_allclose(region[:, 1], np.zeros((2, 3)), atol=1e-12)

@@ -21,7 +21,7 @@ from evenhand.stats.improvability import (
     make_rows,
     merge_rows,
 )
-from evenhand.stats.improvability.resampling import Method, _cell_counts, draws_of
+from evenhand.stats.improvability.resampling import Contrast, Method, _cell_counts, draws_of, p_values
 from evenhand.stats.improvability.rows import Cells, with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.types import FloatArray, IntArray
@@ -224,3 +224,12 @@ def test_bad_options_are_refused(rows_of: MakeRows) -> None:
         bootstrap_values(rows_of(), resamples=0, rng=generator())
     with pytest.raises(ConfigError, match="`method` got 'cell'; did you mean 'cells'"):
         bootstrap_values(rows_of(), rng=generator(), method="cell")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("drawn", "p"), [(1.1, 5 / 5), (1.1 - 1e-14, 5 / 5), (1.09, 1 / 5)])
+def test_a_resample_at_twice_the_contrast_counts_as_reaching_it(drawn: float, p: float) -> None:
+    """A_1 - A_0 / 2 is 0.3 in the sample, and 0.6 or a little less in all four resamples."""
+    values = np.tile([1.0, drawn], (4, 1, 1, 1))
+    draws = ValueDraws(np.array([[[1.0, 0.8]]]), values, None, None, 9, 9, "cells")
+    gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[-1.0, 0.0]]))
+    assert p_values(draws, gain, np.array([0.5])) == pytest.approx([p])

@@ -192,3 +192,23 @@ def test_without_highs_the_message_says_what_to_install(problem_of: Make, monkey
     monkeypatch.setattr(errors, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"needs the package 'highspy'.*pip install 'evenhand\[models\]'"):
         solve(problem_of())
+
+
+def test_a_row_on_the_line_is_selected_as_the_classifier_selects_it(problem_of: Make) -> None:
+    problem = problem_of(n=14, seed=1)
+    made, slopes = build_program(problem, 1e-4), np.array([1.0, 0.0])
+    row = int(np.argsort(problem.scaled[:, 0])[7])
+    solution = made.start(problem, slopes, -float(problem.scaled[row, 0]))
+    assert solution[made.decide[made.cell[row]]] == 1.0
+    assert solution[made.decide].sum() == 7
+
+
+def test_the_solver_starts_from_the_sweeps_classifier(problem_of: Make) -> None:
+    problem = problem_of(n=14, seed=1)
+    swept = best_direction(problem, np.random.default_rng(0), directions=300)
+    made = build_program(problem, 1e-4)
+    start = milp._start(problem, made, swept)
+    assert start is not None
+    np.testing.assert_allclose(start[made.value], swept.values)
+    assert milp._start(problem, made, None) is None
+    assert milp._start(problem, made, replace(swept, feasible=False)) is None

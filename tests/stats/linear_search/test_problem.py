@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.improvability import get_utility, group_values
+from evenhand.stats.improvability import Utility, get_utility, group_values
 from evenhand.stats.linear_search import SearchProblem, search_problem
 
 Make = Callable[..., SearchProblem]
@@ -83,3 +83,10 @@ def test_what_is_refused(change: dict[str, object], error: type[Exception], word
     given: dict[str, object] = {"features": X, "outcome": Y, "status_quo": OLD, "group": GROUP, "names": "ab"}
     with pytest.raises(error, match=words):
         search_problem(**(given | change))  # type: ignore[arg-type]
+
+
+def test_a_weighted_value_of_the_selected_is_refused() -> None:
+    """As calibration, but some of the selected count twice: the search would count them once."""
+    weighted = Utility("weighted", lambda y, d: (1 + y) * y * d, lambda y, d: (1 + y) * d)
+    with pytest.raises(ConfigError, match="weighted is another"):
+        search_problem(X, Y, OLD, GROUP, "ab", utility=weighted)

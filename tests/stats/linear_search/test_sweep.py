@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.stats.linear_search import LinearCandidate, SearchProblem, search_problem, sweep_directions
-from evenhand.stats.linear_search.sweep import best_direction
+from evenhand.stats.linear_search.sweep import _batch, _evaluate, _starting_directions, best_direction
 
 Make = Callable[..., SearchProblem]
 Best = Callable[[SearchProblem], float]
@@ -117,3 +117,55 @@ def test_floors_out_of_reach_are_refused(problem_of: Make) -> None:
 def test_a_budget_of_nothing_is_refused(problem_of: Make) -> None:
     with pytest.raises(ConfigError, match="`directions` must be at least 1; got 0"):
         sweep_directions(problem_of(), np.random.default_rng(0), directions=0)
+
+
+@pytest.mark.parametrize("case", [one for one in CASES if "monotone" not in one])
+def test_the_best_cut_of_a_direction_is_that_of_all_its_cuts(problem_of: Make, case: dict[str, object]) -> None:
+    problem = problem_of(n=13, seed=7, **case)
+    batch = np.random.default_rng(1).standard_normal((6, 2))
+    for slopes, merit in zip(batch, _evaluate(problem, batch, 1), strict=True):
+        score = problem.scaled @ slopes
+        cuts = [score >= cut for cut in [*np.sort(score), np.inf]]
+        allowed = [one for one in cuts if problem.capacity is None or one.sum() == problem.capacity]
+        violation, objective = problem.judge(problem.values(np.array(allowed)))
+        best = np.lexsort((objective, violation))[0]
+        assert merit[:2] == pytest.approx((violation[best], objective[best]), abs=1e-9)
+        if np.isfinite(merit[2]):
+            chosen = problem.values(score > merit[2])
+            assert problem.judge(chosen) == pytest.approx((violation[best], objective[best]), abs=1e-9)
+
+
+def uneven_problem() -> SearchProblem:
+    """Two features, of which one has an outlier, so that its standard deviation is small on the scale from 0 to 1."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((400, 2))
+    x[0, 1] = 300.0
+    return search_problem(x, (x[:, 0] > 0).astype(float), x[:, 0] > 0, np.arange(400) % 2, "ab")
+
+
+def test_random_directions_weigh_features_alike_by_their_standard_deviations() -> None:
+    problem = uneven_problem()
+    rows = _batch(problem, np.empty((0, 2)), 0, 2_000, np.random.default_rng(0))[20:]
+    apart = np.abs(rows * problem.scaled.std(axis=0))
+    assert np.mean(apart[:, 0] > apart[:, 1]) == pytest.approx(0.5, abs=0.05)
+    assert np.abs(rows).max(axis=1) == pytest.approx(1.0)
+
+
+def test_only_the_way_matters_in_which_the_best_directions_point() -> None:
+    problem, elite = uneven_problem(), np.array([[1.0, 0.2], [-0.3, 1.0]])
+    one, two = (_batch(problem, best, 1, 300, np.random.default_rng(0)) for best in (elite, elite * [[1.0], [1e3]]))
+    np.testing.assert_allclose(one, two, rtol=1e-9)
+
+
+def test_the_sweep_starts_with_least_squares_and_with_single_features(problem_of: Make) -> None:
+    problem = problem_of(n=40, seed=2)
+    starts = _starting_directions(problem)
+    np.testing.assert_array_equal(starts[-4:], [[1, 0], [0, 1], [-1, 0], [0, -1]])
+    parts = [np.ones(40, dtype=bool), problem.group == 0, problem.group == 1]
+    fitted = [
+        np.linalg.lstsq(np.column_stack([np.ones(p.sum()), problem.scaled[p]]), problem.gains[p])[0] for p in parts
+    ]
+    np.testing.assert_allclose(starts[[0, 2, 3]], np.array(fitted)[:, 1:], rtol=1e-8)
+    np.testing.assert_allclose(starts[1], starts[0], rtol=1e-8)  # groups of equal size have equal weight already
+    flat = search_problem(problem.given, np.ones(40), np.ones(40), problem.group, "ab")
+    assert len(_starting_directions(flat)) >= 5

@@ -24,7 +24,7 @@ from evenhand.stats.noise import (
     replicate_seeds,
     shapley,
 )
-from evenhand.stats.noise.attribution import coalition_sums
+from evenhand.stats.noise.attribution import _orders, _over_orders, coalition_sums
 from evenhand.stats.noise.states import Mistakes
 from evenhand.stats.types import FloatArray
 
@@ -182,3 +182,20 @@ def test_wrong_experiments_are_named(experiment: Make) -> None:
         shared_out(experiment(levels=np.array([0.5]), raters=2), icc)
     with pytest.raises(EvenhandError, match="`permutations` must be at least 2"):
         shared_out(experiment(levels=np.array([0.5])), icc, permutations=1)
+
+
+def test_every_second_order_is_the_reverse_of_the_one_ahead() -> None:
+    for number in (1, 4, 5):
+        orders = _orders(4, number, np.random.default_rng(0))
+        assert orders.shape == (number, 4)
+        assert (np.sort(orders, axis=1) == np.arange(4)).all()
+        np.testing.assert_array_equal(orders[1::2], orders[: number - 1 : 2, ::-1])
+
+
+def test_values_over_orders_by_hand() -> None:
+    """Item 1 first brings 3, then item 0 brings 1; the other way round item 0 brings 2, and item 1 brings 2."""
+    one, two = np.array([[0.0], [3.0], [4.0]]), np.array([[0.0], [2.0], [4.0]])
+    values, whole = _over_orders(np.array([[1, 0], [0, 1]]), [one, two])
+    assert (values.tolist(), whole.tolist()) == ([[1.5], [2.5]], [4.0])
+    values, whole = _over_orders(np.array([[1, 0]]), [one])
+    assert (values.tolist(), whole.tolist()) == ([[1.0], [3.0]], [4.0])

@@ -29,6 +29,7 @@ from evenhand.stats.noise import (
     replicate_seeds,
     simulate,
 )
+from evenhand.stats.noise.predictors import _predicted_by
 from evenhand.stats.types import FloatArray, IntArray
 
 
@@ -327,3 +328,29 @@ def test_everybody_of_a_pilot_can_be_resampled(apart: tuple[IntArray, ...], monk
         renew(rng)
     times = np.bincount(np.concatenate(drawn), minlength=6)
     assert times == pytest.approx([300] * 6, abs=80)
+
+
+def test_people_with_the_same_source_foretell_a_column_where_few_are_wrong() -> None:
+    """400 people, 20 of each source. A column of 1 in 40 may be wrong for 4: a hundredth of all, a tenth of the 40."""
+    source, column = np.repeat(np.arange(20), 20), np.zeros(400, dtype=np.int64)
+    column[source < 2] = 1
+    for wrong, told in ((0, True), (4, True), (5, False)):
+        changed = column.copy()
+        changed[[0, 30, 60, 90, 120][:wrong]] ^= 1
+        assert _predicted_by(source, changed) is told
+    rare = np.zeros(400, dtype=np.int64)  # 16 are 1, a source of 12 and 4 elsewhere: a quarter of 16 is wrong
+    rare[:12] = rare[[100, 200, 300, 350]] = 1
+    uneven = np.where(np.arange(400) < 12, 0, 1 + np.arange(400) // 40)
+    assert _predicted_by(uneven, rare)
+    rare[11] = 0
+    assert not _predicted_by(uneven, rare)
+
+
+def test_who_is_alone_with_a_source_is_foretold_the_commonest_value() -> None:
+    source, column = np.arange(400), np.zeros(400, dtype=np.int64)
+    column[:200] = 1
+    source[:398] = np.arange(398) // 199  # two are alone
+    column[:199], column[199:] = 1, 0
+    assert _predicted_by(source, column)
+    pairs = np.arange(400) // 2  # nobody is alone, and half of each pair is wrong
+    assert not _predicted_by(pairs, np.arange(400) % 2)

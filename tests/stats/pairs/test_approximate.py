@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from evenhand.stats.pairs import individual_fairness
-from evenhand.stats.pairs.approximate import PairDraw, aligned_bounds
-from evenhand.stats.pairs.inputs import People
+from evenhand.stats.pairs import approximate, fairness, individual_fairness
+from evenhand.stats.pairs.approximate import PairDraw, _leverage, aligned_bounds, individual_fairness_sampled
+from evenhand.stats.pairs.inputs import People, some_pairs
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray]
@@ -63,3 +63,48 @@ def test_the_commonest_value_lies_on_a_point_of_the_coarse_grid_and_no_room_is_w
     assert high >= values.max()
     assert min(values.min() - low, high - values.max()) == pytest.approx(0.0, abs=1e-9)
     assert step <= 1.2 * (values.max() - values.min()) / (size - 1)
+
+
+def test_equal_weights_have_the_leverage_of_no_weights() -> None:
+    """4 n / (n - 2)², as for the jackknife of a mean over pairs; with weights 2, 1, 1, 1 by hand."""
+    zeros = np.zeros(5)
+    assert _leverage(People(zeros, zeros, zeros)) == pytest.approx(20 / 9)
+    np.testing.assert_allclose(_leverage(People(zeros, zeros, zeros, np.ones(5))), np.full(5, 20 / 9))
+    some = People(zeros[:4], zeros[:4], zeros[:4], np.array([2.0, 1.0, 1.0, 1.0]))
+    g = np.array([6.0, 4.0, 4.0, 4.0])  # each weight times that of the others
+    np.testing.assert_allclose(_leverage(some), 4 * 18 * g / (18 - 2 * g) ** 2)
+
+
+def test_random_pairs_report_how_many_are_done(people: MakeColumns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximate, "_DRAWS", 2**8)
+    monkeypatch.setattr(approximate, "_SAMPLE_CHUNK", 2**6)
+    calls: list[tuple[int, int]] = []
+    columns = people("continuous", 50)
+    found = individual_fairness_sampled(
+        People(*columns), 0.5, confidence=0.95, rng=np.random.default_rng(0), progress=lambda *said: calls.append(said)
+    )
+    assert calls == [(128, 512), (256, 512), (384, 512), (512, 512)]
+    assert (found.pairs, found.method) == (512, "sampled")
+    assert abs(found.value - individual_fairness(*columns, 0.5).value) <= found.error
+
+
+def test_a_distance_of_ones_own_is_enumerated_up_to_a_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "EXACT_ROWS", 5)
+    for n, method in ((5, "enumerated"), (6, "sampled")):
+        assert fairness._choose_own(People(*np.random.default_rng(0).random((3, n))), "auto") == method
+
+
+def test_different_people_are_counted_in_a_part_as_long_as_that_says_enough() -> None:
+    many, few = np.arange(100.0), np.arange(100.0) % 2
+    assert fairness._different(many[:5], many[:5], many[:5], 5) == 5
+    assert fairness._different(few, few, few, 5) == 2
+    assert 5 < fairness._different(many, many, many, 5) < 100  # a part of them
+    hidden = np.where(np.arange(100) % 5 == 0, np.arange(100) // 5 % 5, np.arange(100.0) + 100)
+    assert fairness._different(hidden, hidden, hidden, 5) == 85  # every fifth alone has five
+
+
+def test_all_pairs_are_taken_as_long_as_there_are_no_more_than_the_most() -> None:
+    i, j = some_pairs(np.arange(362.0))
+    assert i.size == 362 * 361 // 2
+    assert (i < j).all()
+    assert some_pairs(np.arange(363.0))[0].size == 2**16

@@ -177,3 +177,10 @@ def test_ties_matchings_and_a_random_score_by_hand() -> None:
     plain = count_reversals(*columns, group=group)
     assert (plain.between(0, 1).matchings, plain.between(1, 0).matchings) == (28.0, 28.0)
     assert (plain.between(0, 0).matchings, plain.between(1, 1).matchings) == (27.0, 11.0)
+
+
+def test_without_reversals_there_is_no_shortfall() -> None:
+    steps = np.arange(4.0)
+    found = count_reversals(steps / 4, steps / 4, np.zeros(4), steps).everybody
+    assert found.totals[REVERSED] == 0
+    assert np.isnan(found.shortfall()).all()

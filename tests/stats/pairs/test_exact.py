@@ -223,3 +223,24 @@ def test_violations_of_an_own_distance_are_counted_once_each(people: MakeColumns
     excess = by_definition(*columns, 0.5).excess
     np.testing.assert_allclose(sums, excess @ weight, rtol=1e-9, atol=1e-12)
     assert violated == pytest.approx((np.outer(weight, weight) * (excess > 0)).sum() / 2)
+
+
+def test_blocks_in_many_steps_are_those_in_one(
+    people: MakeColumns, by_definition: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact, "_STEP_PAIRS", 1)
+    monkeypatch.setattr(exact, "_SLOTS", 2)
+    monkeypatch.setattr(exact, "BLOCK", 8)
+    columns = people("continuous", 60)
+    merged = merge_people(check_people(*columns))
+    sums, violated = exact.tile_sums(merged, 0.5, threads=1)
+    excess = by_definition(*columns, 0.5).excess
+    np.testing.assert_allclose(sums[merged.row], excess.sum(axis=1), rtol=1e-5, atol=1e-7)
+    assert violated == pytest.approx((excess > 0).sum() / 2)
+
+
+def test_the_worst_pairs_of_an_own_distance_are_no_more_than_there_are() -> None:
+    people = People(np.array([0.0, 0.5, 0.9]), np.zeros(3), np.zeros(3))
+    found = exact._worst_enumerated(people, 0.5, 10)
+    assert found.people.tolist() == [[0, 2], [0, 1], [1, 2]]
+    np.testing.assert_allclose(found.excess, [0.9, 0.5, 0.4])

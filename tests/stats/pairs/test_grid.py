@@ -16,11 +16,13 @@ from evenhand.stats.pairs import (
     approximate,
     bin_people,
     check_people,
+    fairness,
     grid_excess,
     individual_fairness,
 )
 from evenhand.stats.pairs.approximate import correct
 from evenhand.stats.pairs.grid import Bounds, excess_table, extrapolated_means
+from evenhand.stats.pairs.inputs import People
 from evenhand.stats.pairs.kernels import deviations
 from evenhand.stats.types import FloatArray
 
@@ -214,7 +216,7 @@ def test_the_correction_and_its_error_are_those_of_all_pairs(sample: bool, monke
     monkeypatch.setattr(approximate, "_PAIRS", 2**9)
     monkeypatch.setattr(approximate, "_CHUNK", 2**6)
     rng, n, weight = np.random.default_rng(4), 8, 0.3
-    columns, v = rng.random((3, n)), rng.gamma(2.0, 1.0, n)
+    columns, v = rng.random((3, n)), np.array([0.5] * 7 + [6.0])
     v /= v.mean()
     people = check_people(columns[0], columns[1], columns[2], v)
     fine = bin_people(people, 5)
@@ -250,3 +252,99 @@ def test_the_mean_and_the_rows_of_a_grid_are_those_of_people_spread_over_their_c
     assert extrapolated_means(fine, weight) == pytest.approx(((4 * excess - rough) / 3, hits))
     rows = approximate.row_excess(people, fine, weight)
     np.testing.assert_allclose(rows, (~np.eye(n, dtype=bool) * spread[..., 0]) @ v, rtol=1e-9)
+
+
+@pytest.fixture
+def hundreds_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few random pairs that they are quick without compilation too."""
+    monkeypatch.setattr(approximate, "_PAIRS", 2**9)
+    monkeypatch.setattr(approximate, "_CHUNK", 2**6)
+    monkeypatch.setattr(fairness, "_PAIRS", 2**9)
+
+
+@pytest.mark.usefixtures("hundreds_of_pairs")
+def test_the_whole_way_over_a_grid_with_few_pairs(people: MakeColumns, by_definition: Maker) -> None:
+    columns, calls = people("mixed", 40), list[tuple[int, int]]()
+    everybody = check_people(*columns)
+    found = approximate.individual_fairness_grid(
+        everybody,
+        0.3,
+        confidence=0.95,
+        rng=np.random.default_rng(0),
+        threads=1,
+        progress=lambda *said: calls.append(said),
+    )
+    brute = by_definition(*columns, 0.3)
+    assert abs(found.value - brute.value) <= found.error < 1e-4
+    assert found.violated == pytest.approx(brute.violated, abs=0.05)
+    np.testing.assert_allclose(rows_of(found), brute.row_means, atol=0.02)
+    assert {total for _, total in calls} == {40 + 2**9}
+    done = [number for number, _ in calls]
+    assert done == sorted(done)
+    assert done[-1] == 40 + 2**9
+    fine = bin_people(everybody, bounds=approximate.common_on_points(everybody))
+    whole, part = (correct(everybody, fine, 0.3, sample=told, rng=np.random.default_rng(0)) for told in (False, True))
+    assert found.error == pytest.approx(approximate.WIDTHS * whole.excess_stderr, rel=1e-6)
+    assert found.error < 0.9 * approximate.WIDTHS * part.excess_stderr  # everybody is on the grid, not a sample
+
+
+@pytest.mark.usefixtures("hundreds_of_pairs")
+def test_cells_of_everybody_and_a_sample_give_the_exact_value(people: MakeColumns) -> None:
+    """On a coarse grid the correction matters more than its error."""
+    columns = people("ties", 100)
+    moments, exact = grid_moments(*columns, size=9), individual_fairness(*columns, weight=0.3)
+    found = fairness.individual_fairness_cells(moments, *columns, None, 0.3, n=100)
+    raw = 1 - extrapolated_means(moments, 0.3)[0]
+    assert abs(found.value - exact.value) <= found.error < abs(raw - exact.value)
+    assert found.violated == pytest.approx(exact.violated, abs=0.1)
+    assert found.stderr == pytest.approx(exact.stderr, rel=0.2)
+    wider = fairness.individual_fairness_cells(moments, *columns, None, 0.3, n=100, clustering=4.0)
+    assert wider.error == pytest.approx(2 * found.error, rel=1e-6)
+
+
+@pytest.mark.usefixtures("hundreds_of_pairs")
+def test_a_grid_without_any_deviation_still_has_an_error_above_0() -> None:
+    flat = np.full(20, 0.5), np.linspace(0, 1, 20), np.zeros(20)
+    found = fairness.individual_fairness_cells(grid_moments(*flat, size=9), *flat, None, 0.5, n=20)
+    assert (found.value, found.violated) == (1.0, 0.0)
+    assert 0.0 < found.error < 1e-9
+
+
+@pytest.mark.usefixtures("hundreds_of_pairs")
+def test_one_coarse_grid_gives_all_weights_within_their_errors(people: MakeColumns) -> None:
+    columns, weights = people("ties", 100), [0.3, 1.0]
+    everybody, moments = check_people(*columns), grid_moments(*columns, size=9)
+    exact = [individual_fairness(*columns, weight=weight).value for weight in weights]
+    values, errors = fairness.corrected_grid(moments, everybody, weights, np.random.default_rng(0))
+    assert (np.abs(values - exact) <= errors).all()
+    raw = 1 - grid_excess(moments.coarser(), moments, weights).value
+    assert (np.abs(raw - exact) > errors).all()
+    _, wider = fairness.corrected_grid(moments, everybody, weights, np.random.default_rng(0), sample=True)
+    np.testing.assert_allclose(wider, errors * np.sqrt(1 + 4 * 2**9 / 100), rtol=1e-6)
+    assert (fairness.fairness_by_weight(*columns, weights, exact_rows=100)[1] == 0).all()
+
+
+@pytest.mark.usefixtures("hundreds_of_pairs")
+def test_more_different_people_than_are_compared_go_over_a_grid(people: MakeColumns) -> None:
+    columns = people("continuous", 40)
+    near, off = fairness.fairness_by_weight(*columns, [0.3], exact_rows=39)
+    assert 0 < abs(near[0] - individual_fairness(*columns, weight=0.3).value) <= off[0] < 1e-3
+
+
+def test_what_the_grid_adds_grows_with_the_unit_of_everything() -> None:
+    rng, weight = np.random.default_rng(3), 0.3
+    columns = rng.random((3, 40))
+    found = []
+    for unit in (1.0, 100.0):
+        fine = bin_people(People(*(unit * columns)), 5)
+        first, second = (np.ascontiguousarray(unit * columns[:, part]) for part in (slice(0, 39), slice(1, 40)))
+        tables = (
+            excess_table(fine.coarser(), weight),
+            excess_table(fine, weight),
+            np.zeros_like(excess_table(fine, weight)),
+        )
+        out = np.empty((39, 2))
+        deviations((first, second), weight, 1e-12, fine.scale, tables, fine.shape, out)
+        found.append(out[:, 0] / unit)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+    assert (found[0] != 0).sum() > 10

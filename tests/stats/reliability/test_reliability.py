@@ -394,3 +394,22 @@ def test_the_variance_of_another_pilot_and_its_degrees_of_freedom_by_hand() -> N
 def test_everybody_is_drawn_as_often() -> None:
     times = _times_drawn(trial(people=12), 2_000, np.random.default_rng(0)).astype(int)
     np.testing.assert_allclose(times.mean(axis=1), 1.0, atol=0.12)
+
+
+def test_the_standard_error_of_the_average_alone_decides_whether_all_grow() -> None:
+    """Levels vary by 0.01, 0.3 and their mean by 0.1; a least error of 0.2 doubles all, one of 0.05 none."""
+    spread = np.array([0.01, 0.3, 0.1])
+    values = np.random.default_rng(0).normal(0, 1, (400, 1)) * spread
+    draws = Draws(np.array([0.1, 0.2, 0.15]), values)
+    plain = draws.stderr()
+    for least, factor in ((0.05 / 0.1, 1.0), (2.0, 2.0)):
+        found = gap_of(draws, least_stderr=least * float(plain[-1]))
+        assert found.z == pytest.approx(0.15 / (factor * plain[-1]))
+
+
+def test_nothing_unseen_is_told_of_other_metrics_or_without_damage() -> None:
+    parts = {"pabak": np.array([[0.0, 0.01]]), "rate": np.array([[0.0, 0.01]])}
+    draws = PeopleDraws(np.ones(1), {}, {}, np.array([[50, 100]]), parts)
+    assert draws.unseen("pabak", 0, 1) is None
+    with_damage = PeopleDraws(np.ones(1), {}, {}, draws.sizes, parts, np.ones((2, 150)), np.arange(150) // 50)
+    assert with_damage.unseen("rate", 0, 1) is None
