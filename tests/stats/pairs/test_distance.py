@@ -113,6 +113,8 @@ def test_wrong_distances_are_named(people: MakeColumns) -> None:
     columns = people("continuous", 20)
     with pytest.raises(EvenhandError, match="`lipschitz` must be above 0"):
         Distance(lipschitz=0.0)
+    with pytest.raises(EvenhandError, match="the distance function failed: TypeError: object"):
+        individual_fairness(*columns, distance=Distance(function=object))  # type: ignore[arg-type]
     with pytest.raises(EvenhandError, match="finite numbers of 0 or more; it returned -1"):
         individual_fairness(*columns, distance=Distance(function=lambda e, s, f, t: 0 * (e - f) - 1))
     with pytest.raises(EvenhandError, match="one number a pair"):

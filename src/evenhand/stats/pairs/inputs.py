@@ -186,7 +186,10 @@ def distance_of(people: People, weight: float, i: IntArray, j: IntArray) -> Floa
 
 def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
     """Return what a distance of the user's own says, or raise where that is no distance."""
-    found = np.asarray(own(*columns), dtype=np.float64)
+    try:
+        found = np.asarray(own(*columns), dtype=np.float64)
+    except Exception as error:
+        raise EvenhandError(f"the distance function failed: {type(error).__name__}: {error}") from error
     shape = np.broadcast_shapes(*(column.shape for column in columns))
     if found.shape != shape:
         raise EvenhandError(f"the distance function must return one number a pair, {shape}; got shape {found.shape}.")
