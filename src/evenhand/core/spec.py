@@ -198,10 +198,11 @@ def require_table(value: Any, function: str) -> None:
     if isinstance(value, Table):
         return
     kind = type(value).__name__
+    kind = f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
     named = "df" if is_frame(value) else repr(value) if isinstance(value, str) and len(value) < 60 else "data"
     call = "eh.reliability(model, " if function == "reliability" else f"eh.{function}("
     raise ConfigError(
-        f"eh.{function} needs a table with the roles of its columns; got {'an' if kind[0] in 'AEIOU' else 'a'} {kind}. "
+        f"eh.{function} needs a table with the roles of its columns; got {kind}. "
         f"Wrap it in eh.Table(...), with your own columns: {call}eh.Table({named}, groups=['sex'], "
         "predictions={'model': 'score'}))."
     )

@@ -1,0 +1,215 @@
+"""What a finding says of its size, interval, p-value and people, and why there is no verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from evenhand.core.families import Answer
+from evenhand.core.findings import Claim, Finding, FindingMaker, _more_needed, _p_values
+from evenhand.core.metrics import Limit, Metric, gap_limits
+from evenhand.core.records import Gap, Value, column
+from evenhand.core.spec import Spec
+from evenhand.core.thresholds import Threshold
+
+TPR = Metric(name="tpr", title="True positive rate", unit="share", limits=(*gap_limits(), Limit("value", "min")))
+
+
+class Known(Spec):
+    """An audit of one metric."""
+
+    audit: ClassVar[str] = "own"
+
+    def known_metrics(self) -> dict[str, Metric]:
+        """Return the one."""
+        return {"tpr": TPR}
+
+
+def gap(**changes: Any) -> Gap:
+    numbers: dict[str, Any] = {"value": 0.2, "low": 0.1, "high": 0.3, "group": "F", "reference": "M", "grouping": "sex"}
+    return Gap(metric="tpr", kind="difference", against="worst_pair", n=1_200, **(numbers | changes))
+
+
+def claim(record: Value | Gap, **changes: Any) -> Claim:
+    told: dict[str, Any] = {"arguments": {"where": "By sex", "title": "it", "value": 0.5}, "headline": True}
+    return Claim(records=(record,), sentence_id="value", **(told | changes))
+
+
+def findings(*claims: Claim, **settings: Any) -> tuple[Finding, ...]:
+    return FindingMaker(Known(**settings)).findings(claims)
+
+
+def test_the_detail_has_size_interval_p_value_and_people() -> None:
+    (found,) = findings(claim(gap(p_value=0.01), aside="And more."))
+    said = "A gap of 20.0 percentage points; 95% interval 10.0 to 30.0; p = 0.010; n = 1,200. And more."
+    assert (found.detail, found.reason, found.verdict) == (said, "", "no_threshold")
+    assert (found.headline, found.n, found.p_value, found.p_adjusted) == ("By sex: it is 50.0%.", 1_200, 0.01, 0.01)
+    assert (found.value, found.low, found.high, found.group, found.reference) == (0.2, 0.1, 0.3, "F", "M")
+    assert (found.amount(), found.interval()) == ("20.0 points", "10.0 to 30.0")
+    (ratio,) = findings(claim(replace(gap(), kind="ratio")))
+    assert ratio.detail == "A ratio of 0.200; 95% interval 0.100 to 0.300; n = 1,200."
+    assert ratio.amount() == "0.200"
+    (value,) = findings(claim(Value(metric="tpr", n=7, value=0.5)), confidence=0.9)
+    assert value.detail == "No interval; n = 7."
+    assert value.amount() == "50.0%"
+    (joint,) = findings(claim(gap(joint_low=0.05, joint_high=0.35), family="all pairs"), confidence=0.9)
+    assert (
+        joint.detail == "A gap of 20.0 percentage points; 90% interval for all pairs together 5.0 to 35.0; n = 1,200."
+    )
+
+
+def test_what_is_undefined_has_a_reason_and_no_number() -> None:
+    (found,) = findings(claim(gap(value=None, low=None, high=None, status="undefined: nobody is positive")))
+    assert (found.headline, found.detail) == ("By sex: it cannot be compared between groups.", "")
+    assert (found.reason, found.amount()) == ("Nobody is positive.", "–")
+    (value,) = findings(claim(Value(metric="tpr", n=0, value=None, status="undefined: nobody")))
+    assert (value.headline, value.reason) == ("By sex: it cannot be computed.", "Nobody.")
+    (withheld,) = findings(claim(gap(value=None, low=None, high=None), withheld="it is hidden"))
+    assert withheld.reason == "It is hidden."
+    (shown,) = findings(claim(gap(), withheld="it is hidden"))
+    assert shown.reason == ""
+
+
+LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
+
+
+@pytest.mark.parametrize(
+    ("record", "verdict", "reason"),
+    [
+        (gap(low=0.0, high=0.05, value=0.02), "meets", ""),
+        (gap(low=0.12), "does_not_meet", ""),
+        (
+            gap(low=0.06),  # (0.06 - 0.2)² / (0.1 - 0.2)² is 1.96, and 1,200 times that 2,352
+            "insufficient_evidence",
+            "The interval covers the limit of 10.0 points; it rests on 1,200 people, and about 2,400 of the same kind "
+            "in all would decide it.",
+        ),
+        (gap(low=None, high=None), "insufficient_evidence", "There is no interval."),
+        (gap(low=None, high=None, status="one model"), "insufficient_evidence", "There is one model."),
+        (
+            gap(value=0.1, low=0.0, high=0.2),
+            "insufficient_evidence",
+            "The interval covers the limit of 10.0 points, and the value lies too near to it for any realistic number "
+            "of people to decide.",
+        ),
+    ],
+)
+def test_a_verdict_and_what_it_would_take(record: Gap, verdict: str, reason: str) -> None:
+    (found,) = findings(claim(record), **LIMIT)
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert (found.threshold, found.limit) == ("at most 10 points", 0.1)
+
+
+def test_a_verdict_may_be_withheld() -> None:
+    (found,) = findings(claim(gap(low=0.12), withheld="the groups are no sample"), **LIMIT)
+    assert (found.verdict, found.reason) == ("insufficient_evidence", "The groups are no sample.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenGap(Gap):
+    """A gap of which a part stays open."""
+
+    lower: float | None = column("least", None)
+    upper: float | None = column("most", None)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ((0.08, 0.25), "so does what is left open, 8.0 to 25.0 points: more people of this kind would not decide it."),
+        ((0.16, 0.25), "it rests on 1,200 people, and about 4,100 of the same kind in all would decide it."),
+        ((0.02, 0.06), "it rests on 1,200 people, and about 44,000 of the same kind in all would decide it."),
+    ],
+)
+def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tuple[float, float], said: str) -> None:
+    """The end of what is open that is nearer to the limit decides: 1,200 (0.05 - 0.16)² / (0.1 - 0.16)² is 4,033."""
+    numbers: dict[str, Any] = {"value": 0.2, "low": 0.05, "high": 0.3, "lower": bounds[0], "upper": bounds[1]}
+    record = OpenGap(metric="tpr", kind="difference", against="worst_pair", n=1_200, **numbers)
+    (found,) = findings(claim(record), **LIMIT)
+    assert found.reason.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "high", "said"),
+    [
+        (100, 0.0, 0.3, "; it rests on 100 people, and about 400 of the same kind in all would decide it"),
+        (98, 0.0, 0.3, "; it rests on 98 people, and about 400 of the same kind in all would decide it"),  # 392
+        (2, 0.0, 0.3, "; it rests on 2 people, and about 8 of the same kind in all would decide it"),
+        (100, 0.1, 0.3, "; more people might decide it"),
+        (100, 0.15, 0.3, "; more people might decide it"),
+        (100, None, 0.3, "; more people might decide it"),
+        (0, 0.0, 0.3, "; more people might decide it"),
+    ],
+)
+def test_intervals_shrink_with_the_root_of_the_number_of_people(
+    n: int, low: float | None, high: float, said: str
+) -> None:
+    assert _more_needed(n, "people", 0.2, low, high, 0.1) == said
+
+
+def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
+    assert "about 100,000 of" in _more_needed(100, "people", 0.0, None, 0.0999**0.5 * 100**0.5, 0.1)
+    assert "too near" in _more_needed(100, "people", 0.0, None, 3.2, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("family", "said"),
+    [
+        (None, "p = 0.040"),
+        ("1 tested finding of parity alone", "p = 0.040"),
+        ("2 tested findings of parity", "p = 0.040 adjusted for 2 tested findings (p = 0.020 by itself)"),
+    ],
+)
+def test_an_adjusted_p_value_says_what_for(family: str | None, said: str) -> None:
+    assert _p_values(Answer(gap(), p_adjusted=0.04, family=family), 0.02, 0.05) == said
+
+
+@pytest.mark.parametrize(
+    ("threshold", "headline", "reason"),
+    [
+        (
+            {"grouping": "sexx"},
+            "No grouping 'sexx' in these data: the threshold for true positive rate cannot be judged.",
+            "Did you mean 'sex'?",
+        ),
+        (
+            {"grouping": "sex", "group": "X", "against": "reference"},
+            "No group 'X' in these data: the threshold for true positive rate cannot be judged.",
+            "Known names: 'F'.",
+        ),
+        (
+            {"against": "reference"},
+            "All groups: true positive rate cannot be compared between groups.",
+            "Too few people to compare any two groups: each needs at least 10.",
+        ),
+    ],
+)
+def test_a_threshold_that_fits_nothing_says_what_is_lacking(
+    threshold: dict[str, Any], headline: str, reason: str
+) -> None:
+    limits = [{"metric": "tpr", "max": 0.1, **threshold}]
+    found, other = findings(claim(gap()), claim(gap(), key="x"), thresholds=limits)[:2]
+    assert (found.headline, found.reason) == (headline, reason)
+    assert (found.verdict, found.value, found.n, found.threshold) == (
+        "insufficient_evidence",
+        None,
+        0,
+        "at most 10 points",
+    )
+    assert other.verdict == "no_threshold"
+
+
+def test_the_same_thing_is_told_once_and_thresholds_come_first() -> None:
+    told = findings(claim(gap(), key="a"), claim(gap(group="X"), key="a"), claim(gap(), headline=False))
+    assert [one.group for one in told] == ["F"]
+    limits: list[Any] = [Threshold(metric="tpr", max=0.1, grouping="age"), Threshold(metric="tpr", max=0.3)]
+    first, second, third, last = findings(
+        claim(gap()),
+        claim(gap(grouping="age"), headline=False),
+        claim(Value(metric="tpr", n=3, value=0.5)),
+        thresholds=limits,
+    )
+    assert [one.grouping for one in (first, second, third, last)] == ["age", "sex", "age", None]
+    assert [one.limit for one in (first, second, third, last)] == [0.1, 0.3, 0.3, None]
