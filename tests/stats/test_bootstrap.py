@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
+from evenhand.stats import bootstrap
 from evenhand.stats.bootstrap import CellMoments, Draws, resample
 from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.types import FloatArray, IntArray
@@ -405,3 +406,24 @@ def test_random_numbers_of_compiled_draws_are_those_of_splitmix64() -> None:
             state = state + _STEP
             found.append(int(mixed(state)))
     assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]  # of Vigna's splitmix64.c
+
+
+def test_the_draws_are_those_of_one_call_whatever_the_size_of_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = np.array([3, 0, 50, 7, 940])
+    drawn = np.random.default_rng(5).multinomial(1000, counts / 1000, size=500)
+    for numbers in (5, 35, 40_000):
+        monkeypatch.setattr(bootstrap, "_CACHED_NUMBERS", numbers)
+        found = resample(
+            CellMoments.from_counts(counts.tolist()), lambda n, _: n, resamples=500, rng=np.random.default_rng(5)
+        )
+        np.testing.assert_array_equal(found.values, drawn)
+
+
+def test_an_error_of_the_statistic_is_raised_at_once() -> None:
+    def broken(counts: FloatArray, _: FloatArray) -> FloatArray:
+        if counts.ndim == 2:
+            raise ValueError("broken")
+        return counts
+
+    with pytest.raises(ValueError, match="broken"):
+        resample(CellMoments.from_counts([1, 2]), broken, rng=np.random.default_rng(0))

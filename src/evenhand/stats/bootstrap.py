@@ -7,10 +7,11 @@ draw of the cells' counts and one normal draw of each cell's sums. The cost does
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -19,10 +20,12 @@ from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
+T = TypeVar("T")
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 """statistic(counts (..., C), sums (..., C, K)) -> (..., T): it must work for any leading axes."""
 
 _CHUNK_NUMBERS = 1_000_000
+_CACHED_NUMBERS = 40_000
 _MOST_UNDEFINED = 0.05
 
 
@@ -299,18 +302,37 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     (array([0.5]), array([0.03]))
     """
     require_at_least("resamples", resamples, 2)
-    total = int(cells.n.sum())
-    shares = cells.n / max(total, 1)
-    mean, factor = _mean_and_factor(cells)
-    step = _chunk(cells)
     with np.errstate(all="ignore"):
         estimate = statistic(cells.n.astype(np.float64), cells.first)
         values = np.empty((estimate.size, resamples)).T  # each statistic's draws side by side: they are sorted
-        for start in range(0, resamples, step):
-            size = min(step, resamples - start)
-            counts = rng.multinomial(total, shares, size=size).astype(np.float64)
-            values[start : start + size] = statistic(counts, _draw_sums(counts, mean, factor, rng))
+        start = 0
+        for counts, sums in _one_ahead(_draw_cells(cells, resamples, rng)):
+            values[start : start + len(counts)] = statistic(counts, sums)
+            start += len(counts)
     return Draws(estimate, values, partial(_acceleration, cells, statistic, estimate))
+
+
+def _draw_cells(cells: CellMoments, resamples: int, rng: Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield counts (R, C) and sums (R, C, K) of resamples, some at a time; how many at a time depends on C and K.
+
+    Where there are counts only, the draws are the same in parts of any size: small ones stay in the processor's cache.
+    """
+    total = int(cells.n.sum())
+    shares = cells.n / max(total, 1)
+    mean, factor = _mean_and_factor(cells)
+    step = _chunk(cells) if cells.first.size else max(1, _CACHED_NUMBERS // cells.n.size)
+    for start in range(0, resamples, step):
+        counts = rng.multinomial(total, shares, size=min(step, resamples - start)).astype(np.float64)
+        yield counts, _draw_sums(counts, mean, factor, rng)
+
+
+def _one_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, each worked out by another thread while the one before it is used."""
+    with ThreadPoolExecutor(1) as worker:
+        following = worker.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = worker.submit(next, items, None)
+            yield item
 
 
 def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Generator) -> FloatArray:

@@ -25,8 +25,11 @@ def tail_share(confidence: _Confidence) -> _Confidence:
     >>> round(tail_share(0.95), 6)
     0.025
     """
-    for extreme in (np.min, np.max) if np.size(confidence) else ():
-        require_share("confidence", float(extreme(confidence)))
+    if not isinstance(confidence, np.ndarray):
+        require_share("confidence", confidence)
+    elif confidence.size:
+        require_share("confidence", float(confidence.min()))
+        require_share("confidence", float(confidence.max()))
     return (1.0 - confidence) / 2.0
 
 

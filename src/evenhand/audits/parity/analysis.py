@@ -269,11 +269,9 @@ class Analysis:
     def _gap_record(self, values: GroupValues, gap: GapEstimate, p_value: float) -> ParityGap:
         sides = (gap.group, gap.reference)
         bounds = _gap_bounds(gap.kind, gap.against, values.bounds)
-        ends = []
-        for low, high in (gap.limits, gap.joint):
-            limits = estimate.held(Interval(np.array(low), np.array(high)), np.array(gap.value), bounds)
-            ends += [finite(float(end)) for end in limits]
-        certainty = dict(zip(("low", "high", "joint_low", "joint_high"), ends, strict=True))
+        both = Interval(*np.array([gap.limits, gap.joint]).T)
+        low, high = estimate.held(both, np.array(gap.value), bounds)
+        certainty = {"low": low[0], "high": high[0], "joint_low": low[1], "joint_high": high[1]}
         return self._gap(
             values.metric,
             gap.kind,
@@ -282,7 +280,7 @@ class Analysis:
             reference=self._label(gap.reference),
             n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
             value=finite(gap.value),
-            **certainty,
+            **{name: finite(end) for name, end in certainty.items()},
             p_value=finite(p_value),
             worse_off=self._worse_off(values.metric, gap),
             status=_gap_status(gap, values.metric),
