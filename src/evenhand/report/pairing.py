@@ -274,13 +274,14 @@ def size_change(
         return difference(sizes[0], sizes[1], confidence, correlation)
     before, now = _distance(kind, old), _distance(kind, new)
     turned = -before[0], -before[2], -before[1]
-    change, *straight, p_straight = difference(before, now, confidence, correlation)
+    _, *straight, p_straight = difference(before, now, confidence, correlation)
     _, *across, p_across = difference(turned, now, confidence, -correlation)
     ends = [_smaller(d, s) for d in _open(*straight) for s in _open(*across)]
     low, high = min(ends), max(ends)
     p_value = None if p_straight is None or p_across is None else max(p_straight, p_across)
     if kind == "ratio":  # it falls as the distance from equality grows
-        change, low, high = 0.0 - (change or 0.0), 0.0 - high, 0.0 - low
+        low, high = 0.0 - high, 0.0 - low
+    change = float(size_of_gap(kind, *new)[0] or 0.0) - float(size_of_gap(kind, *old)[0] or 0.0)
     return change, finite(low), finite(high), p_value
 
 
