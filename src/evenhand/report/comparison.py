@@ -293,7 +293,8 @@ def compare(
 
     The interval of a change is by MOVER (Zou and Donner 2008, Statistics in Medicine 27): with limits (l, u) of both
     numbers, from d - sqrt(a^2 + b^2 - 2 r a b), a = new - l_new, b = u_old - old, to the same with the other ends. Its
-    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. For different
+    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. Where the
+    direction of a gap is not clear, the limits allow for the other one (`pairing.size_change`). For different
     people r is 0. For the same people r is the correlation of the two errors, from what each person adds to either
     (Zou 2007, Psychological Methods 12); that needs both tables. Without them, audits of the same data are refused.
 
