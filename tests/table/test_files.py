@@ -6,6 +6,8 @@ import gzip
 import math
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -489,3 +491,22 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
         os.utime(path, (1e9, 1e9))
         found.append(read(path).cells.labels["g"])
     assert found == [("A", "C"), ("A", "B")]
+
+
+FORK = """
+import os, sys
+from evenhand.table import Table
+def rows():
+    return Table({"g": ["a", "b"] * 5, "d": [1, 0] * 5}, groups="g", predictions="d").rows
+rows()
+child = os.fork()
+if child == 0:
+    sys.exit(rows())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_process_that_forks_after_a_table_is_gone_ends() -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=60, check=False)
+    assert done.returncode == 10

@@ -12,7 +12,6 @@ import socket
 import tempfile
 import warnings
 import weakref
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -77,7 +76,9 @@ _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
 _MOST_IDLE = 4
-_idle: defaultdict[int, list[duckdb.DuckDBPyConnection]] = defaultdict(list)  # databases by process
+_idle: list[duckdb.DuckDBPyConnection] = []  # databases that no table uses now
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_idle.clear)  # their threads would not be there in the new process
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 _received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
 
@@ -97,7 +98,7 @@ def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
         "set enable_progress_bar = true; set enable_progress_bar_print = false; set preserve_insertion_order = false"
     )
     if memory_limit is None:
-        weakref.finalize(connection, _leave_idle, database).atexit = False
+        weakref.finalize(connection, _leave_idle, database, os.getpid()).atexit = False
     _connections.add(connection)
     return connection
 
@@ -120,17 +121,16 @@ def _open_database(memory_limit: str | None) -> duckdb.DuckDBPyConnection:
 
 
 def _idle_database() -> duckdb.DuckDBPyConnection | None:
-    """Return a database that its table is done with; of this process, for threads do not survive a fork."""
     try:
-        return _idle[os.getpid()].pop()
+        return _idle.pop()
     except IndexError:
         return None
 
 
-def _leave_idle(database: duckdb.DuckDBPyConnection) -> None:
-    idle = _idle[os.getpid()]
-    if len(idle) < _MOST_IDLE:
-        idle.append(database)
+def _leave_idle(database: duckdb.DuckDBPyConnection, process: int) -> None:
+    """Keep a database that its table is done with, unless it came from another process by a fork."""
+    if process == os.getpid() and len(_idle) < _MOST_IDLE:
+        _idle.append(database)
 
 
 def share_read() -> float | None:
