@@ -281,8 +281,11 @@ def size_change(
     p_value = None if p_straight is None or p_across is None else max(p_straight, p_across)
     if kind == "ratio":  # it falls as the distance from equality grows
         low, high = 0.0 - high, 0.0 - low
-    change = float(size_of_gap(kind, *new)[0] or 0.0) - float(size_of_gap(kind, *old)[0] or 0.0)
-    return change, finite(low), finite(high), p_value
+    return _size(kind, new) - _size(kind, old), finite(low), finite(high), p_value
+
+
+def _size(kind: str, number: _Sized) -> float:
+    return float(size_of_gap(kind, *number)[0] or 0.0)
 
 
 def _smaller(d: float, s: float) -> float:
