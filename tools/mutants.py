@@ -1,6 +1,6 @@
 """Change the code of `stats/` and `core/` in one place at a time, and see whether a test notices.
 
-    python tools/mutants.py [--rooms stats,core] [--most 600] [--again] [--show]
+    python tools/mutants.py [--rooms stats,core] [--most 600] [--again] [--near] [--seconds 5] [--show]
 
 The places are drawn with a seed, from every file in proportion to how many it has; a larger sample goes on where a
 smaller one ended, and a mutant whose line was written anew since leaves the record. A mutant is shown only tests that
@@ -385,20 +385,27 @@ def main() -> int:
     parser.add_argument("--rooms", default="stats,core", help="folders of the package, by a comma apart")
     parser.add_argument("--most", type=int, default=600, help="how many mutants of each folder")
     parser.add_argument("--again", action="store_true", help="run the survivors again, with more tests")
+    parser.add_argument("--near", action="store_true", help="with --again: without the tests of other folders")
+    parser.add_argument("--seconds", type=float, help="of tests that a mutant may cost; 5, or 20 with --again")
     parser.add_argument("--show", action="store_true", help="list the survivors and run nothing")
     given, lines = parser.parse_args(), recorded()
+    budget = given.seconds or BUDGET * (4 if given.again else 1)
     most = 10**9 if given.again else given.most
     drawn = [mutant for room in given.rooms.split(",") for mutant in sample([room], most, lines)]
     if given.again:
         left = {key for key, line in lines.items() if _is_open(line)}
-        run_all([mutant for mutant in drawn if _key(asdict(mutant)) in left], lines, again=True)
+        run_all(
+            [mutant for mutant in drawn if _key(asdict(mutant)) in left], lines, budget, again=True, near=given.near
+        )
     elif not given.show:
-        run_all([mutant for mutant in drawn if _key(asdict(mutant)) not in lines], lines, again=False)
+        run_all([mutant for mutant in drawn if _key(asdict(mutant)) not in lines], lines, budget, again=False)
     sys.stdout.write(told(list(lines.values())) + "\n")
     return 0
 
 
-def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool) -> None:
+def run_all(
+    todo: list[Mutant], lines: dict[str, dict[str, Any]], budget: float, *, again: bool, near: bool = True
+) -> None:
     """Run mutants one after the other, and record each; at the end the record is written in order."""
     version = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     prepare()
@@ -408,7 +415,7 @@ def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool
         with RECORD.open("a", encoding="utf-8") as file:
             for mutant in todo:
                 before = os.times()
-                outcome, by = tried(mutant, runner, BUDGET * (4 if again else 1))
+                outcome, by = tried(mutant, runner, budget)
                 after = os.times()
                 seconds = round(after.user + after.children_user - before.user - before.children_user, 2)
                 fresh = {"outcome": outcome, "seconds": seconds, "drawn": version.stdout.strip()}
@@ -417,7 +424,7 @@ def run_all(todo: list[Mutant], lines: dict[str, dict[str, Any]], *, again: bool
                 file.write(json.dumps(line) + "\n")
                 file.flush()
 
-    elsewhere = [*MORE_TESTS, *map(str, named_tests())] if again else []
+    elsewhere = [*MORE_TESTS, *map(str, named_tests())] if again and not near else []
     pytest.main([*WORDS, *TESTS, *elsewhere], plugins=[Runner(COPY, KNOWN, work)])
     ordered = sorted(lines.values(), key=lambda line: (line["file"], line["line"], line["node"], line["variant"]))
     RECORD.write_text("".join(json.dumps(line) + "\n" for line in ordered), encoding="utf-8")

@@ -178,3 +178,9 @@ def test_the_sentence_names_the_prediction_that_is_no_share() -> None:
 def test_the_sentence_names_a_share_below_0_too() -> None:
     with pytest.raises(EvenhandError, match=r"got -0\.2"):
         scores([0, 1, 1], [0.0, 1.0, -0.2])
+
+
+@pytest.mark.parametrize("clip", [(0.0, 0.5), (0.5, 0.5), (0.6, 0.5), (0.5, 1.0), (0.5, 1.5)])
+def test_shares_are_moved_inwards_to_shares(clip: tuple[float, float]) -> None:
+    with pytest.raises(EvenhandError, match="`clip` must be two rising shares between 0 and 1"):
+        scores([0, 1, 1], [0.2, 0.5, 0.4], clip=clip)

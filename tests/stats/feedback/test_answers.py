@@ -12,7 +12,18 @@ import pytest
 from evenhand.datasets import load_dressel_farid
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, gap, rates
+from evenhand.stats.feedback import (
+    RIGHT,
+    TOO_HIGH,
+    TOO_LOW,
+    Answers,
+    Feedback,
+    Resampled,
+    crossed_bootstrap,
+    crossed_draws,
+    gap,
+    rates,
+)
 from evenhand.stats.feedback.crossed import Masses
 from evenhand.stats.types import FloatArray
 
@@ -218,3 +229,28 @@ def test_shared_cases_are_what_makes_the_real_gap_uncertain() -> None:
     assert drawn.both.stderr()[0] == pytest.approx(0.038, abs=0.002)
     assert drawn.critics.stderr()[0] == pytest.approx(0.010, abs=0.001)
     assert drawn.stderr()[0] == pytest.approx(0.038, abs=0.002)
+
+
+def test_directions_leave_open_what_lies_on_their_side() -> None:
+    meant = Feedback(3, "direction").admissible[1]
+    assert meant[RIGHT].tolist() == [False, True, False]
+    assert meant[TOO_HIGH].tolist() == [True, False, False]
+    assert meant[TOO_LOW].tolist() == [False, False, True]
+
+
+def test_two_resamples_are_enough_and_one_is_not(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(0), cases=20, critics=6, each=8)
+
+    def total(masses: FloatArray) -> FloatArray:
+        return np.asarray(masses.sum(axis=(-3, -2, -1))[..., np.newaxis])
+
+    assert crossed_draws(answers, total, rng=np.random.default_rng(0), draws=2).both.values.shape[0] == 2
+    with pytest.raises(ConfigError, match="`draws` must be at least 2; got 1"):
+        crossed_draws(answers, total, rng=np.random.default_rng(0), draws=1)
+
+
+def test_a_tolerance_below_0_or_of_all_labels_is_refused() -> None:
+    for tolerance in (-1, 2):
+        with pytest.raises(ConfigError, match="`tolerance` must be from 0 to 1 steps with 3 labels"):
+            Feedback(3, tolerance=tolerance)
+    assert Feedback(3, tolerance=1).tolerance == 1

@@ -23,7 +23,7 @@ from evenhand.stats.feedback import (
     same_gap,
 )
 from evenhand.stats.feedback.gaps import differences, ordered_pairs, together
-from evenhand.stats.feedback.joint import Budget, _chords, _x_at, smallest_gap
+from evenhand.stats.feedback.joint import Budget, _chords, _other, _x_at, smallest_gap
 from evenhand.stats.types import FloatArray
 
 ByDefinition = Callable[[FloatArray, FeedbackMetric], FloatArray]
@@ -405,3 +405,19 @@ def test_chords_are_filled_from_the_flattest_and_a_point_has_no_slope() -> None:
     ends = np.array([[[0.0, 4.0], [3.0, 3.0]]])
     low, high, total = np.array([[0.0, 1.0]]), np.array([[2.0, 1.0]]), np.array([2.0])
     assert _chords(lambda x, k: x, low, high, total, ends).tolist() == [5.0]
+
+
+def test_the_gap_of_three_groups_is_at_least_that_of_any_two() -> None:
+    masses = np.array([[[9, 1], [8, 1], [9, 2]], [[9, 1], [9, 1], [8, 1]], [[1, 9], [5, 5], [2, 9]]])
+    pairs = together(masses, Feedback(3), "equal_opportunity")
+    found = gap(masses, Feedback(3), "equal_opportunity")
+    assert pairs.max() > 0.1 > pairs.min()
+    assert found.lower >= pairs.max()
+
+
+def test_the_second_groups_x_of_a_rate_within_its_ends_by_hand() -> None:
+    """With c of 1, 1 / (1 + x) is a half at 1, a fifth at 4 (its end is 3) and 0 nowhere; without c it is free."""
+    two = Budget(np.array([[1.0], [0.0]]), np.array([[0.5], [0.5]]), np.array([[3.0], [3.0]]), np.array([1.0, 1.0]))
+    rate = np.array([[0.5, 0.2, 0.0, 0.9], [0.5, 0.2, 0.0, 0.9]])
+    assert _other(two, rate, 0, least=True).tolist() == [[1.0, 3.0, 3.0, 0.5], [0.5] * 4]
+    assert _other(two, rate, 0, least=False).tolist() == [[1.0, 3.0, 3.0, 0.5], [3.0] * 4]

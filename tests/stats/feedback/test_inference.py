@@ -12,7 +12,7 @@ from scipy.stats import t as student_t
 
 from evenhand.errors import ConfigError
 from evenhand.stats.feedback import INDEFINITE, METRICS, Answers, Feedback, gap, gap_intervals, plan_answers
-from evenhand.stats.feedback.inference import GapInterval, _correlation
+from evenhand.stats.feedback.inference import GapInterval, _correlation, _least_alpha
 
 Sampler = Callable[..., Answers]
 
@@ -224,3 +224,17 @@ def test_a_gap_that_may_be_0_in_every_resample_has_a_lower_bound_without_error(c
     found = interval(agreed, "calibration")
     assert (float(found.gap.lower), float(found.gap.upper)) == (0.0, 1.0)
     assert (found.low, found.high, found.stderr[0]) == (0.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.03, 1e-6])
+def test_the_p_value_is_the_least_alpha_whose_lower_limit_is_above_0(alpha: float) -> None:
+    assert _least_alpha(lambda confidence: 1.0 if 1 - confidence >= alpha else -1.0) == pytest.approx(alpha, rel=1e-3)
+
+
+def test_wide_bounds_need_one_side_only_above(crossed: Sampler) -> None:
+    """What is left open is many standard errors wide, so that a gap at the upper bound is missed on one side only."""
+    answers = crossed(np.random.default_rng(22), labels=3, cases=120, critics=40, each=30, bias=(0.0, 1.5))
+    rng = np.random.default_rng(0)
+    found = gap_intervals(answers, ["equal_opportunity"], rng=rng, draws=60)["equal_opportunity"]
+    assert found.gap.upper - found.gap.lower > 5 * found.stderr.max()
+    assert found.above / found.stderr[1] == pytest.approx(student_t.ppf(0.95, 39), rel=0.1)

@@ -135,3 +135,11 @@ def test_a_rate_rests_on_those_who_mean_the_label_or_another() -> None:
 @pytest.mark.parametrize("stderrs", [(0.0, 0.02), (0.02, 0.0)])
 def test_a_bound_without_error_far_from_the_other_leaves_a_one_sided_test(stderrs: tuple[float, float]) -> None:
     assert critical_values(0.2, 0.7, *stderrs, 0.0, 0.95) == pytest.approx((1.6448536, 1.6448536), abs=1e-6)
+
+
+def test_labels_of_all_cases_are_known_without_critics() -> None:
+    case = np.arange(6)
+    answers = Answers(case % 2, case, case % 2, case % 3, case % 2, 3, 2, Feedback(2))
+    found = numbers_behind(answers, "statistical_parity", "critics")
+    assert found.shape == (3, 2)
+    assert np.isinf(found).all()

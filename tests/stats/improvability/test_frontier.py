@@ -6,6 +6,8 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from evenhand.stats.improvability import (
     EIGENVALUE_LIMIT,
@@ -100,3 +102,13 @@ def test_a_gap_that_never_varies_has_no_limits_apart_from_its_value() -> None:
     region = frontier_region(draws, 0, 0.9)
     np.testing.assert_allclose(region[:, 0], [[0.5, 0.3, 0.7]] * 2)  # the tenth of eleven distances, rounded up
     np.testing.assert_allclose(region[:, 1], np.zeros((2, 3)), atol=1e-12)
+
+
+def test_few_degrees_of_freedom_widen_the_region_as_students_t_does() -> None:
+    """A distance of q standard errors becomes the one that t leaves out as often as the normal distribution q."""
+    draws = drawn(4)
+    wide, normal = frontier_region(draws, 0, 0.95, freedom=5.0), frontier_region(draws, 0, 0.95)
+    q = (normal[:, 0, 2] - normal[:, 0, 0]) / np.nanstd(draws.values[:, -1, 0, :], axis=0)
+    assert (q > 1.9).all()
+    ratio = (wide[:, 0, 2] - wide[:, 0, 0]) / (normal[:, 0, 2] - normal[:, 0, 0])
+    np.testing.assert_allclose(ratio, -student.ppf(norm.cdf(-q), 5.0) / q, rtol=1e-9)

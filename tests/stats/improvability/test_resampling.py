@@ -21,7 +21,14 @@ from evenhand.stats.improvability import (
     make_rows,
     merge_rows,
 )
-from evenhand.stats.improvability.resampling import Contrast, Method, _cell_counts, draws_of, p_values
+from evenhand.stats.improvability.resampling import (
+    Contrast,
+    Method,
+    _cell_counts,
+    draws_of,
+    p_values,
+    studentised_p_values,
+)
 from evenhand.stats.improvability.rows import Cells, with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.types import FloatArray, IntArray
@@ -233,3 +240,14 @@ def test_a_resample_at_twice_the_contrast_counts_as_reaching_it(drawn: float, p:
     draws = ValueDraws(np.array([[[1.0, 0.8]]]), values, None, None, 9, 9, "cells")
     gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[-1.0, 0.0]]))
     assert p_values(draws, gain, np.array([0.5])) == pytest.approx([p])
+
+
+def test_a_resample_that_is_not_defined_counts_against_a_studentised_rejection() -> None:
+    """T is 1 with errors of 1: of the resamples 2.1 reaches 2, one is not defined, and 2 but for rounding ties."""
+    drawn = np.array([1.0, 1.2, 2.0 - 1e-14, 2.1, np.nan])
+    values, spread = drawn.reshape(5, 1, 1, 1) * np.array([0.0, 1.0]), np.ones((1, 1, 2, 2))
+    gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[0.0, 0.0]]))
+    for used, p in ((slice(0, 5), 4 / 6), (slice(0, 4), 3 / 5)):
+        spreads = np.stack([spread] * len(drawn[used]))
+        draws = ValueDraws(np.array([[[0.0, 1.0]]]), values[used], spread, spreads, 9, 9, "cells")
+        assert studentised_p_values(draws, gain, np.array([1.0])) == pytest.approx([p])

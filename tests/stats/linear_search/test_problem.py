@@ -90,3 +90,9 @@ def test_a_weighted_value_of_the_selected_is_refused() -> None:
     weighted = Utility("weighted", lambda y, d: (1 + y) * y * d, lambda y, d: (1 + y) * d)
     with pytest.raises(ConfigError, match="weighted is another"):
         search_problem(X, Y, OLD, GROUP, "ab", utility=weighted)
+
+
+def test_signs_bound_the_slopes_and_nothing_the_intercept() -> None:
+    x = np.random.default_rng(0).random((12, 3))
+    problem = search_problem(x, np.arange(12) % 2, np.ones(12), np.arange(12) // 6, "ab", monotone=[1, -1, 0])
+    assert problem.box == [(-1.0, 1.0), (0.0, 1.0), (-1.0, 0.0), (-1.0, 1.0)]

@@ -169,3 +169,9 @@ def test_the_sweep_starts_with_least_squares_and_with_single_features(problem_of
     np.testing.assert_allclose(starts[1], starts[0], rtol=1e-8)  # groups of equal size have equal weight already
     flat = search_problem(problem.given, np.ones(40), np.ones(40), problem.group, "ab")
     assert len(_starting_directions(flat)) >= 5
+
+
+def test_a_sign_turns_a_random_direction_and_keeps_its_size(problem_of: Make) -> None:
+    free, signed = problem_of(n=40, seed=2), problem_of(n=40, seed=2, monotone=[1, -1])
+    one, two = (_batch(each, np.ones((1, 2)), 1, 50, np.random.default_rng(0)) for each in (free, signed))
+    np.testing.assert_allclose(two, np.abs(one) * [1, -1])

@@ -354,3 +354,10 @@ def test_who_is_alone_with_a_source_is_foretold_the_commonest_value() -> None:
     assert _predicted_by(source, column)
     pairs = np.arange(400) // 2  # nobody is alone, and half of each pair is wrong
     assert not _predicted_by(pairs, np.arange(400) % 2)
+
+
+def test_everybody_of_the_pilot_with_an_error_is_drawn_as_often() -> None:
+    vectors = ErrorVectors(np.array([[1.0], [0.0], [2.0], [3.0]]), np.array([False]))
+    moved = vectors.draw(np.zeros((30_000, 1)), np.random.default_rng(0)).ravel()
+    assert np.bincount(moved.astype(int), minlength=4)[1:] / 30_000 == pytest.approx(1 / 3, abs=0.012)
+    assert vectors.rate(np.zeros((2, 1))) == pytest.approx(0.75)

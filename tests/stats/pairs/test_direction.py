@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs import compare_groups, count_reversals, worst_reversals
-from evenhand.stats.pairs.direction import CONCORDANT, REVERSED
+from evenhand.stats.pairs import compare_groups, count_reversals, direction, worst_reversals
+from evenhand.stats.pairs.direction import COMPARABLE, CONCORDANT, REVERSED
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -160,7 +160,7 @@ def test_few_people_behind_all_reversals_leave_few_degrees_of_freedom() -> None:
     """2 k for k of many people who make all of the spread; all of them, less one, where everybody adds as much."""
     line = np.linspace(0.1, 0.9, 100)
     found = count_reversals(line, line, line, line).everybody
-    assert found._freedom(np.repeat([1.0, 0.0], [2, 98])) == pytest.approx(4 / (1 - 0.02))
+    assert found._freedom(np.repeat([3.0, 0.0], [2, 98])) == pytest.approx(4 / (1 - 0.02))
     assert found._freedom(np.ones(100)) == 99
 
 
@@ -184,3 +184,48 @@ def test_without_reversals_there_is_no_shortfall() -> None:
     found = count_reversals(steps / 4, steps / 4, np.zeros(4), steps).everybody
     assert found.totals[REVERSED] == 0
     assert np.isnan(found.shortfall()).all()
+
+
+def test_how_far_the_count_has_come_ends_at_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two groups fill a block of 128 places each, the rest of it repeated rows without weight."""
+    monkeypatch.setattr(direction, "_STEP_PAIRS", 1)
+    calls: list[tuple[int, int]] = []
+    count_reversals(*crowd("ties", 20), group=np.arange(20) % 2, threads=1, progress=lambda *said: calls.append(said))
+    assert calls == [(256 * 128, 256**2), (256**2, 256**2)]
+
+
+def test_groups_without_reversals_differ_by_nothing_known_up_to_both_limits() -> None:
+    """All go up in a row: neither set has a reversed pair, so nothing varies and there is no test."""
+    steps = np.arange(8.0)
+    found = count_reversals(steps / 8, steps / 8, np.zeros(8), steps, group=np.arange(8) // 4)
+    one, other = found.between(0, 0), found.between(1, 1)
+    gap, p = compare_groups(one, other)
+    assert gap.value == 0.0
+    assert (gap.low, gap.high) == pytest.approx((-other.reversed().high, one.reversed().high))
+    assert np.isnan(p)
+
+
+def test_a_difference_of_shares_lies_between_minus_1_and_1() -> None:
+    """In group 0 no pair is reversed, in group 1 all are."""
+    steps = np.tile(np.arange(4.0), 2)
+    score = np.append(steps[:4], 3 - steps[4:]) / 4
+    found = count_reversals(score, steps / 8, np.zeros(8), steps, group=np.arange(8) // 4)
+    for one, other, ends in ((0, 1, (-1.0, -1.0)), (1, 0, (1.0, 1.0))):
+        gap, _ = compare_groups(found.between(one, one), found.between(other, other))
+        assert gap.value == ends[0]
+        assert -1.0 <= gap.low <= gap.value <= gap.high <= 1.0
+
+
+def test_the_limits_of_a_difference_are_those_of_correlated_shares() -> None:
+    """Zou 2007: with the distances x and y of both shares to their limits, sqrt(x² - 2 r x y + y²)."""
+    found = count_reversals(*crowd("continuous", 60), group=np.arange(60) % 2)
+    one, other = found.between(0, 1), found.between(1, 0)
+    (value, low, high, _), _ = compare_groups(one, other)
+    a, b = one.reversed(), other.reversed()
+    r = np.corrcoef(one._apart(REVERSED, COMPARABLE), other._apart(REVERSED, COMPARABLE))[0, 1]
+    assert value == pytest.approx(a.value - b.value)
+    for end, x, y in (
+        (value - low, a.value - a.low, b.high - b.value),
+        (high - value, a.high - a.value, b.value - b.low),
+    ):
+        assert end == pytest.approx(np.sqrt(x**2 - 2 * r * x * y + y**2), rel=1e-3)

@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import NORMS, Distance, fairness_by_weight, individual_fairness, learn_metric, worst_pairs
+from evenhand.stats.pairs.inputs import own_distance
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray]
@@ -156,3 +157,11 @@ def test_a_learned_distance_leaves_no_direction_without_distance() -> None:
     of_effort, both, of_aggregate = learn_metric(e, np.zeros(200), (rng.random(200) < np.exp(-3 * e)).astype(float))
     assert (of_effort, of_aggregate) == pytest.approx((1 - 5e-7, 5e-7), abs=2e-7)
     assert of_effort * of_aggregate > both**2
+
+
+def test_the_one_number_that_is_no_distance_is_named() -> None:
+    def own(*columns: FloatArray) -> FloatArray:
+        return np.array([0.0, 1.0, -2.0])
+
+    with pytest.raises(EvenhandError, match="it returned -2"):
+        own_distance(own, *np.zeros((4, 3)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import PairFairness, exact, individual_fairness, worst_pairs
+from evenhand.stats.pairs.fairness import individual_fairness_counts
 from evenhand.stats.pairs.inputs import People, check_people, merge_people
 from evenhand.stats.types import FloatArray
 
@@ -244,3 +246,39 @@ def test_the_worst_pairs_of_an_own_distance_are_no_more_than_there_are() -> None
     found = exact._worst_enumerated(people, 0.5, 10)
     assert found.people.tolist() == [[0, 2], [0, 1], [1, 2]]
     np.testing.assert_allclose(found.excess, [0.9, 0.5, 0.4])
+
+
+@pytest.mark.parametrize("n", [16, 21, 37])
+def test_neighbours_lie_in_one_block(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Along the widest axis the blocks are stretches without overlap, and the others do not matter."""
+    monkeypatch.setattr(exact, "_TREE_ROWS", 4)
+    monkeypatch.setattr(exact, "BLOCK", 4)
+    points = np.random.default_rng(0).random((3, n)) * np.array([[0.001], [1.0], [0.002]])
+    order = exact.near_neighbours(points)
+    assert sorted(order.tolist()) == list(range(n))
+    blocks = [points[1, order[start : start + 4]] for start in range(0, n, 4)]
+    assert all(one.max() < other.min() for one, other in pairwise(blocks))
+
+
+def test_single_precision_needs_many_rows_small_values_and_hardly_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_PROBE_ROWS", 8)
+    points, ones = np.random.default_rng(0).random((3, 60)), np.ones(60)
+    assert exact.precision(points, ones) is np.float64  # few rows
+    monkeypatch.setattr(exact, "_FLOAT64_ROWS", 59)
+    assert exact.precision(points, ones) is np.float64  # one in sixty is a common value
+    assert exact.precision(points, ones, common=False) is np.float32
+    assert exact.precision(9 * points, ones, common=False) is np.float64
+    assert exact.precision(points, ones, common=True) is np.float64
+    assert exact.precision(np.stack([points[0], 0 * points[1], points[0]]), ones, common=False) is np.float64
+
+
+def test_counts_of_different_people_have_the_error_of_everybody(people: MakeColumns) -> None:
+    """Each row stands for one to four alike people: the limits are those of all of them one by one."""
+    columns, times = people("continuous", 30), np.arange(30) % 4 + 1
+    found = individual_fairness_counts(*columns, times, times, 0.5, n=int(times.sum()))
+    every = individual_fairness(*(np.repeat(column, times) for column in columns), weight=0.5)
+    assert (found.value, found.violated) == pytest.approx((every.value, every.violated))
+    assert found.n == every.n
+    assert found.pairs == every.pairs
+    assert found.stderr == pytest.approx(every.stderr, rel=0.05)
+    assert (found.low, found.high) == pytest.approx((every.low, every.high), abs=0.1 * every.stderr)

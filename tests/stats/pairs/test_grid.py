@@ -298,6 +298,8 @@ def test_cells_of_everybody_and_a_sample_give_the_exact_value(people: MakeColumn
     assert abs(found.value - exact.value) <= found.error < abs(raw - exact.value)
     assert found.violated == pytest.approx(exact.violated, abs=0.1)
     assert found.stderr == pytest.approx(exact.stderr, rel=0.2)
+    pairs_alone = correct(check_people(*columns), moments, 0.3, sample=False, rng=np.random.default_rng(0))
+    assert found.error > 1.1 * approximate.WIDTHS * pairs_alone.excess_stderr  # the people are a sample
     wider = fairness.individual_fairness_cells(moments, *columns, None, 0.3, n=100, clustering=4.0)
     assert wider.error == pytest.approx(2 * found.error, rel=1e-6)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.stats.pairs.ahead import count_ahead
+from evenhand.stats.pairs.ahead import count_ahead, largest_shortfall
 from evenhand.stats.pairs.kernels import block_bounds, bound, largest_in_rows, near_ties, sweep
 from evenhand.stats.types import BoolArray, FloatArray
 
@@ -85,3 +85,15 @@ def test_who_is_ahead_of_whom_is_counted_by_its_definition() -> None:
         there = np.repeat(group, SIZE) == number
         expected = [(kind * there).sum(axis=1) for kind in (*compared(ahead), *behind)]
         np.testing.assert_allclose(out[:, number], np.array(expected).T, rtol=1e-12, atol=1e-12)
+
+
+def test_the_largest_shortfall_of_each_person_by_its_definition() -> None:
+    rng = np.random.default_rng(4)
+    m = -np.sort(-rng.random(30))  # the highest score first
+    e, s, t = rng.integers(0, 4, (3, 30)) / 2.0
+    most = np.full(30, np.nan)
+    largest_shortfall((e, s, t, m), most)
+    ahead = np.greater.outer(e, e) & np.less_equal.outer(s, s) & np.greater_equal.outer(t, t)
+    below = np.subtract.outer(m, m).T  # the other's score less one's own
+    np.testing.assert_allclose(most, np.where(ahead, np.maximum(below, 0.0), 0.0).max(axis=1))
+    assert (most == 0).any()

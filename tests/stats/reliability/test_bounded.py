@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
+from scipy.stats import t as student
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.agreement import share_difference
@@ -142,3 +143,24 @@ def test_all_or_nothing_is_clopper_and_pearson() -> None:
 def test_what_is_not_between_0_and_1_is_refused(wrong: list[float]) -> None:
     with pytest.raises(EvenhandError, match="numbers from 0 to 1"):
         bounded_limits(wrong, 0.025)
+
+
+def test_what_a_group_may_have_missed_widens_one_side_by_hand() -> None:
+    """t se is 2.2 for 10 degrees of freedom; what the first missed puts the gap lower, the second nothing."""
+    hurt, unhurt = np.repeat([0.0, 0.1], 50), np.zeros(100)
+    unseen = Unseen((hurt, unhurt), (0.9, 1.0), (0.03, 0.04), True)
+    t, missed = float(student.ppf(0.975, 10)), unseen.lower(0, 0.025)
+    down, up = half_widths(0.05, 10.0, 0.025, unseen)
+    assert missed > 0.01
+    assert down == pytest.approx(np.sqrt((t * 0.05) ** 2 + 2 * t * 0.03 * missed + missed**2))
+    assert up == pytest.approx(t * 0.05)
+    assert half_widths(0.05, 10.0, 0.025, None) == pytest.approx((t * 0.05, t * 0.05))
+
+
+def test_what_four_people_may_have_missed_by_hand() -> None:
+    hurt = np.array([0.0, 0.1, 0.2, 0.1])
+    mean, error = 0.1, np.sqrt(0.02 / 3 / 4)  # squares about the mean add up to 0.02
+    beyond = float(bounded_limits(hurt, 0.1).high) - mean - float(student.ppf(0.9, 3)) * error
+    found = Unseen((hurt, hurt), (0.7, 0.7), (0.1, 0.1), True).lower(0, 0.1)
+    assert found == pytest.approx(0.3 * beyond / mean)
+    assert found > 0

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 from evenhand.stats.agreement import binary_counts, category_table, cohen_kappa, pabak_minus_kappa, weighted_kappa
 from evenhand.stats.reliability.moved import (
     Estimate,
+    _resting_on,
     level_estimates,
     level_metrics,
     passing,
@@ -137,3 +138,8 @@ def test_limits_of_a_mean_lie_on_the_scale_of_its_distance_from_1() -> None:
     assert float(far.low) == -1.0
     for without in (Estimate(1.0, influence, 50.0), Estimate(0.7, 0 * influence, 50.0), Estimate(0.7, influence, 0.0)):
         assert without.interval(0.9) is None
+
+
+def test_undamaged_people_rest_on_nobody() -> None:
+    assert _resting_on(np.zeros(3)) == 0.0
+    assert _resting_on(np.array([2.0, 2.0, 0.0])) == pytest.approx(2.0)

@@ -413,3 +413,38 @@ def test_nothing_unseen_is_told_of_other_metrics_or_without_damage() -> None:
     assert draws.unseen("pabak", 0, 1) is None
     with_damage = PeopleDraws(np.ones(1), {}, {}, draws.sizes, parts, np.ones((2, 150)), np.arange(150) // 50)
     assert with_damage.unseen("rate", 0, 1) is None
+
+
+def test_a_gap_that_never_varies_is_not_widened() -> None:
+    draws = Draws(np.array([0.25, 0.5, 0.375]), np.tile([0.25, 0.5, 0.375], (50, 1)))
+    found = gap_of(draws, least_stderr=0.05)
+    assert found.stderr.tolist() == [0.0, 0.0]
+    assert np.isnan(found.z)
+
+
+def test_damage_behind_decisions_and_behind_scores_are_told_apart() -> None:
+    """Three people of group 0 and two of group 1, hurt in their decisions by the first row, in scores by the second."""
+    damage = np.array([[1.0, 1.0, 0.0, 0.5, 0.0], [4.0, 0.0, 0.0, 1.0, 1.0]])
+    estimate = {name: np.array([[1.0, 1.0], [0.8, 0.6], [0.6, 0.2]]) for name in ("pabak", "icc_a1")}
+    variances = {name: np.array([[0.03, 0.01], [0.01, 0.03]]) for name in estimate}
+    levels, sizes = np.array([0.0, 0.1, 0.2]), np.array([[2, 1], [1, 1]])
+    draws = PeopleDraws(levels, estimate, {}, sizes, variances, damage, np.array([0, 0, 0, 1, 1]))
+    np.testing.assert_allclose(draws.rests_on, [[2.0, 1.0], [1.0, 2.0]])
+    for name, row in (("pabak", 0), ("icc_a1", 1)):
+        found = draws.unseen(name, 0, 1)
+        assert found is not None
+        assert [part.tolist() for part in found.damage] == [damage[row, :3].tolist(), damage[row, 3:].tolist()]
+        assert found.values == pytest.approx((0.7, 0.4))
+        assert found.stderr == pytest.approx((0.2, 0.2))
+        assert found.bounded == (row == 0)
+
+
+def test_variance_that_people_do_not_account_for_is_added() -> None:
+    draws = Draws(np.array([0.1, 0.3, 0.2]), np.random.default_rng(0).normal(0, 0.1, (300, 3)))
+    own, more = draws.stderr(), np.array([0.02, 0.0, 0.01])
+    found = gap_of(draws, more_variance=more)
+    np.testing.assert_allclose(found.stderr, np.sqrt(own**2 + more)[:2])
+    assert found.z == pytest.approx(0.2 / np.sqrt(own[2] ** 2 + 0.01))
+    least = 2.0 * float(own[2])
+    both = gap_of(draws, more_variance=more, least_stderr=least)
+    assert both.z == pytest.approx(0.2 / np.sqrt(least**2 + 0.01))
