@@ -276,7 +276,8 @@ def test_counts_of_different_people_have_the_error_of_everybody(people: MakeColu
     """Each row stands for one to four alike people: the limits are those of all of them one by one."""
     columns, times = people("continuous", 30), np.arange(30) % 4 + 1
     found = individual_fairness_counts(*columns, times, times, 0.5, n=int(times.sum()))
-    every = individual_fairness(*(np.repeat(column, times) for column in columns), weight=0.5)
+    score, effort, aggregate = (np.repeat(column, times) for column in columns)
+    every = individual_fairness(score, effort, aggregate, 0.5)
     assert (found.value, found.violated) == pytest.approx((every.value, every.violated))
     assert found.n == every.n
     assert found.pairs == every.pairs
