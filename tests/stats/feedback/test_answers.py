@@ -24,7 +24,8 @@ from evenhand.stats.feedback import (
     gap,
     rates,
 )
-from evenhand.stats.feedback.crossed import Masses
+from evenhand.stats.feedback import crossed as crossed_module
+from evenhand.stats.feedback.crossed import Masses, _chunks, _counts, _root, _summed_products
 from evenhand.stats.types import FloatArray
 
 Sampler = Callable[..., Answers]
@@ -254,3 +255,42 @@ def test_a_tolerance_below_0_or_of_all_labels_is_refused() -> None:
         with pytest.raises(ConfigError, match="`tolerance` must be from 0 to 1 steps with 3 labels"):
             Feedback(3, tolerance=tolerance)
     assert Feedback(3, tolerance=1).tolerance == 1
+
+
+def test_resamples_are_made_in_parts_that_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crossed_module, "_CHUNK_NUMBERS", 100)
+    assert list(_chunks(10, 30)) == [3, 3, 3, 1]
+    assert list(_chunks(9, 30)) == [3, 3, 3]
+    assert list(_chunks(3, 200)) == [1, 1, 1]
+    assert list(_chunks(5, 1)) == [5]
+    assert list(_chunks(5, 0)) == [5]
+
+
+def test_a_draw_of_some_among_many_has_the_moments_of_a_binomial() -> None:
+    all_of_them = _counts(5, 5, 4_000, np.random.default_rng(0))
+    assert all_of_them.shape == (4_000, 5)
+    assert (all_of_them.sum(axis=1) == 5).all()
+    assert all_of_them.mean(axis=0) == pytest.approx(1.0, abs=0.06)
+    some = _counts(5, 20, 4_000, np.random.default_rng(0))
+    assert some.sum(axis=1).mean() == pytest.approx(5.0, abs=0.15)
+    assert some.sum(axis=1).var() == pytest.approx(20 * 0.25 * 0.75, rel=0.1)
+    assert some.mean(axis=0) == pytest.approx(1.0, abs=0.06)
+
+
+@pytest.mark.parametrize("rows", [3, 400])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_products_of_sums_over_rows_by_hand(rows: int, weighted: bool) -> None:
+    """Few rows are added up in a table, many in a sparse one."""
+    rng = np.random.default_rng(0)
+    row, code = rng.integers(0, rows, 60), rng.integers(0, 5, 60)
+    weight = rng.gamma(2.0, 1.0, 60) if weighted else None
+    sums = np.zeros((rows, 5))
+    np.add.at(sums, (row, code), 1.0 if weight is None else weight)
+    np.testing.assert_allclose(_summed_products(row, rows, code, 5, weight), sums.T @ sums)
+
+
+def test_the_root_of_a_covariance_leaves_out_rounding() -> None:
+    covariance = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1e-15]])
+    root = _root(covariance)
+    np.testing.assert_allclose(root @ root, covariance, atol=1e-12)
+    assert root[2, 2] == 0.0

@@ -418,6 +418,6 @@ def test_the_gap_of_three_groups_is_at_least_that_of_any_two() -> None:
 def test_the_second_groups_x_of_a_rate_within_its_ends_by_hand() -> None:
     """With c of 1, 1 / (1 + x) is a half at 1, a fifth at 4 (its end is 3) and 0 nowhere; without c it is free."""
     two = Budget(np.array([[1.0], [0.0]]), np.array([[0.5], [0.5]]), np.array([[3.0], [3.0]]), np.array([1.0, 1.0]))
-    rate = np.array([[0.5, 0.2, 0.0, 0.9], [0.5, 0.2, 0.0, 0.9]])
-    assert _other(two, rate, 0, least=True).tolist() == [[1.0, 3.0, 3.0, 0.5], [0.5] * 4]
-    assert _other(two, rate, 0, least=False).tolist() == [[1.0, 3.0, 3.0, 0.5], [3.0] * 4]
+    rate = np.array([[0.5, 0.2, 0.0, 0.9, -0.1], [0.5, 0.2, 0.0, 0.9, -0.1]])
+    assert _other(two, rate, 0, least=True).tolist() == [[1.0, 3.0, 3.0, 0.5, 3.0], [0.5] * 5]
+    assert _other(two, rate, 0, least=False).tolist() == [[1.0, 3.0, 3.0, 0.5, 3.0], [3.0] * 5]

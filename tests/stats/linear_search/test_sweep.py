@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
+from evenhand.stats.compiled import judge_cut
 from evenhand.stats.linear_search import LinearCandidate, SearchProblem, search_problem, sweep_directions
 from evenhand.stats.linear_search.sweep import _batch, _evaluate, _starting_directions, best_direction
 
@@ -175,3 +176,12 @@ def test_a_sign_turns_a_random_direction_and_keeps_its_size(problem_of: Make) ->
     free, signed = problem_of(n=40, seed=2), problem_of(n=40, seed=2, monotone=[1, -1])
     one, two = (_batch(each, np.ones((1, 2)), 1, 50, np.random.default_rng(0)) for each in (free, signed))
     np.testing.assert_allclose(two, np.abs(one) * [1, -1])
+
+
+def test_a_cut_is_judged_by_its_floors_and_its_gap() -> None:
+    """Values 2 and 0.5 of floors 1 and 1: 0.5 is missing, and the gap of 1.5 is 0.5 too large."""
+    top, bottom, floors = np.array([2.0, 2.0]), np.array([1.0, 4.0]), np.ones(2)
+    assert judge_cut(top, bottom, (floors, 1.0, 1e-9)) == pytest.approx((1.0, 1.5))
+    assert judge_cut(top, bottom, (floors, 9.0, 0.5)) == pytest.approx((0.0, 1.5))
+    assert judge_cut(top, np.array([1.0, 0.0]), (floors, 9.0, 0.5)) == (np.inf, np.inf)
+    assert judge_cut(top, np.array([0.5, 2.0]), (floors, 3.0, 1e-9)) == pytest.approx((0.0, 3.0))

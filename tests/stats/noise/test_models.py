@@ -146,9 +146,9 @@ def test_chances_must_add_up_to_1_but_for_rounding() -> None:
 
 
 def test_chances_that_add_up_to_1_but_for_rounding_are_taken() -> None:
-    """Ten times 0.1 is a little less than 1 in binary numbers."""
-    values = tuple(float(value) for value in range(10))
-    assert sum([0.1] * 10) != 1.0
-    assert Confusion(values, ((0.1,) * 10,) * 10).rate(column(3.0)) == pytest.approx(0.9)
+    """0.7, 0.2 and 0.1 are together a little less than 1 in binary numbers."""
+    row = (0.7, 0.2, 0.1)
+    assert np.array([row]).sum(axis=1)[0] != 1.0
+    assert Confusion((1.0, 2.0, 3.0), (row, row, row)).rate(column(3.0)) == pytest.approx(0.9)
     with pytest.raises(EvenhandError, match="add up to 1"):
-        Confusion(values, ((0.1001,) * 10,) * 10)
+        Confusion((1.0, 2.0, 3.0), (row, row, (0.7, 0.2, 0.1001)))

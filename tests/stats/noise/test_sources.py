@@ -347,11 +347,12 @@ def test_people_with_the_same_source_foretell_a_column_where_few_are_wrong() -> 
 
 
 def test_who_is_alone_with_a_source_is_foretold_the_commonest_value() -> None:
-    source, column = np.arange(400), np.zeros(400, dtype=np.int64)
-    column[:200] = 1
-    source[:398] = np.arange(398) // 199  # two are alone
-    column[:199], column[199:] = 1, 0
+    """40 of 400 are alone: rightly foretold where they have the value of most, wrongly where they have the other."""
+    source = np.append(np.arange(360) // 180, 2 + np.arange(40))
+    column = np.repeat([1, 0, 0], [180, 180, 40])
     assert _predicted_by(source, column)
+    assert not _predicted_by(source, np.repeat([1, 0, 1, 0], [160, 200, 20, 20]))
+    assert not _predicted_by(source, np.repeat([1, 0, 1], [180, 180 + 30, 10]))
     pairs = np.arange(400) // 2  # nobody is alone, and half of each pair is wrong
     assert not _predicted_by(pairs, np.arange(400) % 2)
 
