@@ -19,7 +19,7 @@ import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError
 from evenhand.report.comparison import Comparison, _order
-from evenhand.report.pairing import Pairing, difference, size_change
+from evenhand.report.pairing import Pairing, change_between, difference, size_change
 from evenhand.report.plan import setting_changes
 from evenhand.table.decided import DecidedRows, read_decided
 
@@ -375,3 +375,109 @@ def test_the_command_takes_the_data_of_both(tmp_path: Path, capsys: pytest.Captu
         main(["compare", str(tmp_path / "old"), str(tmp_path / "new"), "--check", *places])
     assert left.value.code == 1
     assert "400 people are in both audits" in capsys.readouterr().out.replace("\n", " ")
+
+
+def people(seed: int, people: int = 300, worse: float = 0.0) -> eh.Table:
+    """Return a table that every audit can read; where it is worse, group A is judged less reliably."""
+    rng = np.random.default_rng(seed)
+    group, base = rng.choice(["A", "B"], people, p=[0.4, 0.6]), rng.normal(3, 1, people)
+    score = np.clip(0.5 + 0.1 * (base - 3) + rng.normal(0, 0.1, people), 0, 1)
+    columns: dict[str, Any] = {f"income{year}": np.maximum(base + rng.normal(0, 0.5, people), 0) for year in range(4)}
+    columns |= {
+        "case": np.arange(people) + 1000 * seed,
+        "group": group,
+        "score": score,
+        "other": np.clip(score + rng.normal(0, 0.2, people), 0, 1),
+        "first": (score > 0.5).astype(int),
+        "second": (score + rng.normal(0, 0.05 + worse * (group == "A"), people) > 0.5).astype(int),
+        "label": rng.choice(["a", "b", "c"], people),
+        "disagrees": (rng.random(people) < 0.2 + worse * (group == "A")).astype(int),
+        "critic": rng.integers(0, 15, people),
+    }
+    return eh.Table(columns, groups="group", id="case", predictions=["score", "other"])
+
+
+AUDITS: dict[str, dict[str, Any]] = {
+    "agreement": {"raters": ["first", "second"]},
+    "effort": {"trajectory": [f"income{year}" for year in range(4)], "unit": 1, "scale": 20},
+    "disagreement": {"decision": "label", "disagree": "disagrees", "critic": "critic", "case": "case"},
+    "reliability": {
+        "model": {"rule": lambda rows: (rows[:, 0] - 2.5) / 2},
+        "features": ["income0"],
+        "noise": {"features": {"income0": 1}, "noise_levels": [0, 0.2]},
+        "replicates": 2,
+        "resamples": 100,
+    },
+    "improvability": {
+        "status_quo": "first",
+        "outcome": "second",
+        "grouping": "group",
+        "utility": "classification",
+        "candidates": {"rule": {"column": "disagrees"}},
+    },
+}
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_the_numbers_of_every_audit_are_compared(name: str) -> None:
+    """Standard errors, degrees of freedom and the like differ in any two audits; they are no part of what is found."""
+    section: dict[str, Any] = {name: AUDITS[name]}
+    old, new = (eh.audit(people(seed), **section) for seed in (1, 2))
+    comparison = eh.compare(old, new)
+    told = [finding for finding in new[name].findings if finding.value is not None]
+    elsewhere = [finding for finding in told if "bin_low" in finding.coordinates]  # the worst bin may be another one
+    assert len(told) - len(elsewhere) <= len(comparison.changes) <= len(told)
+    assert comparison.others
+    assert not any(word in str(comparison) for word in ("stderr", "df ", "critics", "replicate_sd", "binding"))
+    assert not any(line.startswith(",") for line in comparison.summary().splitlines())
+
+
+def test_agreement_that_falls_is_worse_and_so_is_a_gap_that_grows() -> None:
+    old, new = (
+        eh.audit(people(seed, 1500, worse), agreement=AUDITS["agreement"]) for seed, worse in ((1, 0), (2, 0.4))
+    )
+    directions = {(change.metric, change.kind): change.direction for change in eh.compare(old, new).changes}
+    assert directions["pabak", None] == directions["pabak", "difference"] == "worse"
+
+
+def test_a_difference_between_models_keeps_its_sign_and_is_neither_worse_nor_better() -> None:
+    first, second = people(1, 600), people(2, 600)
+    settings = {**AUDITS["improvability"], "candidates": {"rule": {"column": "second"}}, "outcome": "first"}
+    old = eh.audit(first, improvability={**settings, "status_quo": "disagrees"})  # the candidate is far better
+    new = eh.audit(
+        second,
+        improvability={**settings, "candidates": {"rule": {"column": "disagrees"}}, "status_quo": "second"},
+    )
+    (change,) = (c for c in eh.compare(old, new).others if c.metric == "classification" and c.group == "A")
+    assert change.old is not None
+    assert change.new is not None
+    assert change.old > 0.3 > -0.3 > change.new
+    assert change.change == pytest.approx(change.new - change.old)
+    assert change.direction == "changed"
+
+
+def test_the_change_of_numbers_that_answers_leave_open_covers_all_that_they_allow() -> None:
+    """Two gaps that may each lie anywhere from 0 to 0.6 may have changed by up to 0.6."""
+    number, ends = (0.3, 0.0, 0.6), (0.0, 0.6)
+    assert change_between("difference", [number, number], [ends, ends], 0.95)[1:] == pytest.approx((-0.6, 0.6, 1.0))
+    rng, missed, false = np.random.default_rng(0), 0, 0
+    for _ in range(1000):
+        ranges = [(least, least + 0.2) for least in np.array([0.1, 0.35]) + rng.normal(0, 0.05, 2)]
+        numbers = [((least + most) / 2, least - 1.96 * 0.05, most + 1.96 * 0.05) for least, most in ranges]
+        change, low, high, p_value = change_between("difference", numbers, ranges, 0.95)
+        assert change is not None
+        assert low is not None
+        assert high is not None
+        assert p_value is not None
+        assert low <= change <= high
+        missed += not low <= 0.05 <= high  # from the top of the one to the bottom of the other
+        false += p_value < 0.05 and change < 0
+    assert missed / 1000 < 0.04
+    assert false == 0
+
+
+def test_a_verdict_that_is_lost_is_a_flip() -> None:
+    comparison = eh.compare(month(190), month(1, people=3))
+    (flip,) = comparison.flips
+    assert (flip.old_verdict, flip.new_verdict, flip.change) == ("meets", "insufficient_evidence", None)
+    assert "was 2.0 points before, undefined now." in comparison.summary()

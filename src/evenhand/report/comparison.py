@@ -18,16 +18,19 @@ from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
 from evenhand.errors import count
 from evenhand.report.audit import Audit
-from evenhand.report.pairing import Pairing, one_confidence, require_other_data, shared_audits, size_change
+from evenhand.report.pairing import Pairing, change_between, one_confidence, require_other_data, shared_audits
 from evenhand.report.plan import setting_changes
 from evenhand.stats.multiplicity import adjusted_p
 from evenhand.table.table import Table
 
-Direction = Literal["worse", "better", "unclear"]
+Direction = Literal["worse", "better", "changed", "unclear"]
 
 MOST_UNCLEAR = 10
 """So many unclear changes are told in the summary."""
 
+_SURE = {direction: f"{direction} beyond chance" for direction in ("worse", "better", "changed")} | {
+    "unclear": "no clear change"
+}
 _PLACE = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -38,6 +41,7 @@ class Change(Record):
 
     audit: str = column("the audit")
     model: str | None = column("the model", None)
+    model_reference: str | None = column("the model it is compared with; null unless models are compared", None)
     grouping: str | None = column("the grouping", None)
     group: str | None = column("the group; of a worst pair, that of the new audit", None)
     reference: str | None = column("the group it is compared with; of a worst pair, that of the new audit", None)
@@ -61,7 +65,9 @@ class Change(Record):
     )
     old_verdict: str | None = column("the verdict of the old audit, where a threshold was set", None)
     new_verdict: str | None = column("the verdict of the new audit", None)
-    direction: Direction = column("worse or better where that is beyond chance, else unclear", "unclear")
+    direction: Direction = column(
+        "worse or better where that is beyond chance; changed where it is neither; else unclear", "unclear"
+    )
 
     @property
     def same_pair(self) -> bool:
@@ -72,23 +78,34 @@ class Change(Record):
         """Return the change as a sentence; where the worst pair is another one, with both pairs."""
         style, metric = _style(self), _metric(self).title_in_sentence
         points = " points" if style == "points" else ""
-        place = ", ".join(str(part) for part in (self.model, self.coordinates, self.stratum) if part)
-        where = f"{place}{f', by {self.grouping}' if self.grouping else ''}"
         kind, then, now = self._pairs()
-        sizes = f"{show(self.old, style)}{points}{then} before, {show(self.new, style)}{points}{now} now"
-        sure = {"worse": "worse beyond chance", "better": "better beyond chance", "unclear": "no clear change"}
+        sizes = f"{self._size(self.old, style)}{then} before, {self._size(self.new, style)}{now} now"
+        told = f"{self._where()}: {metric}{kind} was {sizes}"
+        if self.change is None:
+            return f"{told}."
         change = (
             f"a change of {show(self.change, _signed(style))}{points} ({show_interval(self.low, self.high, style)})"
         )
         p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
-        return f"{where or 'Everybody'}: {metric}{kind} was {sizes}; {change}{p}: {sure[self.direction]}."
+        return f"{told}; {change}{p}: {_SURE[self.direction]}."
+
+    @staticmethod
+    def _size(size: float | None, style: Any) -> str:
+        return "undefined" if size is None else f"{show(size, style)}{' points' if style == 'points' else ''}"
+
+    def _where(self) -> str:
+        """Return the models and people that it is about; a sentence begins with it."""
+        model = f"{self.model} against {self.model_reference}" if self.model_reference else self.model
+        by = f"by {self.grouping}" if self.grouping else None
+        where = ", ".join(part for part in (model, self.coordinates, self.stratum, by) if part)
+        return where if model else f"{where[:1].upper()}{where[1:]}" or "Everybody"
 
     def _pairs(self) -> tuple[str, str, str]:
         """Return the kind of a gap with its groups; where those are others now, the old ones and the new ones apart."""
         if self.kind is None:
             return "", "", ""
         kind = "gap" if self.kind == "difference" else self.kind
-        if self.group is None or self.reference is None:
+        if None in (self.group, self.reference) or self.group == self.reference:
             return f" ({kind})", "", ""
         then, now = f"{self.old_group} against {self.old_reference}", f"{self.group} against {self.reference}"
         return (f" ({kind}, {now})", "", "") if self.same_pair else (f" ({kind})", f" ({then})", f" ({now})")
@@ -229,7 +246,8 @@ class Comparison:
 
 def _directions(changes: Sequence[Change]) -> str:
     counted = Counter(change.direction for change in changes)
-    return f"{counted['worse']:,} worse, {counted['better']:,} better, {counted['unclear']:,} unclear"
+    changed = f"{counted['changed']:,} changed, " if counted["changed"] else ""
+    return f"{counted['worse']:,} worse, {counted['better']:,} better, {changed}{counted['unclear']:,} unclear"
 
 
 def _flip(change: Change) -> str:
@@ -248,6 +266,7 @@ def _spot(change: Change, pair: tuple[str | None, ...] = ()) -> _Key:
     return (
         change.audit,
         change.model,
+        change.model_reference,
         change.grouping,
         change.stratum,
         change.metric,
@@ -338,24 +357,31 @@ def compare(
 
 
 def _key(record: Value | Gap | Finding) -> _Key:
-    """Return what two numbers must share to be the same thing; the worst pair may be another one."""
-    own = record.coordinates if isinstance(record, Finding) else coordinates_of(record)
+    """Return what two numbers must share to be the same thing; the worst pair, or its label, may be another one."""
     sides = ("group", "reference") if getattr(record, "against", None) != "worst_pair" else ()
     place = tuple(getattr(record, name, None) for name in (*_PLACE, *sides))
-    stable = sorted((name, str(value)) for name, value in own.items() if isinstance(value, str | bool | int | float))
-    return *place, *((name, value) for name, value in stable if name not in _RESULTS)
+    return *place, *sorted((name, str(value)) for name, value in _places(record).items())
 
 
-_RESULTS = frozenset(
-    ("name", "lower", "upper", "violated", "identified", "people", "pairs", "bins", "low_bin", "method", "covered")
-)
-"""Columns of audits that are results, not places."""
+def _own(record: Value | Gap | Finding) -> Mapping[str, Any]:
+    return record.coordinates if isinstance(record, Finding) else coordinates_of(record)
+
+
+def _places(record: Value | Gap | Finding) -> dict[str, Any]:
+    """Return where an audit has a number, without what it found there."""
+    found = ("label",) if getattr(record, "against", None) == "worst_pair" else ()
+    return {name: value for name, value in _own(record).items() if name in _PLACES and name not in found}
+
+
+_PLACES = frozenset(
+    ("weight", "bin_low", "bin_high", "label", "stakeholder", "stakeholder_reference", "setting", "noise_level")
+) | {"split", "component", "test"}
+"""Columns of audits that say where a number stands; their other columns are results."""
 
 
 def _of_findings(audit: Audit, name: str) -> dict[_Key, Finding]:
-    told = [finding for finding in audit.results[name].findings if finding.value is not None]
     found: dict[_Key, Finding] = {}
-    for finding in told:
+    for finding in audit.results[name].findings:
         found.setdefault((*_key(finding), finding.threshold), finding)
     return found
 
@@ -374,30 +400,35 @@ def _changes(
 ) -> Iterator[Change]:
     metrics = audit.results[name].metrics
     for key, now in after.items():
-        if key in before:
+        if key in before and _tells(before[key], now):
             correlation = 0.0 if pairing is None else None
             if pairing is not None and name == "parity":
                 correlation = pairing.correlation(before[key], now)
             yield _change(name, before[key], now, metrics[now.metric], confidence, correlation)
 
 
+def _tells(old: Any, now: Any) -> bool:
+    """Tell whether two records have a change: both are defined, or one is and the verdict is another one."""
+    defined = [record.value is not None for record in (old, now)]
+    return all(defined) or (any(defined) and getattr(old, "verdict", None) != getattr(now, "verdict", None))
+
+
 def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, correlation: float | None) -> Change:
     kind = getattr(now, "kind", None)
+    sized = None if now.against in _WITH_SIGN else kind
     numbers = [(record.value, record.low, record.high) for record in (old, now)]
-    sizes = [size_of_gap(kind, *number)[0] for number in numbers]
-    change, low, high, p_value = size_change(kind, numbers[0], numbers[1], confidence, correlation)
-    own = now.coordinates if isinstance(now, Finding) else coordinates_of(now)
+    ranges = [_range(record) for record in (old, now)]
+    sizes = [size_of_gap(sized, *number)[0] for number in numbers]
+    change, low, high, p_value = change_between(sized, numbers, ranges, confidence, correlation)
     judged = isinstance(now, Finding) and now.threshold is not None
     return Change(
         audit=name,
-        **{
-            item: getattr(now, item, None) for item in ("model", "grouping", "group", "reference", "stratum", "against")
-        },
+        **{item: getattr(now, item, None) for item in _COPIED},
         old_group=getattr(old, "group", None),
         old_reference=getattr(old, "reference", None),
         metric=now.metric,
         kind=kind,
-        coordinates=", ".join(f"{key} {value}" for key, value in own.items() if key not in _RESULTS),
+        coordinates=_in_words(old, now),
         title=metric.title,
         unit=metric.unit,
         old=sizes[0],
@@ -408,20 +439,40 @@ def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, co
         p_value=p_value,
         old_verdict=old.verdict if judged else None,
         new_verdict=now.verdict if judged else None,
-        direction=_direction(change, kind, metric),
+        direction=_direction(change, kind, now.against, metric),
     )
 
 
-def _direction(change: float | None, kind: str | None, metric: Metric) -> Direction:
+def _in_words(old: Any, now: Any) -> str:
+    """Return where both audits have a number; a label only where it is the same in both."""
+    before = _own(old)
+    places = {name: value for name, value in _own(now).items() if name in _PLACES and before.get(name) == value}
+    return ", ".join(f"{name} {value}" for name, value in places.items())
+
+
+_COPIED = ("model", "model_reference", "grouping", "group", "reference", "stratum", "against")
+_WITH_SIGN = ("model", "status_quo")
+"""A difference between two models keeps its sign: it says which of them does better."""
+
+
+def _range(record: Any) -> tuple[float, float] | None:
+    """Return the smallest and largest value that the data allow, where they leave a number open."""
+    lower, upper = (_own(record).get(name) for name in ("lower", "upper"))
+    return None if lower is None or upper is None else (lower, upper)
+
+
+def _direction(change: float | None, kind: str | None, against: str | None, metric: Metric) -> Direction:
     """Return which way a change points: a larger difference or a smaller ratio is worse, a value as its metric says."""
     if not change:
         return "unclear"
+    if against in _WITH_SIGN:
+        return "changed"
     if kind == "difference":
         return "worse" if change > 0 else "better"
     if kind == "ratio":
         return "worse" if change < 0 else "better"
     if metric.better == "neither":
-        return "unclear"
+        return "changed"
     return "worse" if (change < 0) == (metric.better == "higher") else "better"
 
 
@@ -436,23 +487,33 @@ def _claimed(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
 
 
 def _order(change: Change) -> tuple[bool, int, float]:
-    direction = ("worse", "better", "unclear").index(change.direction)
+    direction = ("worse", "better", "changed", "unclear").index(change.direction)
     p_value = 1.0 if change.p_adjusted is None else change.p_adjusted
     return change.old_verdict == change.new_verdict, direction, p_value
 
 
 def _place(change: Change) -> _Key:
-    return tuple(
-        getattr(change, name)
-        for name in ("audit", "model", "grouping", "stratum", "metric", "kind", "against", "coordinates")
-    )
+    return tuple(getattr(change, name) for name in ("audit", *_PLACE, "coordinates"))
 
 
 def _differences(before: Audit, after: Audit) -> Iterator[str]:
     """Yield what differs in data, settings and models."""
     rows = [audit.data["rows_used"] for audit in (before, after)]
     yield f"Rows: {rows[0]:,} before, {rows[1]:,} now."
+    yield from _without_counterpart(before, after)
     old, new = before.config.as_dict(), after.config.as_dict()
     for section in dict.fromkeys([*old, *new]):
         if section != "report":
             yield from setting_changes(f"[{section}]", old.get(section), new.get(section))
+
+
+def _without_counterpart(before: Audit, after: Audit) -> Iterator[str]:
+    """Yield how many findings only one of the audits has."""
+    shared = shared_audits(before, after)
+    old, new = ({(name, key) for name in shared for key in _of_findings(audit, name)} for audit in (before, after))
+    if old != new:
+        only = [count(len(one - other), "finding") for one, other in ((old, new), (new, old))]
+        yield (
+            f"Not compared: {only[0]} of the old audit and {only[1]} of the new one, which the other does not have (as "
+            "where the reference group or the worst effort bin is another one)."
+        )

@@ -9,7 +9,7 @@ same people it is McNemar's).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -222,11 +222,10 @@ def one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
 
 
 _Sized: TypeAlias = tuple[float | None, float | None, float | None]
+_Change: TypeAlias = tuple[float | None, float | None, float | None, float | None]
 
 
-def difference(
-    old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
-) -> tuple[float | None, float | None, float | None, float | None]:
+def difference(old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0) -> _Change:
     """Return the change, its limits by MOVER, and the p-value of no change."""
     if old[0] is None or new[0] is None:
         return None, None, None, None
@@ -245,7 +244,7 @@ def difference(
 
 def size_change(
     kind: str | None, old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
-) -> tuple[float | None, float | None, float | None, float | None]:
+) -> _Change:
     """Return the change of the size of a gap, its limits, and the p-value of no change.
 
     Where the true gaps have the directions seen, the change is D = new - old; where one of them has the other
@@ -282,6 +281,66 @@ def size_change(
     if kind == "ratio":  # it falls as the distance from equality grows
         low, high = 0.0 - high, 0.0 - low
     return _size(kind, new) - _size(kind, old), finite(low), finite(high), p_value
+
+
+def change_between(
+    kind: str | None,
+    numbers: Sequence[_Sized],
+    ranges: Sequence[tuple[float, float] | None],
+    confidence: float,
+    correlation: float | None = 0.0,
+) -> _Change:
+    """Return `size_change`, also of numbers that the data leave open.
+
+    Of a number that may lie anywhere in a range, the change is at least the new lower end less the old upper end, and
+    at most the new upper end less the old lower one. The limits are those of these two changes, and it is a change
+    where they have the same sign.
+
+    Parameters
+    ----------
+    kind, confidence, correlation
+        As for `size_change`.
+    numbers
+        The old and the new number with its limits.
+    ranges
+        The old and the new range; None where a number is not left open.
+
+    Examples
+    --------
+    >>> numbers, ranges = [(0.3, 0.0, 0.6), (0.3, 0.0, 0.6)], [(0.0, 0.6), (0.0, 0.6)]
+    >>> [round(float(end), 3) for end in change_between(None, numbers, ranges, 0.95)]
+    [0.0, -0.6, 0.6, 1.0]
+    """
+    old, new = numbers
+    whole = size_change(kind, old, new, confidence, correlation)
+    if whole[0] is None or all(ends is None for ends in ranges):
+        return whole
+    (old_least, old_most), (new_least, new_most) = (
+        [_moved_to(end, number, ends) for end in ends] if ends else [number, number]
+        for number, ends in zip(numbers, ranges, strict=True)
+    )
+    least = size_change(kind, old_most, new_least, confidence, correlation)
+    most = size_change(kind, old_least, new_most, confidence, correlation)
+    clear = least if (least[0] or 0.0) > 0 else most if (most[0] or 0.0) < 0 else None
+    return whole[0], least[1], most[2], 1.0 if clear is None else clear[3]
+
+
+def _moved_to(end: float, number: _Sized, ends: tuple[float, float]) -> _Sized:
+    """Return an end of a range with limits as far from it as those of the number are from the range.
+
+    Limits that end at 0 say less than that; there the other arm stands for what is cut off.
+
+    Examples
+    --------
+    >>> _moved_to(0.5, (0.4, 0.25, 0.625), (0.3, 0.5))
+    (0.5, 0.45, 0.625)
+    """
+    _, low, high = number
+    up = None if high is None else high - ends[1]
+    down = None if low is None else ends[0] - low
+    if low == 0 and up is not None and down is not None:
+        down = max(down, up)
+    return end, None if down is None else end - down, None if up is None else end + up
 
 
 def _size(kind: str, number: _Sized) -> float:
