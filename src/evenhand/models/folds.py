@@ -294,7 +294,8 @@ def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> Any:
     numbers = np.arange(1, len(next(iter(columns.values()))) + 1)
     connection.register("evenhand_scores", {rows: numbers, **columns})
     numbered = frame.to_native().project(f"*, row_number() over () as {rows}")
-    numbered.join(connection.table("evenhand_scores"), rows).project(f"* exclude ({rows})").create("evenhand_scored")
+    scored = numbered.join(connection.table("evenhand_scores"), rows).project(f"* exclude ({rows})")
+    scored.query("scored_rows", "create temp table evenhand_scored as from scored_rows")
     return connection.table("evenhand_scored")
 
 

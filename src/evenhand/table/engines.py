@@ -6,6 +6,7 @@ rows: at most `MOST_ROWS` at a time, so that one machine can hold them.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import socket
@@ -77,6 +78,7 @@ _ADDRESS = re.compile(
 )
 _MOST_IDLE = 4
 _idle: list[duckdb.DuckDBPyConnection] = []  # databases that no table uses now
+atexit.register(_idle.clear)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_idle.clear)  # their threads would not be there in the new process
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -87,8 +89,8 @@ def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB connection of our own, which never fetches anything over the network.
 
     Nobody else has its database at the same time. Opening one takes as long as counting a million rows, so what one
-    table is done with serves the next. With a `memory_limit` such as "4GB" it keeps no more of its work in memory, and
-    puts the rest into temporary files.
+    table is done with serves the next; tables and views that are made in it must be temporary. With a `memory_limit`
+    such as "4GB" it keeps no more of its work in memory, and puts the rest into temporary files.
     """
     database = None if memory_limit is not None else _idle_database()
     if database is None:

@@ -93,7 +93,6 @@ class Source:
             return self.frame.head(rows)
         native: Any = self.frame.to_native()
         with self._in_order():
-            # Of the connection, not of its database, which another table may have next.
             native.limit(rows).query("first_rows", "create temp table evenhand_head as from first_rows")
         frame: Frame = nw.from_native(self.connection.table("evenhand_head"))
         return frame
