@@ -25,8 +25,8 @@ def test_metrics_are_read_once_each_and_said() -> None:
     assert settings == {"metrics": ["tpr", "x", "fpr"], "seed": 1}
     assert said == (
         "recall_score (scikit-learn) is `tpr` here.",
-        "equalized_odds_ratio (Fairlearn) is the ratio of `tpr` and `fpr` of the worst pair of groups here, each judged "
-        "by itself.",
+        "equalized_odds_ratio (Fairlearn) is the ratio of `tpr` and `fpr` of the worst pair of groups here, each "
+        "judged by itself.",
     )
     assert translate({"metrics": "average_odds"}, NAMES) == (
         {"metrics": ["tpr"]},
