@@ -153,3 +153,11 @@ def test_a_ratio_of_exact_numbers_is_exact_whatever_the_rounding() -> None:
     low, high = mover_ratio(a, Interval(a, a), b, Interval(b, b))
     np.testing.assert_allclose(low, a / b, rtol=1e-6)
     np.testing.assert_allclose(high, a / b, rtol=1e-6)
+
+
+def test_a_ratio_of_nothing_or_of_negative_numbers_has_no_interval() -> None:
+    limits = Interval(np.array(0.1), np.array(0.3))
+    for a, b, known in ((0.2, 0.2, True), (0.0, 0.2, True), (0.0, 0.0, False), (-0.1, 0.3, False), (0.3, -0.1, False)):
+        found = mover_ratio(a, limits, b, limits)
+        assert np.isfinite(found.low) == known
+    assert np.isnan(mover_ratio(0.2, Interval(np.array(np.nan), np.array(0.3)), 0.2, limits)).all()

@@ -69,7 +69,7 @@ def mean_gap(periods: list[tuple[float, float, float, float]], alpha: float) -> 
 
 
 def test_changes_of_a_gap_by_hand_without_periods_that_have_nobody() -> None:
-    a, n, b, m = (40, 5, 38, 70, 20), (100, 9, 90, 110, 40), (40, 0, 41, 30, 30), (100, 0, 120, 80, 60)
+    a, n, b, m = (40, 5, 38, 70, 0), (100, 9, 90, 110, 40), (40, 0, 41, 0, 30), (100, 0, 120, 80, 60)
     found = gap_drift(a, n, b, m, 0.05)
     used = [0, 2, 3, 4]
     periods = [(float(a[i]), float(n[i]), float(b[i]), float(m[i])) for i in used]

@@ -184,3 +184,9 @@ def test_the_sentence_names_a_share_below_0_too() -> None:
 def test_shares_are_moved_inwards_to_shares(clip: tuple[float, float]) -> None:
     with pytest.raises(EvenhandError, match="`clip` must be two rising shares between 0 and 1"):
         scores([0, 1, 1], [0.2, 0.5, 0.4], clip=clip)
+
+
+def test_without_anybody_eligible_nobody_is_paid() -> None:
+    found = bonus([0.3, 0.1], eligible=[False, False])
+    assert (found.chosen.tolist(), found.rank.tolist()) == ([False, False], [0, 0])
+    assert (found.places, found.tied) == (0, 0)

@@ -16,6 +16,7 @@ from evenhand.stats.types import FloatArray, Interval
 from evenhand.stats.worst_pair import (
     equality_p,
     narrowest_ratio,
+    pair_differs,
     permutation_p,
     range_confidence,
     range_p,
@@ -144,3 +145,11 @@ def test_shuffled_labels_are_an_exact_test() -> None:
     rng = np.random.default_rng(1)
     p = [permutation_p(rng.binomial([40, 12, 12], 0.1), [40, 12, 12], rng, 199) for _ in range(300)]
     assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
+
+
+def test_two_groups_differ_where_their_difference_is_more_than_both_limits_leave() -> None:
+    """0.6 with a limit of 0.55 and 0.3 with one of 0.4: 0.3 is more than the root of 0.05² + 0.1²."""
+    value, own = np.array([0.3, 0.6]), interval([0.25, 0.55], [0.4, 0.7])
+    assert pair_differs(value, own, 1, 0)
+    assert not pair_differs(value, interval([0.25, 0.4], [0.55, 0.7]), 1, 0)
+    assert not pair_differs(value, own, 0, 1)

@@ -36,6 +36,7 @@ def test_rates_are_means_over_shared_cases(crossed: Sampler) -> None:
     np.testing.assert_allclose(found.disagreement.lower, means[0] - means[1], atol=1e-12)
     assert found.cases == len(shared)
     assert found.df == min(8, 4, len(shared)) - 1
+    assert found.critics == (8, 4)
 
 
 def test_kinds_can_be_exchanged(crossed: Sampler) -> None:

@@ -143,3 +143,13 @@ def test_labels_of_all_cases_are_known_without_critics() -> None:
     found = numbers_behind(answers, "statistical_parity", "critics")
     assert found.shape == (3, 2)
     assert np.isinf(found).all()
+
+
+def test_numbers_behind_rates_of_0_and_1_by_hand() -> None:
+    """Two samples of two groups: agree and disagree of each of two labels."""
+    masses = np.array([[[[5, 1], [2, 3]], [[0, 4], [6, 0]]], [[[1, 0], [0, 7]], [[2, 2], [3, 3]]]], dtype=float)
+    found = numbers_of(masses, Feedback(2), "predictive_equality")  # who agrees on the other label, or refuses this one
+    assert found.tolist() == [[[2, 5], [6, 0]], [[0, 1], [3, 2]]]
+    found = numbers_of(masses, Feedback(2), "equal_opportunity")  # who agrees, or refuses the other
+    assert found.tolist() == [[[5, 2], [0, 6]], [[1, 0], [2, 3]]]
+    assert numbers_of(masses, Feedback(2), "calibration").tolist() == [[[6, 5], [4, 6]], [[1, 7], [4, 6]]]

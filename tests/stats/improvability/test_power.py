@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, DataError
 from evenhand.stats.improvability import (
     Criteria,
     Pair,
     Rows,
     SplitTest,
+    ValueDraws,
     bootstrap_values,
     deviations,
     get_utility,
@@ -22,6 +23,7 @@ from evenhand.stats.improvability import (
     power_curve,
     sample_size,
 )
+from evenhand.stats.improvability.rows import check_groups
 from evenhand.stats.types import FloatArray
 
 CALIBRATION = get_utility("calibration")
@@ -125,3 +127,18 @@ def test_a_reduction_is_a_share() -> None:
     test = SplitTest(bootstrap_values(sample(500, generator()), resamples=20, rng=generator()), CRITERIA, [Pair(0, 1)])
     with pytest.raises(ConfigError, match=r"`reduction` must be between 0 and 1; got 1\.5"):
         planned_effects(test, 0.1, 1.5)
+
+
+def test_deviations_are_those_of_each_resample_from_the_sample() -> None:
+    values = np.array([[[5.0, 7.0]], [[4.0, 6.5]], [[4.5, 6.7]]])
+    drawn = np.stack([values, values + np.array([0.0, 1.0]), 2 * values])
+    test = SplitTest(ValueDraws(values, drawn, None, None, 10, 10, "cells"), CRITERIA, [Pair(0, 1)])
+    # accuracy gains 2 and 2.5; gaps 1 before and 0.5 after, in either direction
+    expected = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [2.0, 2.5, 0.5, 1.5]])
+    np.testing.assert_allclose(deviations(test), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("codes", [[0, 1, -1], [0, 2, 1]])
+def test_group_codes_lie_within_the_groups(codes: list[int]) -> None:
+    with pytest.raises(DataError, match="group codes must lie between 0 and 1"):
+        check_groups(codes, 2)

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.stats.compiled import judge_cut
-from evenhand.stats.linear_search import LinearCandidate, SearchProblem, search_problem, sweep_directions
+from evenhand.stats.linear_search import LinearCandidate, SearchProblem, search_problem, sweep, sweep_directions
 from evenhand.stats.linear_search.sweep import _batch, _evaluate, _starting_directions, best_direction
 
 Make = Callable[..., SearchProblem]
@@ -185,3 +185,25 @@ def test_a_cut_is_judged_by_its_floors_and_its_gap() -> None:
     assert judge_cut(top, bottom, (floors, 9.0, 0.5)) == pytest.approx((0.0, 1.5))
     assert judge_cut(top, np.array([1.0, 0.0]), (floors, 9.0, 0.5)) == (np.inf, np.inf)
     assert judge_cut(top, np.array([0.5, 2.0]), (floors, 3.0, 1e-9)) == pytest.approx((0.0, 3.0))
+
+
+def test_a_share_of_later_directions_is_drawn_afresh() -> None:
+    """All others lie near the best direction, which weighs the first feature alone."""
+    problem, elite = uneven_problem(), np.array([[1.0, 0.0]])
+    rows = _batch(problem, elite, 1, 1_000, np.random.default_rng(0)) * problem.scaled.std(axis=0)
+    fresh = rows[-int(1_000 * sweep._FRESH) :]
+    assert np.mean(np.abs(fresh[:, 0]) > np.abs(fresh[:, 1])) == pytest.approx(0.5, abs=0.1)
+    moved = rows[: -int(1_000 * sweep._FRESH)]
+    assert np.mean((np.abs(moved[:, 0]) > np.abs(moved[:, 1])) & (moved[:, 0] > 0)) > 0.8
+
+
+def test_least_squares_with_groups_of_equal_weight() -> None:
+    """30 of group 0 and 10 of group 1: each row of the second counts three times."""
+    rng = np.random.default_rng(5)
+    x, group = rng.random((40, 2)), np.repeat([0, 1], [30, 10])
+    y = (x[:, 0] + group * x[:, 1] + 0.3 * rng.standard_normal(40) > 0.7).astype(float)
+    problem = search_problem(x, y, y, group, "ab")
+    times = np.where(group == 0, 1, 3)
+    design = np.repeat(np.column_stack([np.ones(40), problem.scaled]), times, axis=0)
+    slopes = np.linalg.lstsq(design, np.repeat(problem.gains, times))[0][1:]
+    np.testing.assert_allclose(_starting_directions(problem)[1], slopes, rtol=1e-8)

@@ -229,3 +229,8 @@ def test_the_limits_of_a_difference_are_those_of_correlated_shares() -> None:
         (high - value, a.high - a.value, b.value - b.low),
     ):
         assert end == pytest.approx(np.sqrt(x**2 - 2 * r * x * y + y**2), rel=1e-3)
+
+
+def test_the_effective_number_of_people_is_kishs() -> None:
+    assert direction._kish(np.array([1.0, 1.0, 2.0])) == pytest.approx(16 / 6)
+    assert direction._kish(np.zeros(3)) == 0.0

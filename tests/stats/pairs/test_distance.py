@@ -165,3 +165,10 @@ def test_the_one_number_that_is_no_distance_is_named() -> None:
 
     with pytest.raises(EvenhandError, match="it returned -2"):
         own_distance(own, *np.zeros((4, 3)))
+
+
+def test_weights_for_which_people_lie_in_the_same_places_go_together() -> None:
+    weights = [0.0, 0.3, 1.0, 0.7]
+    assert Distance().alike(weights) == [[0, 1, 2, 3]]
+    assert Distance(norm="maximum").alike(weights) == [[1, 3], [0, 2]]
+    assert Distance(norm="maximum").alike([0.5]) == [[0]]

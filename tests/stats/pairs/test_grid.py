@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -350,3 +351,14 @@ def test_what_the_grid_adds_grows_with_the_unit_of_everything() -> None:
         found.append(out[:, 0] / unit)
     np.testing.assert_allclose(found[0], found[1], atol=1e-12)
     assert (found[0] != 0).sum() > 10
+
+
+def test_the_excess_at_whole_steps_by_hand() -> None:
+    """At steps (2, 1, 1) of the axes, straight and along the axes."""
+    columns = check_people(np.linspace(0, 1, 9), np.linspace(0, 0.4, 9), np.linspace(0, 0.2, 9))
+    for diamond in (False, True):
+        moments = bin_people(replace(columns, diamond=diamond), 5)
+        score, effort, aggregate = moments.steps
+        d = 0.3 * effort + 0.7 * aggregate if diamond else np.sqrt(0.3 * effort**2 + 0.7 * aggregate**2)
+        assert excess_table(moments, 0.3)[2, 1, 1] == pytest.approx(2 * score - d)
+        assert excess_table(moments, 0.3)[0, 1, 1] == 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenhand.stats.pairs.ahead import count_ahead, largest_shortfall
-from evenhand.stats.pairs.kernels import block_bounds, bound, largest_in_rows, near_ties, sweep
+from evenhand.stats.pairs.kernels import before, block_bounds, bound, largest_in_rows, near_ties, sweep
 from evenhand.stats.types import BoolArray, FloatArray
 
 SIZE, BLOCKS = 4, 5
@@ -97,3 +97,12 @@ def test_the_largest_shortfall_of_each_person_by_its_definition() -> None:
     below = np.subtract.outer(m, m).T  # the other's score less one's own
     np.testing.assert_allclose(most, np.where(ahead, np.maximum(below, 0.0), 0.0).max(axis=1))
     assert (most == 0).any()
+
+
+def test_pairs_are_in_order_of_excess_and_then_of_numbers() -> None:
+    excess, pair = np.array([5, 5, 5, 7]), np.array([[1, 9], [1, 4], [0, 9], [8, 9]])
+    order = [[before(excess, pair, a, b) for b in range(4)] for a in range(4)]
+    worst_first = [3, 2, 1, 0]
+    for a in range(4):
+        for b in range(4):
+            assert order[a][b] == (worst_first.index(a) < worst_first.index(b))

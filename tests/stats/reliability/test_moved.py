@@ -12,6 +12,7 @@ from evenhand.stats.agreement import binary_counts, category_table, cohen_kappa,
 from evenhand.stats.reliability.moved import (
     Estimate,
     _resting_on,
+    _stderr,
     level_estimates,
     level_metrics,
     passing,
@@ -143,3 +144,9 @@ def test_limits_of_a_mean_lie_on_the_scale_of_its_distance_from_1() -> None:
 def test_undamaged_people_rest_on_nobody() -> None:
     assert _resting_on(np.zeros(3)) == 0.0
     assert _resting_on(np.array([2.0, 2.0, 0.0])) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_standard_error_of_an_influence_is_that_of_a_mean(n: int) -> None:
+    influence = np.linspace(-1.0, 1.0, n)
+    assert _stderr(influence) == pytest.approx(np.std(influence, ddof=1) / np.sqrt(n))

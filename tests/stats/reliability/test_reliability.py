@@ -35,7 +35,7 @@ from evenhand.stats.reliability import (
     share_lower,
     why_undefined,
 )
-from evenhand.stats.reliability.gaps import pilot_variance
+from evenhand.stats.reliability.gaps import PilotVariance, pilot_variance
 from evenhand.stats.reliability.resampling import _times_drawn
 from evenhand.stats.types import FloatArray
 
@@ -448,3 +448,11 @@ def test_variance_that_people_do_not_account_for_is_added() -> None:
     least = 2.0 * float(own[2])
     both = gap_of(draws, more_variance=more, least_stderr=least)
     assert both.z == pytest.approx(0.2 / np.sqrt(least**2 + 0.01))
+
+
+def test_degrees_of_freedom_of_two_variances_together() -> None:
+    """(V + S)² / (q / 2 + S² / v): with V 0.04 and q 0.0002, S 0.01 and v 10."""
+    pilot = PilotVariance(np.array([0.04]), np.array([0.0002]))
+    assert pilot.freedom(0, 0.01, 10.0) == pytest.approx(0.05**2 / (0.0001 + 0.00001))
+    assert pilot.freedom(0, 0.01, np.inf) == pytest.approx(0.05**2 / 0.0001)
+    assert np.isinf(PilotVariance(np.array([0.0]), np.array([0.0])).freedom(0, 0.01, np.inf))
