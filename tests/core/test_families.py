@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.core.families import Question, adjust_tables, answer, in_words
 from evenhand.core.findings import Claim, _more_needed
-from evenhand.core.records import Gap
+from evenhand.core.records import Gap, Value
 from evenhand.core.thresholds import Threshold
 from evenhand.report.languages import language
 from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
@@ -168,3 +168,16 @@ def test_a_family_of_none_is_not_told() -> None:
 def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:
     said = _more_needed(1058, "people", 0.05, 0.0, 0.1005, 0.1)
     assert said == "; it rests on 1,058 people, and about 1,100 of the same kind in all would decide it"
+
+
+def test_an_adjusted_p_value_at_the_level_is_clear() -> None:
+    assert [said.clarity for said in answer([asked(0.05)])] == ["clear"]
+    assert [said.clarity for said in answer([asked(0.0501), asked(None)])] == ["unclear", "untested"]
+
+
+def test_a_broken_limit_of_a_value_is_clear() -> None:
+    limit = Threshold(metric="tpr", min=0.8, of="value")
+    record = Value(metric="tpr", n=9, value=0.5, low=0.4, high=0.6)
+    told = Claim(records=(record,), sentence_id="value", arguments={}, headline=True)
+    (said,) = answer([Question("parity", told, limit, 0.05)])
+    assert (said.verdict, said.clarity) == ("does_not_meet", "clear")

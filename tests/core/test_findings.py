@@ -213,3 +213,28 @@ def test_the_same_thing_is_told_once_and_thresholds_come_first() -> None:
     )
     assert [one.grouping for one in (first, second, third, last)] == ["age", "sex", "age", None]
     assert [one.limit for one in (first, second, third, last)] == [0.1, 0.3, 0.3, None]
+
+
+class Strict(Known):
+    """An audit whose findings have a level of their own."""
+
+    @property
+    def finding_alpha(self) -> float:
+        """The level of a claim without a threshold."""
+        return 0.01
+
+
+def test_verdicts_have_the_level_of_the_intervals_and_findings_their_own() -> None:
+    claims = [claim(gap()), claim(Value(metric="tpr", n=3, value=0.5))]
+    limited, free = FindingMaker(Strict(confidence=0.9, **LIMIT)).questions(claims)
+    assert limited.threshold is not None
+    assert (limited.alpha, free.alpha) == pytest.approx((0.1, 0.01))
+
+
+def test_of_several_records_the_first_is_told_and_a_limit_names_the_one_that_breaks_it() -> None:
+    records = gap(low=0.0, high=0.05, value=0.02), gap(group="X", low=0.12)
+    several = replace(claim(records[0]), records=records)
+    (found,) = findings(several)
+    assert found.group == "F"
+    (judged,) = findings(several, **LIMIT)
+    assert (judged.group, judged.verdict, judged.value) == ("X", "does_not_meet", 0.2)

@@ -74,3 +74,7 @@ def test_a_table_is_a_frame_and_the_first_one_is_the_main_one(result: eh.ParityR
     assert len(result.to_frame()) == len(getattr(result, result.main_table))
     assert len(result.to_frame("gaps")) == len(result.gaps)
     assert list(result.tables)[-1] == "left_out"
+
+
+def test_who_is_left_out_stands_last() -> None:
+    assert list(eh.ParityResult.record_types())[-1] == "left_out"

@@ -248,3 +248,9 @@ def test_steps_add_up_and_how_far_one_has_come_is_no_name() -> None:
     found = [(record["section"], record["step"]) for record in clock.records()]
     assert found == [("pairs", ""), ("pairs", "Comparing"), ("inner", ""), ("inner", "Fitting")]
     assert all(record["seconds"] >= 0 and record["cpu"] >= 0 for record in clock.records())
+
+
+def test_folders_above_the_folder_are_made(tmp_path: Path) -> None:
+    written = write_files(tmp_path / "a" / "b", {"x.txt": "x"})
+    assert written["x.txt"].read_text(encoding="utf-8") == "x"
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b"]

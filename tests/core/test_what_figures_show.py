@@ -72,3 +72,12 @@ def test_a_metric_that_the_figure_does_not_draw_is_not_told() -> None:
     )
     assert what_it_shows([undrawn, finding("a")], DRAWN, 0.05) == "By race, Black is worse off in selection rate."
     assert what_it_shows([undrawn], DRAWN, 0.05) == DESCRIBES
+
+
+def test_the_clearest_finding_is_told_and_a_broken_limit_before_it() -> None:
+    sex = finding("a", grouping="sex", p_adjusted=0.0001, arguments={"title": "selection rate", "worse_off": "F"})
+    said = "By sex, F is worse off in selection rate."
+    assert what_it_shows([finding("a"), sex], DRAWN, 0.05) == what_it_shows([sex, finding("a")], DRAWN, 0.05) == said
+    limit = {"threshold": "at most 10 points", "limit": 0.1, "verdict": "does_not_meet", "p_adjusted": None}
+    broken = [finding("a", **limit), finding("a", grouping="sex", **limit)]
+    assert what_it_shows([sex, *broken], DRAWN, 0.05) == "By race, Black is worse off in selection rate."
