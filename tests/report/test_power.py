@@ -208,3 +208,16 @@ def test_other_audits_are_simulated_on_tables_drawn_from_a_pilot(
     assert many.as_piloted == 1.0
     assert many.error == pytest.approx(0.19, abs=0.01)
     assert "simulated: 5 tables of 1,600 rows drawn from the pilot" in many.how
+
+
+def test_a_pilot_without_a_gap_does_not_make_gaps_easier_to_show(tmp_path: Path) -> None:
+    """The interval of a worst pair ends at 0, so that half of its width says too little."""
+    agree = np.arange(600) % 10 < 8
+    rows = [f"{i},{'ab'[i // 300]},{i % 2},{(i % 2) ^ int(not same)}" for i, same in enumerate(agree)]
+    (tmp_path / "pilot.csv").write_text("\n".join(["who,g,x,y", *rows]) + "\n")
+    limit = '[[thresholds]]\naudit = "agreement"\nmetric = "pabak"\nmax = 0.05\n'
+    (tmp_path / "plan.toml").write_text(f"{AGREED}\n{limit}")
+    (line,) = plan_power(tmp_path / "plan.toml", 600, pilot=tmp_path / "pilot.csv")
+    error = 2 * np.sqrt(2 * 0.16 / 300)
+    assert line.gap is not None
+    assert line.gap - 0.05 == pytest.approx((-ndtri(0.025) - ndtri(0.2)) * error, rel=0.15)

@@ -3,8 +3,9 @@
 Tables of as many rows as are planned are drawn from the pilot's, group by group, and the plan's audits are run on each
 with few resamples. A gap is shown where its estimate lies beyond the limit by half the width of its interval, at the
 level that all findings of the plan leave (Bonferroni); so it takes a true gap of limit + half width + z(power) standard
-deviations of the estimate over the tables. Answers of critics are crossed with cases, and how many of each so many rows
-would hold is not known: there the pilot's intervals tell, narrower with the square root of the rows.
+deviations of the estimate over the tables. The interval of a worst pair ends at equality; there the other arm counts.
+Answers of critics are crossed with cases, and how many of each so many rows would hold is not known: there the pilot's
+intervals tell, narrower with the square root of the rows; what answers leave open stays as it is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from evenhand.core.result import settle
 from evenhand.report.power import Plan, PowerLine
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, normal_quantile
+from evenhand.stats.types import FloatArray
 from evenhand.table.frames import draw_rows
 
 if TYPE_CHECKING:
@@ -150,13 +152,33 @@ def _simulated(
     line = PowerLine(**_shared(finding), n=finding.n, how=how, as_piloted=shown, error=error)
     if len(known) < len(drawn) / 2:
         return replace(line, how=f"{how}; {len(known)} of them have an interval with both ends")
-    value, low, high = np.array(known).T
-    half = float(np.mean(high - low)) / 2 * normal_quantile(together) / normal_quantile(alone)
-    beyond = normal_quantile(2 * plan.wanted - 1) if plan.wanted > 0.5 else 0.0
+    reach = _reach(finding.kind, np.array(known), together, alone, plan.wanted)
     if finding.kind == "ratio":
-        reach = half + beyond * np.log(value).std(ddof=1)
         return replace(line, gap=float(np.exp(np.log(finding.limit or 1.0) - reach)))
-    return replace(line, gap=float((finding.limit or 0.0) + half + beyond * value.std(ddof=1)))
+    return replace(line, gap=(finding.limit or 0.0) + reach)
+
+
+def _reach(kind: str | None, known: FloatArray, together: float, alone: float, wanted: float) -> float:
+    """Return how far beyond its limit a gap must be: half the width of its interval, and z(power) standard deviations.
+
+    Limits of a worst pair end at equality. Where they do, half the width is the arm on the other side; and as sizes of
+    small gaps vary less than those of large ones, the standard deviation is at least what that arm says.
+
+    Examples
+    --------
+    >>> sure = np.array([[0.5, 0.4, 0.6], [0.5, 0.4, 0.6]])
+    >>> ends_at_0 = np.array([[0.05, 0.0, 0.15], [0.05, 0.0, 0.15]])
+    >>> [round(_reach("difference", known, 0.95, 0.95, 0.8), 3) for known in (sure, ends_at_0)]
+    [0.1, 0.143]
+    """
+    value, low, high = known.T
+    value = np.log(value) if kind == "ratio" else value
+    half = np.where(low == 0, high - value, np.where(high == 0, value - low, (high - low) / 2)).mean()
+    spread = value.std(ddof=1)
+    if ((low == 0) | (high == 0)).any():
+        spread = max(spread, half / normal_quantile(alone))
+    beyond = normal_quantile(2 * wanted - 1) if wanted > 0.5 else 0.0
+    return float(half * normal_quantile(together) / normal_quantile(alone) + beyond * spread)
 
 
 def _is_clear(finding: Finding, alpha: float) -> bool:
@@ -167,11 +189,17 @@ def _is_clear(finding: Finding, alpha: float) -> bool:
 
 
 def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> PowerLine:
-    """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned."""
+    """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned.
+
+    Where answers leave a gap open, its number is the middle of a range, half of which comes on top.
+    """
     limits = _limits(finding)
     if limits is None or finding.kind == "ratio":
         return PowerLine(**_shared(finding), how="the pilot has no interval of a difference to go by")
     z = normal_quantile(confidence)
-    stderr = (limits[1] - limits[0]) / (2 * z) * np.sqrt(pilot / plan.rows)
-    reach = (z + normal_quantile(2 * plan.wanted - 1)) * stderr if plan.wanted > 0.5 else z * stderr
-    return PowerLine(**_shared(finding), gap=float(reach + (finding.limit or 0.0)), n=finding.n, how=_SCALED)
+    lower, upper = (float(finding.coordinates.get(name, finding.value)) for name in ("lower", "upper"))
+    down, up = lower - limits[0], limits[1] - upper
+    stderr = (up if limits[0] == 0 else (down + up) / 2) / z * np.sqrt(pilot / plan.rows)
+    beyond = normal_quantile(2 * plan.wanted - 1) if plan.wanted > 0.5 else 0.0
+    gap = (finding.limit or 0.0) + (z + beyond) * stderr + (upper - lower) / 2
+    return PowerLine(**_shared(finding), gap=float(gap), n=finding.n, how=_SCALED)
