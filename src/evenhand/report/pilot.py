@@ -197,7 +197,7 @@ def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> Powe
     if limits is None or finding.kind == "ratio":
         return PowerLine(**_shared(finding), how="the pilot has no interval of a difference to go by")
     z = normal_quantile(confidence)
-    lower, upper = (float(finding.coordinates.get(name, finding.value)) for name in ("lower", "upper"))
+    lower, upper = (float(finding.coordinates.get(name, finding.value or 0.0)) for name in ("lower", "upper"))
     down, up = lower - limits[0], limits[1] - upper
     stderr = (up if limits[0] == 0 else (down + up) / 2) / z * np.sqrt(pilot / plan.rows)
     beyond = normal_quantile(2 * plan.wanted - 1) if plan.wanted > 0.5 else 0.0
