@@ -41,9 +41,10 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
     by_place: dict[_Place, dict[str, Value]] = {}
     for record in values:
         by_place.setdefault(_place(record), {})[record.group] = record
+    compared = {place: sum(map(_is_compared, groups.values())) for place, groups in by_place.items()}
     metrics = spec.known_metrics()
     for gap in gaps:
-        groups = by_place.get(_place(gap), {})
+        groups, number = by_place.get(_place(gap), {}), compared.get(_place(gap), 0)
         on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
         is_worst = (gap.kind, gap.against) == ("difference", "worst_pair")
         yield Claim(
@@ -52,8 +53,8 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
             aside=_others(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else "",
-            family="all pairs of groups" if gap.against == "worst_pair" and _compared(groups) > 2 else None,
-            when={} if gap.against == "overall" else _when(gap, _compared(groups)),
+            family="all pairs of groups" if gap.against == "worst_pair" and number > 2 else None,
+            when={} if gap.against == "overall" else _when(gap, number),
         )
 
 
@@ -98,10 +99,6 @@ def _arguments(
         **{f"{side}_value": groups[name].value for side, name in sides.items() if name in groups},
         "worse_off": gap.worse_off,
     }
-
-
-def _compared(groups: Mapping[str, Value]) -> int:
-    return sum(map(_is_compared, groups.values()))
 
 
 def _is_compared(record: Value) -> bool:
