@@ -418,6 +418,7 @@ def in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # PySpark 4.0 leaves a socket open
 def test_spark_workers_give_the_same_records(in_parts: Path) -> None:
     """One test, so that one process starts Spark: a driver and two workers, each a process of its own."""
     session = {**SPARK, "spark.hadoop.fs.s3a.secret.key": SECRET}
