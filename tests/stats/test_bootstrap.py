@@ -414,15 +414,30 @@ def test_random_numbers_of_compiled_draws_are_those_of_splitmix64() -> None:
     assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]  # of Vigna's splitmix64.c
 
 
-def test_the_draws_are_those_of_one_call_whatever_the_size_of_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = np.array([3, 0, 50, 7, 940])
-    drawn = np.random.default_rng(5).multinomial(1000, counts / 1000, size=500)
-    for numbers in (5, 35, 40_000):
-        monkeypatch.setattr(bootstrap, "_CACHED_NUMBERS", numbers)
-        found = resample(
-            CellMoments.from_counts(counts.tolist()), lambda n, _: n, resamples=500, rng=np.random.default_rng(5)
-        )
-        np.testing.assert_array_equal(found.values, drawn)
+def drawn_in_parts(monkeypatch: pytest.MonkeyPatch, rows: int, threads: int) -> FloatArray:
+    """Return 500 draws of five cells in parts of some rows, by some threads."""
+    monkeypatch.setattr(bootstrap, "_CACHED_NUMBERS", 5 * rows)
+    monkeypatch.setattr(bootstrap, "thread_count", lambda _: threads)
+    cells = CellMoments.from_counts([3, 0, 50, 7, 940])
+    return resample(cells, lambda n, _: n, resamples=500, rng=np.random.default_rng(5)).values
+
+
+def test_the_draws_are_the_same_by_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = drawn_in_parts(monkeypatch, 30, 1)
+    for threads in (2, 3, 64):
+        np.testing.assert_array_equal(drawn_in_parts(monkeypatch, 30, threads), alone)
+
+
+def test_the_first_part_is_drawn_from_the_generator_and_every_other_from_a_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares = np.array([3, 0, 50, 7, 940]) / 1000
+    rng = np.random.default_rng(5)
+    streams = [rng, *rng.spawn(1)]
+    expected = np.concatenate([stream.multinomial(1000, shares, size=250) for stream in streams])
+    np.testing.assert_array_equal(drawn_in_parts(monkeypatch, 250, 2), expected)
+    whole = np.random.default_rng(5).multinomial(1000, shares, size=500)
+    np.testing.assert_array_equal(drawn_in_parts(monkeypatch, 500, 2), whole)
 
 
 def test_an_error_of_the_statistic_is_raised_at_once() -> None:

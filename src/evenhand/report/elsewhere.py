@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audits.parity.analysis import KINDS
+from evenhand.audits.parity.resampled import KINDS
 from evenhand.audits.parity.result import ParityResult
 from evenhand.core.display import Figure, Method, Number, Range, Section, listed, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, render

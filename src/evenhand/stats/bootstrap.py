@@ -7,11 +7,12 @@ draw of the cells' counts and one normal draw of each cell's sums. The cost does
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -19,13 +20,14 @@ from numpy.random import Generator
 from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.stats.workers import thread_count
 
-T = TypeVar("T")
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 """statistic(counts (..., C), sums (..., C, K)) -> (..., T): it must work for any leading axes."""
 
 _CHUNK_NUMBERS = 1_000_000
 _CACHED_NUMBERS = 40_000
+_MOST_THREADS = 8  # each holds a part
 _MOST_UNDEFINED = 0.05
 
 
@@ -191,7 +193,7 @@ class Draws:
                 away = z - bias
                 z = away / (1.0 + self.acceleration * away) - bias
             p = np.maximum(2.0 * ndtr(-np.abs(z)), 2.0 / (defined + 1))
-        return np.asarray(np.where(self._usable(), np.minimum(p, 1.0), np.nan))
+        return np.asarray(np.where(self._usable, np.minimum(p, 1.0), np.nan))
 
     def stderr(self) -> FloatArray:
         """Return (T,) the standard deviation of the draws; nan when some are infinite or too many nan."""
@@ -199,8 +201,9 @@ class Draws:
             defined = len(self.values) - self.undefined
             mean = self._without_nan(self.values).sum(axis=0) / defined
             away = self._without_nan(self.values - mean)
-            spread = np.sqrt((away * away).sum(axis=0) / (defined - 1))
-            return np.where(self._usable() & np.isfinite(spread), spread, np.nan)
+            away *= away
+            spread = np.sqrt(away.sum(axis=0) / (defined - 1))
+            return np.where(self._usable & np.isfinite(spread), spread, np.nan)
 
     def _without_nan(self, values: FloatArray) -> FloatArray:
         """Return values with 0 where the draw is nan."""
@@ -241,7 +244,7 @@ class Draws:
     def _between(self, below: FloatArray, above: FloatArray) -> Interval:
         """Return the draws that leave the given shares of the defined draws below and above."""
         defined = np.maximum(len(self.values) - self.undefined, 1)
-        usable = self._usable() & ~np.isnan(below) & ~np.isnan(above)
+        usable = self._usable & ~np.isnan(below) & ~np.isnan(above)
         low_at = _rank(np.where(usable, below, 0.5), defined) - 1
         high_at = defined - _rank(np.where(usable, above, 0.5), defined)
         every = np.arange(usable.size)
@@ -251,13 +254,15 @@ class Draws:
         """Return (T,) how many draws lie below a limit of each statistic; on the right side, at it too."""
         return np.array([np.searchsorted(*each, side) for each in zip(self._ordered.T, limit, strict=True)])
 
+    @cached_property
     def _usable(self) -> BoolArray:
         few = self.undefined <= _MOST_UNDEFINED * len(self.values)
         return np.asarray(few & ~np.isnan(self.estimate))
 
     def rounding(self) -> FloatArray:
         """Return (T,) the distance below which two values differ by the order of additions only."""
-        size = np.maximum(np.abs(self.estimate), np.abs(self.values).max(axis=0, initial=0.0))
+        ends = self.values.max(axis=0, initial=0.0), -self.values.min(axis=0, initial=0.0)
+        size = np.maximum(np.abs(self.estimate), np.maximum(*ends))
         odd = ~np.isfinite(size)
         if odd.any():
             both = np.abs(np.vstack([self.estimate, self.values])[:, odd])
@@ -306,7 +311,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
         estimate = statistic(cells.n.astype(np.float64), cells.first)
         values = np.empty((estimate.size, resamples)).T  # each statistic's draws side by side: they are sorted
         start = 0
-        for counts, sums in _one_ahead(_draw_cells(cells, resamples, rng)):
+        for counts, sums in _draw_cells(cells, resamples, rng):
             values[start : start + len(counts)] = statistic(counts, sums)
             start += len(counts)
     return Draws(estimate, values, partial(_acceleration, cells, statistic, estimate))
@@ -315,24 +320,31 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
 def _draw_cells(cells: CellMoments, resamples: int, rng: Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield counts (R, C) and sums (R, C, K) of resamples, some at a time; how many at a time depends on C and K.
 
-    Where there are counts only, the draws are the same in parts of any size: small ones stay in the processor's cache.
+    The first part is drawn from `rng` and every other from a child of it, so that threads can draw ahead of what is
+    used, any number of them with the same result.
     """
-    total = int(cells.n.sum())
-    shares = cells.n / max(total, 1)
-    mean, factor = _mean_and_factor(cells)
     step = _chunk(cells) if cells.first.size else max(1, _CACHED_NUMBERS // cells.n.size)
-    for start in range(0, resamples, step):
-        counts = rng.multinomial(total, shares, size=min(step, resamples - start)).astype(np.float64)
-        yield counts, _draw_sums(counts, mean, factor, rng)
+    sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
+    streams = [rng, *(rng.spawn(len(sizes) - 1) if len(sizes) > 1 else ())]
+    draw = partial(_draw_part, cells, *_mean_and_factor(cells))
+    threads = min(thread_count(None), len(sizes), _MOST_THREADS)
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: deque[Future[tuple[FloatArray, FloatArray]]] = deque()
+        for size, stream in zip(sizes, streams, strict=True):
+            ahead.append(pool.submit(draw, size, stream))
+            if len(ahead) > threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
-def _one_ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield items, each worked out by another thread while the one before it is used."""
-    with ThreadPoolExecutor(1) as worker:
-        following = worker.submit(next, items, None)
-        while (item := following.result()) is not None:
-            following = worker.submit(next, items, None)
-            yield item
+def _draw_part(
+    cells: CellMoments, mean: FloatArray, factor: FloatArray, size: int, rng: Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return counts (size, C) and sums (size, C, K) of resamples."""
+    total = int(cells.n.sum())
+    counts = rng.multinomial(total, cells.n / max(total, 1), size=size).astype(np.float64)
+    return counts, _draw_sums(counts, mean, factor, rng)
 
 
 def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Generator) -> FloatArray:
@@ -428,7 +440,8 @@ def _chunk(cells: CellMoments) -> int:
 
 def _rank(share: FloatArray | float, size: IntArray | int) -> IntArray:
     """Return which order statistic leaves `share` of `size` draws at or beyond it, from 1 to `size`."""
-    return np.clip(np.ceil(np.round(np.asarray(share * size), 9)), 1, size).astype(np.int64)
+    rank = np.ceil(np.round(np.asarray(share * size), 9))
+    return np.minimum(np.maximum(rank, 1), size).astype(np.int64)  # np.clip takes several times as long
 
 
 def named_rng(seed: int, *names: str) -> Generator:

@@ -149,7 +149,6 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
         for position, measure in enumerate(summed):
             parts[f"high{position}"], parts[f"low{position}"] = _limbs(measure)
         counted = _grouped(frame, keys, key_names, parts) if keys else _one_cell(frame, parts)
-        counted = counted.with_columns(nw.col(name).cast(nw.Int64) for name in ["n", *parts])
         raw = fetch(counted if most is None else counted.head(most + 1))
     if most is not None and len(raw["n"]) > most:
         raise TooManyCellsError(f"the groups, outcomes and predictions make more than {most:,} combinations.")
@@ -189,13 +188,16 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}
     ours = {f"{mark}{name}": part for name, part in parts.items()}
     # DuckDB takes a dot in the name of a column to group by for a table's name; ours have none.
-    plain = {f"{mark}column{position}": column for position, column in enumerate(columns)}
-    selected = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
+    dotted = any("." in column for column in columns)
+    plain = {f"{mark}column{position}" if dotted else column: column for position, column in enumerate(columns)}
+    if dotted or worked_out or ours:
+        frame = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
     counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
-    rough: Any = selected.group_by(*plain, *worked_out).agg(*counts).rename(plain)
+    rough: Any = frame.group_by(*plain, *worked_out).agg(*counts)
     fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
     sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
-    return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+    rough = (rough.rename(plain) if dotted else rough).select(**fine, **sums)
+    return rough.group_by(*key_names).agg(nw.col(name).sum() for name in sums)
 
 
 def _unused_prefix(columns: Sequence[str]) -> str:

@@ -186,6 +186,8 @@ def is_array(value: Any) -> bool:
     >>> is_array(np.arange(3)), is_array("race"), is_array(["race", "sex"])
     (True, False, False)
     """
+    if value is None or isinstance(value, str | list | tuple | Mapping):
+        return False
     return _series(value) is not None or (hasattr(value, "__array__") and not is_frame(value))
 
 

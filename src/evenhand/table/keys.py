@@ -180,10 +180,9 @@ def recoded(values: nw.Expr, codes: Mapping[Any, Any], default: Any, dtype: Any 
     """Return what stands for each value: a code, or with its type given, a number or a name."""
     if not _plain_sql:
         return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=dtype)
-    chosen = nw.lit(default)
-    for value, code in codes.items():
-        chosen = nw.when(values == nw.lit(value)).then(nw.lit(code)).otherwise(chosen)
-    return chosen.cast(dtype)
+    # One beside the other: a chain of cases within cases is too deep for many groups.
+    cases = [nw.when(values == nw.lit(value)).then(nw.lit(code)) for value, code in codes.items()]
+    return nw.coalesce(*cases, nw.lit(default)).cast(dtype)
 
 
 def recoded_text(column: str, codes: Mapping[Any, int], default: int) -> nw.Expr:
@@ -235,7 +234,8 @@ def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None, label: Ca
             code = code.when(value < cut).then(nw.lit(position))
         return Key(column_key(column), code.otherwise(nw.lit(len(cuts))).cast(nw.Int64), cut_labels(cuts))
     if kind == "text":
-        absent = absent | (value == MISSING)
+        text = nw.col(column).cast(nw.String)
+        absent = text.is_null() | _trimmed(text).is_in(("", MISSING))
     return Key(column_key(column), nw.when(~absent).then(value), label=label, column=discrete(column, kind))
 
 

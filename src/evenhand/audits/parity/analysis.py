@@ -13,7 +13,7 @@ from evenhand.audits.parity import estimate, resampled
 from evenhand.audits.parity.estimate import GapEstimate, GroupValues
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
-from evenhand.audits.parity.resampled import Custom, Metrics, Resampled, Support
+from evenhand.audits.parity.resampled import KINDS, Custom, Metrics, Resampled, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.formats import finite
@@ -31,8 +31,6 @@ from evenhand.table.table import Table
 
 _SHUFFLES = 9_999
 _NEVER = 1e-6  # how many of them are expected to be as uneven as the data, where none is drawn
-
-KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
 
 @dataclass
@@ -81,6 +79,7 @@ class Analysis:
             if self._by_bootstrap(metric) and (drawn is None or metric.name not in drawn.metrics):
                 drawn = None  # frees the last batch before the next is drawn
                 drawn = next(batches, None)
+                self._ask(drawn, estimates)
             self._add_values(values, drawn)
             self._add_gaps(values, drawn, tests)
         return self
@@ -104,6 +103,21 @@ class Analysis:
             return iter(())
         rng = deepcopy(self.rng)  # the same draws at every confidence
         return resampled.resample_groups(self.cells, asked, self.reference, self.spec.resamples, rng, self.support)
+
+    def _ask(self, drawn: Resampled | None, estimates: Sequence[GroupValues]) -> None:
+        """Have all that records will ask of the draws worked out at once."""
+        questions = []
+        for values in estimates:
+            name, kept = values.metric.name, self._comparable(values)
+            if drawn is not None and name in drawn.metrics:
+                together = (1, int((kept != self.reference).sum()), len(kept))
+                questions.append((name, kept, {self._jointly(number) for number in together}))
+        if drawn is not None:
+            drawn.prepare(questions, self._method, self.spec.confidence)
+
+    def _jointly(self, number: int) -> float:
+        """Return the confidence of each of several intervals that hold together (Sidak)."""
+        return float(self.spec.confidence ** (1.0 / max(number, 1)))
 
     def _values(self, metric: ParityMetric, custom: Custom | None) -> GroupValues:
         if metric.method == "rank" and self.ranks is not None:
@@ -182,9 +196,10 @@ class Analysis:
                 undefined = {"n": 0, "value": None, "status": f"undefined: {reason}"}
                 self.gaps.append(self._gap(values.metric, kind, "worst_pair", **undefined))
             else:
-                for gap in self._gaps_of(values, drawn, kept, kind):
+                gaps = list(self._gaps_of(values, drawn, kept, kind))
+                for gap, ends in zip(gaps, _possible_limits(gaps, values.bounds), strict=True):
                     test = (values.metric.name, gap.against, -1 if gap.against == "worst_pair" else gap.group)
-                    self.gaps.append(self._gap_record(values, gap, tests.get(test, np.nan)))
+                    self.gaps.append(self._gap_record(values, gap, ends, tests.get(test, np.nan)))
 
     def _gaps_of(
         self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
@@ -198,8 +213,7 @@ class Analysis:
                 return gaps
             groups = np.array([gap.group for gap in gaps], dtype=np.int64)
             own = self._drawn_interval(drawn, values, block, groups)
-            each = confidence ** (1.0 / max(len(gaps), 1))
-            joint = self._drawn_interval(drawn, values, block, groups, each)
+            joint = self._drawn_interval(drawn, values, block, groups, self._jointly(len(gaps)))
             equal = 0.0 if kind == "difference" else 1.0
             return [
                 replace(gap, limits=(low, high), joint=ends, differs=low > equal or high < equal)
@@ -266,12 +280,9 @@ class Analysis:
             still = low == high  # nobody was drawn who would have made a difference: that is no certainty
         return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
 
-    def _gap_record(self, values: GroupValues, gap: GapEstimate, p_value: float) -> ParityGap:
+    def _gap_record(self, values: GroupValues, gap: GapEstimate, ends: list[float], p_value: float) -> ParityGap:
         sides = (gap.group, gap.reference)
-        bounds = _gap_bounds(gap.kind, gap.against, values.bounds)
-        both = Interval(*np.array([gap.limits, gap.joint]).T)
-        low, high = estimate.held(both, np.array(gap.value), bounds)
-        certainty = {"low": low[0], "high": high[0], "joint_low": low[1], "joint_high": high[1]}
+        certainty = dict(zip(("low", "joint_low", "high", "joint_high"), ends, strict=True))
         return self._gap(
             values.metric,
             gap.kind,
@@ -310,6 +321,21 @@ def _why_no_interval(metric: ParityMetric) -> str:
     if metric.method == "rank":
         return "too few people of one outcome, or the scores tell the outcomes apart without fail"
     return "the resamples do not vary, or too many of them are undefined"
+
+
+def _possible_limits(gaps: Sequence[GapEstimate], bounds: tuple[float, float]) -> list[list[float]]:
+    """Return for every gap the lower limits, its own and the joint one, then the upper ones, held to what is possible.
+
+    Parameters
+    ----------
+    gaps : in numbers.
+    bounds : the lowest and highest possible value of the metric.
+    """
+    limits = np.array([(gap.limits, gap.joint) for gap in gaps])
+    least, most = np.array([_gap_bounds(gap.kind, gap.against, bounds) for gap in gaps]).T[:, :, np.newaxis]
+    value = np.array([gap.value for gap in gaps])[:, np.newaxis]
+    held = estimate.held(Interval(limits[..., 0], limits[..., 1]), value, (least, most))
+    return [ends.tolist() for ends in np.concatenate(held, axis=1)]
 
 
 def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:

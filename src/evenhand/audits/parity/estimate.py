@@ -210,13 +210,13 @@ class GapEstimate:
     differs: bool = False
 
 
-def held(limits: Interval, value: FloatArray, bounds: tuple[float, float]) -> Interval:
+def held(limits: Interval, value: FloatArray, bounds: tuple[FloatArray | float, FloatArray | float]) -> Interval:
     """Return limits that lie between what is possible and hold the value itself.
 
     A mirrored or normal interval does not know what is possible, and resamples of a biased statistic may all lie on one
     side of it. Neither change makes an interval hold the truth less often.
     """
-    low, high = np.clip(limits.low, *bounds), np.clip(limits.high, *bounds)
+    low, high = (np.minimum(np.maximum(end, bounds[0]), bounds[1]) for end in limits)
     return Interval(np.minimum(low, value), np.maximum(high, value))
 
 

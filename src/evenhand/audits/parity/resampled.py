@@ -6,10 +6,10 @@ their intervals are asked for, some groups at a time, so that many groups need l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from evenhand.errors import ConfigError
 from evenhand.stats.bootstrap import CellMoments, Draws, Statistic, resample
 from evenhand.stats.intervals import tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.stats.workers import run_chains
 from evenhand.stats.worst_pair import narrowest_ratio, widest_difference
 
-T = TypeVar("T")
+KINDS: tuple[Kind, ...] = ("difference", "ratio")
 Method = Literal["percentile", "basic", "bca"]
 Custom = Callable[[Totals], Any]
 Metrics = Sequence[tuple[ParityMetric, Custom | None]]
@@ -33,8 +34,7 @@ BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
 
 _MOST_DRAWS = 60_000_000  # numbers kept at a time: 480 MB
 _MOST_PAIRS = 60_000_000  # differences of pairs, which are not kept but take their time
-_SLICE = 100_000  # numbers that an interval is computed from at a time: they stay in the processor's cache
-_KEPT = 3  # of these
+_SLICE = 250_000  # numbers that intervals are computed from at a time: they stay in the processor's cache
 _ORDER = {"tn": 0, "fp": 1, "fn": 2, "tp": 3}
 
 
@@ -162,45 +162,77 @@ class Resampled:
     draws: Draws
     blocks: tuple[str, ...]
     accelerate: Callable[[], FloatArray]
-    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
-    _last: dict[tuple[str, str, int], Draws] = field(default_factory=dict, repr=False)
+    _intervals: dict[tuple[str, Method, float], Interval] = field(default_factory=dict, repr=False)
+    _p_values: dict[tuple[str, Method], FloatArray] = field(default_factory=dict, repr=False)
+    _widest: dict[Any, tuple[tuple[float, float], float]] = field(default_factory=dict, repr=False)
 
-    def _once(self, work: Callable[..., T], *asked: Any) -> T:
-        """Return what a method gives, worked out when it is first asked: tests and gaps ask for the same."""
-        key = (work.__name__, *asked)
-        if key not in self._known:
-            self._known[key] = work(*asked)
-        answer: T = self._known[key]
-        return answer
+    def prepare(
+        self, questions: Sequence[tuple[str, IntArray, Collection[float]]], method: Method, confidence: float
+    ) -> None:
+        """Work out what will be asked, side by side in threads.
+
+        Parameters
+        ----------
+        questions : metrics, each with the groups that are compared and the confidences of its intervals.
+        method : of the intervals.
+        confidence : of the worst pairs.
+        """
+        if method == "bca":
+            _ = self._acceleration  # once, and in this thread: it may call a user's own function
+        tasks: list[Callable[[], Any]] = []
+        for metric, kept, confidences in questions:
+            tasks.append(partial(self.work_out, metric, method, confidences))
+            if len(kept) > 1:
+                tasks += [partial(self.widest_gap, metric, kept, kind, confidence) for kind in KINDS]
+        run_chains([[(1, task)] for task in tasks], len(tasks))
 
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
-        return self._once(self._interval, metric, block, method, confidence)
+        if (metric, method, confidence) not in self._intervals:
+            self.work_out(metric, method, (confidence,))
+        return Interval(*(ends[self.blocks.index(block)] for ends in self._intervals[metric, method, confidence]))
 
-    def _interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
-        limits: list[Interval] = [getattr(part, method)(confidence) for part in self._parts(metric, block)]
-        return Interval(*(np.concatenate(ends) for ends in zip(*limits, strict=True)))
+    def p_values(self, metric: str, block: str, method: Method) -> FloatArray:
+        """Return, for every group, the smallest alpha at which the interval of a block of differences excludes 0."""
+        if (metric, method) not in self._p_values:
+            self.work_out(metric, method, ())
+        return np.asarray(self._p_values[metric, method][self.blocks.index(block)])
 
-    def _parts(self, metric: str, block: str) -> Iterator[Draws]:
-        """Yield the draws of a block, some groups at a time; the last are kept, for tests and another confidence."""
-        most = max(1, _SLICE // len(self.draws.values))
+    def work_out(self, metric: str, method: Method, confidences: Collection[float]) -> None:
+        """Keep the intervals of all blocks of a metric at some confidences, and the p-values, for whoever asks."""
+        p_values: list[FloatArray] = []
+        limits: dict[float, list[Interval]] = {confidence: [] for confidence in confidences}
+        for part in self._parts(metric):
+            p_values.append(part.p_value(method))
+            for confidence, parts in limits.items():
+                parts.append(getattr(part, method)(confidence))
+        self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same in parts of any size
+        for confidence, parts in limits.items():
+            ends = (self._by_block(end) for end in zip(*parts, strict=True))
+            self._intervals[metric, method, confidence] = Interval(*ends)
+
+    def _by_block(self, numbers: Sequence[FloatArray]) -> FloatArray:
+        """Put together what was computed of some groups at a time, as an array of blocks and groups."""
+        return np.concatenate([part.reshape(len(self.blocks), -1) for part in numbers], axis=1)
+
+    def _parts(self, metric: str) -> Iterator[Draws]:
+        """Yield the draws of all blocks, some groups at a time."""
+        most = max(1, _SLICE // (len(self.blocks) * len(self.draws.values)))
         for start in range(0, self.groups, most):
-            if (metric, block, start) not in self._last:
-                if len(self._last) == _KEPT:
-                    del self._last[next(iter(self._last))]
-                self._last[metric, block, start] = self._part(metric, block, slice(start, start + most))
-            yield self._last[metric, block, start]
+            yield self._part(metric, slice(start, min(start + most, self.groups)))
 
-    def _part(self, metric: str, block: str, groups: slice) -> Draws:
-        """Return the draws of a block for some groups, each group's in a row of its own in memory."""
+    def _part(self, metric: str, groups: slice) -> Draws:
+        """Return the draws of all blocks for some groups, block after block, each group's side by side in memory."""
         position, columns = self.metrics.index(metric), self._columns(metric)
-        groups = slice(groups.start, min(groups.stop, self.groups))
-        parts = []
+        estimate, values = self.draws.estimate[columns], self.draws.values[:, columns].T
+        drawn = np.empty((len(self.blocks), groups.stop - groups.start, values.shape[1]))
+        exact = np.empty(drawn.shape[:2])
         with np.errstate(all="ignore"):
-            for numbers in (self.draws.estimate[columns], self.draws.values[:, columns].T):
-                contrast = _contrast(block, numbers[groups], numbers[-1], numbers[self.reference])
-                parts.append(np.ascontiguousarray(contrast))
-        return Draws(parts[0], parts[1].T, lambda: self._acceleration[self.blocks.index(block), position, groups])
+            for numbers, contrasts in ((estimate, exact), (values, drawn)):
+                for block, contrast in zip(self.blocks, contrasts, strict=True):
+                    contrast[...] = _contrast(block, numbers[groups], numbers[-1], numbers[self.reference])
+        rows = drawn.reshape(exact.size, -1)
+        return Draws(exact.ravel(), rows.T, lambda: self._acceleration[:, position, groups].ravel())
 
     def _columns(self, metric: str) -> slice:
         start = self.metrics.index(metric) * (self.groups + 1)
@@ -210,21 +242,18 @@ class Resampled:
     def _acceleration(self) -> FloatArray:
         return self.accelerate().reshape(len(self.blocks), len(self.metrics), self.groups)
 
-    def p_values(self, metric: str, block: str, method: Method) -> FloatArray:
-        """Return, for every group, the smallest alpha at which the interval of a block of differences excludes 0."""
-        p_values = [part.p_value(method) for part in self._parts(metric, block)]
-        return np.concatenate(p_values).round(12)  # the same in parts of any size
-
     def widest_gap(
         self, metric: str, kept: IntArray, kind: Kind, confidence: float
     ) -> tuple[tuple[float, float], float]:
         """Return limits of the worst pair's gap from one max-t band over all pairs of groups, and its p-value."""
-        return self._once(self._widest_gap, metric, tuple(kept.tolist()), kind, confidence)
+        asked = (metric, tuple(kept.tolist()), kind, confidence)
+        if asked not in self._widest:
+            self._widest[asked] = self._widest_gap(metric, kept, kind, confidence)
+        return self._widest[asked]
 
     def _widest_gap(
-        self, metric: str, groups: tuple[int, ...], kind: Kind, confidence: float
+        self, metric: str, kept: IntArray, kind: Kind, confidence: float
     ) -> tuple[tuple[float, float], float]:
-        kept = np.array(groups, dtype=np.int64)
         if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
             return (float("nan"), float("nan")), float("nan")
         columns = self._columns(metric).start + kept
@@ -244,15 +273,18 @@ def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) 
     And the p-value of no difference at all: the share of draws whose largest distance is at least that from 0.
     """
     i, j = np.triu_indices(len(estimate), 1)
-    centre = estimate[i] - estimate[j]
+    centre, around = estimate[i] - estimate[j], (values - estimate).T
+    noise = Draws(estimate, values).rounding()
     spread, largest = np.full(len(i), np.nan), np.full(len(values), np.nan)
     most = max(1, _SLICE // len(values))
     for part in (slice(start, start + most) for start in range(0, len(i), most)):
-        pairs = Draws(centre[part], (values.T[i[part]] - values.T[j[part]]).T)
-        stderr = pairs.stderr()
-        spread[part] = np.where((stderr > pairs.rounding()) & np.isfinite(centre[part]), stderr, np.nan)
-        distance = np.abs(pairs.values - centre[part]) / spread[part]
-        largest = np.fmax(largest, np.fmax.reduce(distance, axis=1))
+        away = around[i[part]]
+        away -= around[j[part]]
+        stderr = Draws(np.zeros(len(away)), away.T).stderr()
+        spread[part] = np.where(stderr > noise[i[part]] + noise[j[part]], stderr, np.nan)
+        np.abs(away, out=away)
+        away /= spread[part, np.newaxis]
+        largest = np.fmax(largest, np.fmax.reduce(away, axis=0))
     largest = np.sort(largest[~np.isnan(largest)])
     beyond = np.ceil(np.round(2.0 * tail_share(confidence) * largest.size, 9))
     half = spread * largest[largest.size - max(1, int(beyond))] if largest.size else spread
