@@ -211,10 +211,9 @@ def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> 
         return
     paths = people.trajectories
     times = paths.times or tuple(float(number) for number in range(len(paths.steps)))
-    for row, name in enumerate(people.rows.ids or ()):
-        if name in members:
-            for label, time, value in zip(paths.steps, times, paths.values[row].tolist(), strict=True):
-                yield records.TrajectoryRecord(id=name, step=label, time=time, value=value)
+    for row, name in [pair for pair in enumerate(people.rows.ids or ()) if pair[1] in members]:
+        for label, time, value in zip(paths.steps, times, paths.values[row].tolist(), strict=True):
+            yield records.TrajectoryRecord(id=name, step=label, time=time, value=value)
 
 
 Curves = dict[str, tuple[FloatArray, FloatArray]]

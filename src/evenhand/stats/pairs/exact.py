@@ -214,8 +214,12 @@ def has_common(points: FloatArray, weight: FloatArray) -> bool:
 
 def _common(values: FloatArray, weight: FloatArray) -> float:
     """Return the chance that two people have the same value."""
-    order = np.argsort(values, kind="stable")
-    shares = np.add.reduceat(weight[order], np.flatnonzero(starts(values[order]))) / weight.sum()
+    if (weight == weight[0]).all():  # numbers alone are sorted ten times as fast as numbers with their weights
+        first = np.flatnonzero(starts(np.sort(values)))
+        shares = np.diff(first, append=values.size) / values.size
+    else:
+        order = np.argsort(values, kind="stable")
+        shares = np.add.reduceat(weight[order], np.flatnonzero(starts(values[order]))) / weight.sum()
     return float(np.sum(shares**2))
 
 
