@@ -448,7 +448,9 @@ def test_a_difference_between_models_keeps_its_sign_and_is_neither_worse_nor_bet
         second,
         improvability={**settings, "candidates": {"rule": {"column": "disagrees"}}, "status_quo": "second"},
     )
-    (change,) = (c for c in eh.compare(old, new).others if c.metric == "classification" and c.group == "A")
+    comparison = eh.compare(old, new)
+    assert "any “worse”, “better” or “changed” is false" in comparison.summary()
+    (change,) = (c for c in comparison.others if c.metric == "classification" and c.group == "A")
     assert change.old is not None
     assert change.new is not None
     assert change.old > 0.3 > -0.3 > change.new

@@ -335,7 +335,7 @@ def _group_values(
         if labels[code] == MISSING:
             status = "missing group: left out of parity"
         elif n < spec.min_count:
-            status = f"small: {n} is below min_count {spec.min_count}; left out of parity"
+            status = f"small: {n}, fewer than min_count {spec.min_count}; left out of parity"
         elif np.isnan(limits.low[code]):
             status = "no interval: the people of this group do not differ"
         yield records.EffortValue(

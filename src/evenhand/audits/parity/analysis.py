@@ -166,7 +166,7 @@ class Analysis:
         if values.counted[position] < self.spec.min_count:
             who = " of the rarer outcome" if values.metric.method == "rank" else ""
             number = int(values.counted[position])
-            return f"small: {number}{who} is below min_count {self.spec.min_count}; left out of gaps"
+            return f"small: {number}{who}, fewer than min_count {self.spec.min_count}; left out of gaps"
         return "ok"
 
     def _comparable(self, values: GroupValues) -> IntArray:
@@ -386,7 +386,7 @@ def calibration_records(
     edges = low + (high - low) * np.arange(spec.bins + 1) / spec.bins
     for cell in np.flatnonzero(n):
         group, part = divmod(int(cell), spec.bins)
-        status = "ok" if n[cell] >= spec.min_count else f"small: {int(n[cell])} is below min_count {spec.min_count}"
+        status = "ok" if n[cell] >= spec.min_count else f"small: {int(n[cell])}, fewer than min_count {spec.min_count}"
         yield CalibrationRecord(
             model=model,
             grouping=grouping,

@@ -1,0 +1,267 @@
+"""A number in two audits: which of their records are of the same thing, and the change between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from evenhand.core.findings import Finding
+from evenhand.core.formats import show, show_interval, show_p
+from evenhand.core.metrics import Metric
+from evenhand.core.records import Gap, Record, Value, column, coordinates_of
+from evenhand.core.thresholds import size_of_gap
+from evenhand.report.audit import Audit
+from evenhand.report.pairing import Pairing, change_between
+from evenhand.stats.multiplicity import adjusted_p
+
+Direction = Literal["worse", "better", "changed", "unclear"]
+
+Key: TypeAlias = tuple[Any, ...]
+
+_SURE = {direction: f"{direction} beyond chance" for direction in ("worse", "better", "changed")} | {
+    "unclear": "no clear change"
+}
+_PLACE = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Record):
+    """A number in two audits, and the difference between them."""
+
+    audit: str = column("the audit")
+    model: str | None = column("the model", None)
+    model_reference: str | None = column("the model it is compared with; null unless models are compared", None)
+    grouping: str | None = column("the grouping", None)
+    group: str | None = column("the group; of a worst pair, that of the new audit", None)
+    reference: str | None = column("the group it is compared with; of a worst pair, that of the new audit", None)
+    old_group: str | None = column("of a worst pair: the group of the old audit", None)
+    old_reference: str | None = column("of a worst pair: what that was compared with", None)
+    stratum: str | None = column("the stratum", None)
+    metric: str = column("the metric")
+    kind: str | None = column("of a gap: difference or ratio", None)
+    against: str | None = column("of a gap: what the group is compared with", None)
+    coordinates: str = column("the audit's own coordinates, in words", "")
+    title: str = column("the metric in words", "")
+    unit: str = column("the unit of the metric", "index")
+    old: float | None = column("its size in the old audit; of a gap, without its direction")
+    new: float | None = column("its size in the new audit")
+    change: float | None = column("new minus old; null where one of them is undefined")
+    low: float | None = column("lower limit of the change", None)
+    high: float | None = column("upper limit of the change", None)
+    p_value: float | None = column("p-value of no change, of this number alone", None)
+    p_adjusted: float | None = column(
+        "p-value adjusted (Holm) for all findings compared, of other gaps for all those", None
+    )
+    old_verdict: str | None = column("the verdict of the old audit, where a threshold was set", None)
+    new_verdict: str | None = column("the verdict of the new audit", None)
+    direction: Direction = column(
+        "worse or better where that is beyond chance; changed where it is neither; else unclear", "unclear"
+    )
+
+    @property
+    def same_pair(self) -> bool:
+        """Whether the old audit and the new one have it of the same groups."""
+        return (self.old_group, self.old_reference) == (self.group, self.reference)
+
+    @property
+    def named_metric(self) -> Metric:
+        """The metric, as far as its name and unit go."""
+        return Metric(name=self.metric, title=self.title or self.metric, unit=self.unit)  # type: ignore[arg-type]
+
+    @property
+    def style(self) -> Any:
+        """How its sizes are shown."""
+        kind: Any = self.kind
+        return self.named_metric.style(kind)
+
+    @property
+    def signed_style(self) -> Any:
+        """How the change itself is shown."""
+        return {"points": "signed_points", "number": "signed"}.get(self.style, self.style)
+
+    def in_words(self) -> str:
+        """Return the change as a sentence; where the worst pair is another one, with both pairs."""
+        style, metric = self.style, self.named_metric.title_in_sentence
+        points = " points" if style == "points" else ""
+        kind, then, now = self._pairs()
+        sizes = f"{self._size(self.old, style)}{then} before, {self._size(self.new, style)}{now} now"
+        told = f"{self._where()}: {metric}{kind} was {sizes}"
+        if self.change is None:
+            return f"{told}."
+        change = (
+            f"a change of {show(self.change, self.signed_style)}{points} ({show_interval(self.low, self.high, style)})"
+        )
+        p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
+        return f"{told}; {change}{p}: {_SURE[self.direction]}."
+
+    @staticmethod
+    def _size(size: float | None, style: Any) -> str:
+        return "undefined" if size is None else f"{show(size, style)}{' points' if style == 'points' else ''}"
+
+    def _where(self) -> str:
+        """Return the models and people that it is about; a sentence begins with it."""
+        model = f"{self.model} against {self.model_reference}" if self.model_reference else self.model
+        by = f"by {self.grouping}" if self.grouping else None
+        where = ", ".join(part for part in (model, self.coordinates, self.stratum, by) if part)
+        return where if model else f"{where[:1].upper()}{where[1:]}" or "Everybody"
+
+    def _pairs(self) -> tuple[str, str, str]:
+        """Return the kind of a gap with its groups; where those are others now, the old ones and the new ones apart."""
+        if self.kind is None:
+            return "", "", ""
+        kind = "gap" if self.kind == "difference" else self.kind
+        if None in (self.group, self.reference) or self.group == self.reference:
+            return f" ({kind})", "", ""
+        then, now = f"{self.old_group} against {self.old_reference}", f"{self.group} against {self.reference}"
+        return (f" ({kind}, {now})", "", "") if self.same_pair else (f" ({kind})", f" ({then})", f" ({now})")
+
+
+# Records of the same thing ---------------------------------------------------------------------------------------
+
+
+def _key(record: Value | Gap | Finding) -> Key:
+    """Return what two numbers must share to be the same thing; the worst pair, or its label, may be another one."""
+    sides = ("group", "reference") if getattr(record, "against", None) != "worst_pair" else ()
+    place = tuple(getattr(record, name, None) for name in (*_PLACE, *sides))
+    return *place, *sorted((name, str(value)) for name, value in _places(record).items())
+
+
+def _own(record: Value | Gap | Finding) -> Mapping[str, Any]:
+    return record.coordinates if isinstance(record, Finding) else coordinates_of(record)
+
+
+def _places(record: Value | Gap | Finding) -> dict[str, Any]:
+    """Return where an audit has a number, without what it found there."""
+    found = ("label",) if getattr(record, "against", None) == "worst_pair" else ()
+    return {name: value for name, value in _own(record).items() if name in _PLACES and name not in found}
+
+
+_PLACES = frozenset(
+    ("weight", "bin_low", "bin_high", "label", "stakeholder", "stakeholder_reference", "setting", "noise_level")
+) | {"split", "component", "test"}
+"""Columns of audits that say where a number stands; their other columns are results."""
+
+
+def findings_by_key(audit: Audit, name: str) -> dict[Key, Finding]:
+    """Return the findings of one section by what they are about and are judged by."""
+    found: dict[Key, Finding] = {}
+    for finding in audit.results[name].findings:
+        found.setdefault((*_key(finding), finding.threshold), finding)
+    return found
+
+
+def gaps_by_key(audit: Audit, name: str) -> dict[Key, Gap]:
+    """Return the gaps of one section by what they are about."""
+    return {_key(gap): gap for gap in audit.results[name].tables.get("gaps", ()) if isinstance(gap, Gap)}
+
+
+def changes_between(
+    name: str,
+    before: Mapping[Key, Any],
+    after: Mapping[Key, Any],
+    confidence: float,
+    audit: Audit,
+    pairing: Pairing | None,
+) -> Iterator[Change]:
+    """Yield the change of every number that both audits have.
+
+    Parameters
+    ----------
+    name : the section.
+    before, after : its findings or gaps in the old and in the new audit, by key.
+    confidence : of the intervals.
+    audit : the new audit.
+    pairing : the people of both audits, where their tables were given.
+    """
+    metrics = audit.results[name].metrics
+    for key, now in after.items():
+        if key in before and _tells(before[key], now):
+            correlation = 0.0 if pairing is None else None
+            if pairing is not None and name == "parity":
+                correlation = pairing.correlation(before[key], now)
+            yield _change(name, before[key], now, metrics[now.metric], confidence, correlation)
+
+
+def _tells(old: Any, now: Any) -> bool:
+    """Tell whether two records have a change: both are defined, or one is and the verdict is another one."""
+    defined = [record.value is not None for record in (old, now)]
+    return all(defined) or (any(defined) and getattr(old, "verdict", None) != getattr(now, "verdict", None))
+
+
+def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, correlation: float | None) -> Change:
+    kind = getattr(now, "kind", None)
+    sized = None if now.against in _WITH_SIGN else kind
+    numbers = [(record.value, record.low, record.high) for record in (old, now)]
+    ranges = [_range(record) for record in (old, now)]
+    sizes = [size_of_gap(sized, *number)[0] for number in numbers]
+    change, low, high, p_value = change_between(sized, numbers, ranges, confidence, correlation)
+    judged = isinstance(now, Finding) and now.threshold is not None
+    return Change(
+        audit=name,
+        **{item: getattr(now, item, None) for item in _COPIED},
+        old_group=getattr(old, "group", None),
+        old_reference=getattr(old, "reference", None),
+        metric=now.metric,
+        kind=kind,
+        coordinates=_in_words(old, now),
+        title=metric.title,
+        unit=metric.unit,
+        old=sizes[0],
+        new=sizes[1],
+        change=change,
+        low=low,
+        high=high,
+        p_value=p_value,
+        old_verdict=old.verdict if judged else None,
+        new_verdict=now.verdict if judged else None,
+        direction=_direction(change, kind, now.against, metric),
+    )
+
+
+def _in_words(old: Any, now: Any) -> str:
+    """Return where both audits have a number; a label only where it is the same in both."""
+    before = _own(old)
+    places = {name: value for name, value in _own(now).items() if name in _PLACES and before.get(name) == value}
+    return ", ".join(f"{name} {value}" for name, value in places.items())
+
+
+_COPIED = ("model", "model_reference", "grouping", "group", "reference", "stratum", "against")
+_WITH_SIGN = ("model", "status_quo")
+"""A difference between two models keeps its sign: it says which of them does better."""
+
+
+def _range(record: Any) -> tuple[float, float] | None:
+    """Return the smallest and largest value that the data allow, where they leave a number open."""
+    lower, upper = (_own(record).get(name) for name in ("lower", "upper"))
+    return None if lower is None or upper is None else (lower, upper)
+
+
+def _direction(change: float | None, kind: str | None, against: str | None, metric: Metric) -> Direction:
+    """Return which way a change points: a larger difference or a smaller ratio is worse, a value as its metric says."""
+    if not change:
+        return "unclear"
+    if against in _WITH_SIGN:
+        return "changed"
+    if kind == "difference":
+        return "worse" if change > 0 else "better"
+    if kind == "ratio":
+        return "worse" if change < 0 else "better"
+    if metric.better == "neither":
+        return "changed"
+    return "worse" if (change < 0) == (metric.better == "higher") else "better"
+
+
+def claimed(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
+    """Yield changes with p-values adjusted for all of them; a direction stays only where it is beyond chance."""
+    tested = {id(change): change.p_value for change in changes if change.p_value is not None}
+    adjusted = dict(zip(tested, adjusted_p(list(tested.values())).tolist(), strict=True)) if tested else {}
+    for change in changes:
+        p_adjusted = adjusted.get(id(change))
+        clear = p_adjusted is not None and p_adjusted <= alpha
+        yield replace(change, p_adjusted=p_adjusted, direction=change.direction if clear else "unclear")
+
+
+def place_of(change: Change) -> Key:
+    """Return what a change is of, whichever its groups."""
+    return tuple(getattr(change, name) for name in ("audit", *_PLACE, "coordinates"))
