@@ -9,12 +9,13 @@ exactly the margin is called no less accurate.
 from __future__ import annotations
 
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 from promises import Book, run
 
-from evenhand.audits.reliability.mitigation import mean_limits
+from evenhand.audits.reliability.mitigation import accuracy_change
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.reliability.moved import Estimate, level_estimates, passing, risk_level
 from evenhand.stats.types import BoolArray, FloatArray
@@ -68,14 +69,21 @@ NAMES = {
 }
 
 
-def called_no_less(samples: int, rng: Generator, people: int, others: int) -> BoolArray:
-    """Return in which samples some model that is worse by exactly the margin is called no less accurate."""
+def called_no_less(samples: int, rng: Generator, people: int, others: int, lost: float) -> BoolArray:
+    """Return in which samples some model that is worse by exactly the margin is called no less accurate.
+
+    A share `lost` of people is decided wrongly by it and rightly by the given model; so many less a hundredth the other
+    way round.
+    """
     found = []
     for _ in range(samples):
         given = rng.random(people) < 0.7
-        worse = given & (rng.random((others, people)) >= 0.06) | ~given & (rng.random((others, people)) < 0.032 / 0.3)
-        limits = [mean_limits(one.astype(float) - given, bonferroni(0.95, others))["_low"] for one in worse]
-        found.append(any(low is not None and low >= -0.01 for low in limits))
+        chance = rng.random((others, people))
+        worse = given & (chance >= lost / 0.7) | ~given & (chance < (lost - 0.01) / 0.3)
+        limits = [
+            accuracy_change(one.astype(np.float64), given.astype(np.float64), bonferroni(0.95, others)) for one in worse
+        ]
+        found.append(any((change["accuracy_change_low"] or 0.0) >= -0.01 for change in limits))
     return np.array(found)
 
 
@@ -93,11 +101,12 @@ def promises(book: Book) -> None:
                     samples=500,
                     guard=30 if people == 150 and not gap else 0,
                 )
-    for people, others in ((200, 7), (2_000, 7)):
+    for people, others, lost in product((200, 2_000), (1, 7), (0.01, 0.042)):
+        models = "7 models that are worse by the margin" if others == 7 else "a model that is worse by the margin"
         book.measure(
             "a model is no less accurate (mitigation)",
-            f"{people:,} people, {others} models that are worse by the margin",
-            partial(called_no_less, people=people, others=others),
+            f"{people:,} people, {models}, {'few' if lost == 0.01 else 'many'} decided differently",
+            partial(called_no_less, people=people, others=others, lost=lost),
             kind="verdict",
             nominal=0.025,
             samples=2_000,
@@ -106,4 +115,4 @@ def promises(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "stats/reliability/moved.py", "audits/reliability/mitigation.py")
+    run(promises, __file__, "stats/reliability/moved.py", "stats/paired.py", "audits/reliability/mitigation.py")

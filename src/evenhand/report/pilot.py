@@ -80,10 +80,10 @@ def pilot_lines(plan: Plan) -> Iterator[PowerLine]:
     drawn = _drawn_findings(plan, pilot, {name: spec for name, spec in specs.items() if name not in _CROSSED})
     for finding in told:
         confidence = specs[finding.audit].confidence
+        together = bonferroni(confidence, asked[finding.threshold is None])
         if finding.audit in _CROSSED:
-            yield _scaled(plan, finding, confidence, pilot.rows)
+            yield _scaled(plan, finding, together, confidence, pilot.rows)
         else:
-            together = bonferroni(confidence, asked[finding.threshold is None])
             yield _simulated(plan, finding, together, confidence, drawn)
 
 
@@ -188,18 +188,18 @@ def _is_clear(finding: Finding, alpha: float) -> bool:
     return finding.p_adjusted is not None and finding.p_adjusted <= alpha
 
 
-def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> PowerLine:
+def _scaled(plan: Plan, finding: Finding, together: float, alone: float, pilot: int) -> PowerLine:
     """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned.
 
-    Where answers leave a gap open, its number is the middle of a range, half of which comes on top.
+    alpha is what all findings leave, and the standard error that of the pilot's own interval. Where answers leave a gap
+    open, its number is the middle of a range, half of which comes on top.
     """
     limits = _limits(finding)
     if limits is None or finding.kind == "ratio":
         return PowerLine(**_shared(finding), how="the pilot has no interval of a difference to go by")
-    z = normal_quantile(confidence)
     lower, upper = (float(finding.coordinates.get(name, finding.value or 0.0)) for name in ("lower", "upper"))
     down, up = lower - limits[0], limits[1] - upper
-    stderr = (up if limits[0] == 0 else (down + up) / 2) / z * np.sqrt(pilot / plan.rows)
+    stderr = (up if limits[0] == 0 else (down + up) / 2) / normal_quantile(alone) * np.sqrt(pilot / plan.rows)
     beyond = normal_quantile(2 * plan.wanted - 1) if plan.wanted > 0.5 else 0.0
-    gap = (finding.limit or 0.0) + (z + beyond) * stderr + (upper - lower) / 2
+    gap = (finding.limit or 0.0) + (normal_quantile(together) + beyond) * stderr + (upper - lower) / 2
     return PowerLine(**_shared(finding), gap=float(gap), n=finding.n, how=_SCALED)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability.mitigation import mean_limits
+from evenhand.audits.reliability.mitigation import _reliability_change, accuracy_change
 from evenhand.errors import EvenhandError
+from evenhand.stats.intervals import wilson
 
 FEATURES = ["age", "arrests_year4", "arrests_year3"]
 SETTINGS: dict[str, Any] = {
@@ -77,10 +78,26 @@ def test_monotone_models_rise_or_fall(table: eh.Table) -> None:
     assert [record.model for record in found.mitigation] == ["logistic", "monotone"]
 
 
-def test_limits_of_a_mean_are_students() -> None:
-    values = np.array([0.0, 1.0, 1.0, 1.0])
-    found = mean_limits(values, 0.9)
-    assert found["_high"] == pytest.approx(0.75 + 2.353363 * 0.5 / 2)
+def test_limits_are_those_of_their_formulas(found: Any) -> None:
+    given, *others = found[0].mitigation
+    assert given.accuracy_low == pytest.approx(float(wilson(given.accuracy, given.n).low))
+    assert all(-1 <= record.reliability_low <= record.reliability <= record.reliability_high <= 1 for record in others)
+    for record in others:
+        assert record.accuracy_change == pytest.approx(record.accuracy - given.accuracy)
+        assert record.accuracy_change_low < record.accuracy_change < record.accuracy_change_high
+
+
+def test_a_model_that_decided_alike_for_few_people_is_not_shown_to_be_as_accurate() -> None:
+    """Where nobody of 100 is decided differently, 2 in 100 of others may well be."""
+    few, many = (accuracy_change(np.ones(n), np.ones(n), 0.95) for n in (100, 400))
+    assert few["accuracy_change"] == many["accuracy_change"] == 0.0
+    assert (few["accuracy_change_low"] or 0) < -0.02 < -0.01 < (many["accuracy_change_low"] or 0)
+
+
+def test_a_change_in_reliability_has_students_limits() -> None:
+    found = _reliability_change(np.array([0.0, 1.0, 1.0, 1.0]), 0.9)
+    assert found["reliability_change_high"] == pytest.approx(0.75 + 2.353363 * 0.5 / 2)
+    assert _reliability_change(np.zeros(9), 0.9)["reliability_change_low"] is None
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,10 @@ from evenhand.core.groups import ComparedGroups
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, require_extra
 from evenhand.stats.bootstrap import named_rng
-from evenhand.stats.intervals import bonferroni, t_quantile
+from evenhand.stats.intervals import bonferroni, bounded_mean, t_quantile, wilson
 from evenhand.stats.noise import replicate_seeds, simulate
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.paired import paired_difference
+from evenhand.stats.types import BoolArray, FloatArray, Interval
 
 _STRENGTHS = (0.1, 0.01, 0.001)
 
@@ -135,18 +136,45 @@ def _meet(
     return _Met(model.name, family, model, right.astype(np.float64), damage)
 
 
-def mean_limits(values: FloatArray, confidence: float, name: str = "") -> dict[str, float | None]:
-    """Return the mean of people's values and its t limits; none where nobody differs, which is no certainty.
+def accuracy_change(right: FloatArray, given: FloatArray, confidence: float) -> dict[str, float | None]:
+    """Return by how much more people a model decides rightly than the given one, with Tango's limits.
 
     Examples
     --------
-    >>> mean_limits(np.ones(9), 0.95, "accuracy")
-    {'accuracy': 1.0, 'accuracy_low': None, 'accuracy_high': None}
+    >>> found = accuracy_change(np.ones(200), np.ones(200), 0.95)
+    >>> found["accuracy_change"], round(found["accuracy_change_low"], 3)
+    (0.0, -0.019)
     """
+    gained, lost = int((right > given).sum()), int((right < given).sum())
+    low, high = paired_difference(gained, lost, right.size, confidence)
+    names = ("accuracy_change", "accuracy_change_low", "accuracy_change_high")
+    return dict(zip(names, ((gained - lost) / right.size, low, high), strict=True))
+
+
+def _limited(name: str, value: float, limits: Interval) -> dict[str, float | None]:
+    return {name: value, f"{name}_low": finite(float(limits.low)), f"{name}_high": finite(float(limits.high))}
+
+
+def _accuracy(right: FloatArray, confidence: float) -> dict[str, float | None]:
+    """Return the share of right decisions with Wilson's limits."""
+    share = float(right.mean())
+    return _limited("accuracy", share, wilson(share, right.size, confidence))
+
+
+def _reliability(damage: FloatArray, confidence: float) -> dict[str, float | None]:
+    """Return PABAK of decisions with and without mistakes, and its limits."""
+    values = 1.0 - 2.0 * damage
+    mean, stderr = float(values.mean()), float(values.std(ddof=1)) / np.sqrt(values.size)
+    return _limited("reliability", mean, bounded_mean(mean, stderr, values.size, confidence, (-1.0, 1.0)))
+
+
+def _reliability_change(values: FloatArray, confidence: float) -> dict[str, float | None]:
+    """Return the mean of people's differences and its t limits; none where nobody differs, which is no certainty."""
     mean, half = float(values.mean()), np.nan
     if np.ptp(values) > 0:
         half = t_quantile(values.size - 1, confidence) * values.std(ddof=1) / np.sqrt(values.size)
-    return {name: mean, f"{name}_low": finite(values.mean() - half), f"{name}_high": finite(values.mean() + half)}
+    low, high = np.maximum(mean - half, -2.0), np.minimum(mean + half, 2.0)
+    return _limited("reliability_change", mean, Interval(low, high))
 
 
 def _compare(
@@ -159,15 +187,13 @@ def _compare(
     """
     code = grouping.code[grouping.code >= 0]
     together = bonferroni(confidence, max(len(met) - 1, 1))
-    changes = [mean_limits(one.right - met[0].right, together, "accuracy_change") for one in met]
-    allowed = [_least_change(change) >= -mitigation.margin for change in changes]
+    changes = [accuracy_change(one.right, met[0].right, together) for one in met[1:]]
+    allowed = [True, *((change["accuracy_change_low"] or 0.0) >= -mitigation.margin for change in changes)]
     best = max((at for at, ok in enumerate(allowed) if ok), key=lambda at: (-met[at].damage.mean(), -at))
     for at, one in enumerate(met):
-        columns: dict[str, Any] = mean_limits(one.right, confidence, "accuracy")
-        columns |= mean_limits(1.0 - 2.0 * one.damage, confidence, "reliability")
+        columns: dict[str, Any] = _accuracy(one.right, confidence) | _reliability(one.damage, confidence)
         if at:
-            columns |= changes[at]
-            columns |= mean_limits(2.0 * (met[0].damage - one.damage), together, "reliability_change")
+            columns |= changes[at - 1] | _reliability_change(2.0 * (met[0].damage - one.damage), together)
         yield MitigationRecord(
             model=one.name,
             family=one.family,
@@ -179,12 +205,6 @@ def _compare(
             no_less_accurate=allowed[at],
             chosen=at == best,
         )
-
-
-def _least_change(change: Mapping[str, float | None]) -> float:
-    """Return the lower limit of a change in accuracy, or where everybody's is the same the change itself."""
-    low = change["accuracy_change_low"]
-    return (change["accuracy_change"] or 0.0) if low is None else low
 
 
 def _largest_gap(damage: FloatArray, code: Any, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
