@@ -187,17 +187,24 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     named = list(zip(key_names, keys, strict=True))
     worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}
     ours = {f"{mark}{name}": part for name, part in parts.items()}
+    rough = _counted(frame, columns, mark, worked_out, ours)
+    fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
+    sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
+    return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+
+
+def _counted(
+    frame: Frame, columns: Sequence[str], mark: str, worked_out: Mapping[str, nw.Expr], ours: Mapping[str, nw.Expr]
+) -> Any:
+    """Count and sum by columns as they stand, and by what is worked out for every row."""
     # DuckDB takes a dot in the name of a column to group by for a table's name; ours have none.
     dotted = any("." in column for column in columns)
     plain = {f"{mark}column{position}" if dotted else column: column for position, column in enumerate(columns)}
-    if dotted or worked_out or ours:
+    if dotted or worked_out or ours:  # where not, to ask for columns only takes an engine's time
         frame = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
     counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
-    rough: Any = frame.group_by(*plain, *worked_out).agg(*counts)
-    fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
-    sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
-    rough = (rough.rename(plain) if dotted else rough).select(**fine, **sums)
-    return rough.group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+    counted: Any = frame.group_by(*plain, *worked_out).agg(*counts)
+    return counted.rename(plain) if dotted else counted
 
 
 def _unused_prefix(columns: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from evenhand.audits.effort.findings import SENTENCES, make_claims
 from evenhand.audits.effort.group_means import GroupedMeans, group_means
 from evenhand.core.findings import FindingMaker
 from evenhand.errors import ConfigError, DataError
+from evenhand.stats.pairs import individual_fairness
 
 STEPS = ["x", "y", "z"]
 
@@ -185,3 +186,20 @@ def test_a_threshold_that_cannot_be_is_told() -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             eh.effort(table, trajectory=STEPS, thresholds=[{"metric": "eaif", **limit}])
+
+
+def test_pairs_are_compared_once_whatever_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts ask for limits at other confidences, of which the pairs know nothing."""
+    asked: list[float] = []
+
+    def counted(*columns: Any, **options: Any) -> Any:
+        asked.append(options["confidence"])
+        return individual_fairness(*columns, **options)
+
+    monkeypatch.setattr("evenhand.audits.effort.estimate.individual_fairness", counted)
+    rng = np.random.default_rng(0)
+    data = people(rng.random(60), rng.choice(["a", "b"], 60), rng.integers(0, 10, 60))
+    limits = [{"metric": "eaif", "min": 0.5}, {"metric": "eagf", "min": 0.9}]
+    verdicts = [finding.verdict for finding in audited(data, thresholds=limits).findings if finding.metric == "eaif"]
+    assert verdicts == ["meets"]
+    assert asked == [0.95]

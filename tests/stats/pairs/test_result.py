@@ -174,3 +174,16 @@ def test_a_difference_is_wider_by_the_numerical_errors_of_both(people: MakeColum
     exact, rough = compare(a, b), compare(replace(a, error=0.02), replace(b, error=0.03))
     assert rough.high - rough.low == pytest.approx(exact.high - exact.low + 0.1)
     assert compare(replace(a, error=1.0), b).p_value == 1.0  # all of it may be numerical
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "auto"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_another_confidence_needs_no_pairs_again(people: MakeColumns, method: Any, weighted: bool) -> None:
+    columns = people("continuous", 60)
+    options: dict[str, Any] = {"method": method, "survey_weight": np.linspace(1, 3, 60) if weighted else None}
+    found, asked = (
+        individual_fairness(*columns, confidence=confidence, rng=np.random.default_rng(0), **options)
+        for confidence in (0.95, 0.7)
+    )
+    assert (found.at(0.7).low, found.at(0.7).high) == (asked.low, asked.high)
+    assert found.at(0.7).value == found.value

@@ -127,11 +127,10 @@ def _of_people(table: Table, people: People, counts: Counts, spec: EffortSpec) -
     estimates = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec)
     specifications = robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else ()
     pairs = tuple(estimate.least_fair_pairs(people, spec))
-    limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
 
     def again(confidence: float) -> list[Claim]:
         at = spec.at(confidence)
-        fairness = estimate.individual_estimates(people, at) if "eaif" in limited else estimates[0]
+        fairness = {place: found.at(confidence) for place, found in estimates[0].items()}
         ways = direction_tables(table, people, counts, at)
         return list(make_claims(*_compared(table, people, fairness, ways, at), specifications, at, ways.direction))
 

@@ -82,9 +82,11 @@ def individual_fairness_sampled(
     between = max(0.0, product - 2.0 * mean * crossed + mean**2 * lever_mean)  # E[leverage (x - mean)(y - mean)]
     n = people.counted
     stderr = float(np.sqrt((n - 1) / n * between + noise**2)) if n > 2 and mean > 0 else float("nan")
-    low, high = limits(1.0 - mean, widened(stderr, (people,), weight), people.kish - 1.0, confidence, 0.0)
+    wide, freedom = widened(stderr, (people,), weight), people.kish - 1.0
+    low, high = limits(1.0 - mean, wide, freedom, confidence, 0.0)
     pairs, error = 2 * _DRAWS, WIDTHS * noise
-    return PairFairness(1.0 - mean, low, high, stderr, n, pairs, violated, "sampled", error, None, people.survey)
+    numbers = (1.0 - mean, low, high, stderr, n, pairs, violated, "sampled", error)
+    return PairFairness(*numbers, survey_weight=people.survey, spread=wide, freedom=freedom)
 
 
 def _leverage(people: People) -> FloatArray | float:

@@ -341,10 +341,11 @@ def _result(
     excess, violated = (min(1.0, max(0.0, share)) for share in mean)
     stderr = 2.0 * weighted_spread(means, squares) / float(np.sqrt(kish))
     people, weight = compared
-    low, high = limits(1.0 - excess, widened(stderr, (people,), weight, kish), kish - 1.0, confidence, error)
+    wide = widened(stderr, (people,), weight, kish)
+    low, high = limits(1.0 - excess, wide, kish - 1.0, confidence, error)
     known, pairs = stderr if excess > 0 else float("nan"), n * (n - 1) // 2
     numbers = (1.0 - excess, low, high, known, n, pairs, violated, method, error)
-    return PairFairness(*numbers, means, squares, kish, people, weight)
+    return PairFairness(*numbers, means, squares, kish, people, weight, wide, kish - 1.0)
 
 
 def fairness_by_weight(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class PairFairness:
         The (effective) number of people behind the row means where those are of a sample; None when they are of all.
     people, weight
         The people whose pairs were compared (or the sample of them), and the weight of effort in their distance.
+    spread, freedom
+        What the interval rests on: the standard error, `widened`, and its degrees of freedom.
     """
 
     value: float
@@ -61,6 +63,22 @@ class PairFairness:
     sampled_from: float | None = None
     people: People | None = field(default=None, repr=False)
     weight: float = 0.5
+    spread: float = field(default=float("nan"), repr=False)
+    freedom: float = field(default=float("nan"), repr=False)
+
+    def at(self, confidence: float) -> PairFairness:
+        """Return the same with an interval of another confidence; no pair is compared again.
+
+        Examples
+        --------
+        >>> from evenhand.stats.pairs import individual_fairness
+        >>> found = individual_fairness([0.1, 0.5, 0.4, 0.9], [0.1, 0.2, 0.3, 0.4], [0.0, 0.1, 0.0, 0.1])
+        >>> found.at(0.8).low > found.low, found.at(0.95) == found
+        (True, True)
+        """
+        error = 0.0 if self.method == "sampled" else self.error  # whose standard error knows of the pairs left out
+        low, high = limits(self.value, self.spread, self.freedom, confidence, error)
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -215,11 +233,12 @@ def summarise(
     if exact is not None:
         row_means += value - mean
     stderr, freedom = jackknife(row_means, value, people)
-    low, high = limits(value, widened(stderr, (people,), weight), freedom, confidence, error)
+    spread = widened(stderr, (people,), weight)
+    low, high = limits(value, spread, freedom, confidence, error)
     n, survey = people.counted, people.survey
     known, share = stderr if value < 1.0 else float("nan"), min(1.0, violated / people.pair_weight)
     numbers = (value, low, high, known, n, n * (n - 1) // 2, share, method, error)
-    return PairFairness(*numbers, row_means, survey, None, people, weight)
+    return PairFairness(*numbers, row_means, survey, None, people, weight, spread, freedom)
 
 
 def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairDifference:
