@@ -15,7 +15,8 @@ from scipy.special import ndtri
 from evenhand.audits.parity.estimate import GroupValues, compare
 from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
-from evenhand.stats.bootstrap import CellMoments, Draws, resample
+from evenhand.stats.bootstrap import CellMoments, resample
+from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import (
     bonferroni,
     mover_difference,

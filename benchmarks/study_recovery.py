@@ -19,7 +19,6 @@ import numpy as np
 from numpy.random import Generator
 from promises import Book, Line, run
 
-from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import (
     cluster_t,
     contrast,
@@ -29,6 +28,7 @@ from evenhand.stats.correlation import (
     two_sided_p,
     williams_t,
 )
+from evenhand.stats.draws import Draws
 from evenhand.stats.regression import bootstrap_weight, coefficient_bootstrap, delta_weight, ols
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.simulate import Respondents, draw_answers

@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata, spearmanr
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import (
     cluster_t,
     contrast,
@@ -29,6 +28,7 @@ from evenhand.stats.correlation import (
     two_sided_p,
     williams_t,
 )
+from evenhand.stats.draws import Draws
 
 TESTS = (hotelling_t, williams_t, meng_z, steiger_z)
 scales = arrays(np.int64, (9, 3), elements=st.integers(1, 4))

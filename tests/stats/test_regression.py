@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.random_intercept import _inverse_root, random_intercept, robust_by_people
 from evenhand.stats.regression import (
     NO_FIT,

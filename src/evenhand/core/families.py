@@ -201,4 +201,7 @@ def adjust_tables(tables: Sequence[Sequence[Any]], alphas: Sequence[float]) -> l
 
 def _settled_gap(gap: Any, adjusted: float, alpha: float) -> Any:
     p = gap.p_adjusted if isnan(adjusted) else adjusted
-    return replace(gap, p_adjusted=p, worse_off=gap.worse_off if p is not None and p <= alpha else None)
+    worse_off = gap.worse_off if p is not None and p <= alpha else None
+    if (p, worse_off) == (gap.p_adjusted, gap.worse_off):
+        return gap
+    return replace(gap, p_adjusted=p, worse_off=worse_off)

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import normal_quantile, student_t
 from evenhand.stats.types import FloatArray, IntArray, Interval
 

@@ -15,8 +15,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, did_you_mean, require_at_least, require_choice
-from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import person_codes, two_sided_p
+from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import student_t
 from evenhand.stats.types import FloatArray, IntArray
 

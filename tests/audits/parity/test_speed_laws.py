@@ -11,7 +11,7 @@ import evenhand as eh
 from evenhand.audits.parity import resampled
 from evenhand.audits.parity.gather import GroupCells, Totals
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.types import FloatArray
 
 RESAMPLES = 200

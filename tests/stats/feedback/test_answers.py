@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.datasets import load_dressel_farid
 from evenhand.errors import ConfigError, DataError, EvenhandError
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.feedback import (
     RIGHT,
     TOO_HIGH,

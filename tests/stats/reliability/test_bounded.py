@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.agreement import share_difference
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.reliability import Unseen, bounded_difference, bounded_limits, bounded_p, gap_of
 from evenhand.stats.reliability.bounded import half_widths
 from evenhand.stats.types import FloatArray

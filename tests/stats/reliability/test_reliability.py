@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from evenhand.errors import EvenhandError
 from evenhand.stats import agreement as ag
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.noise import (
     Experiment,
     Flip,

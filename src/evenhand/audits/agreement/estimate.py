@@ -27,7 +27,8 @@ from evenhand.stats.agreement import (
     unseen_tail,
 )
 from evenhand.stats.agreement.ratings import distinct_rows
-from evenhand.stats.bootstrap import CellMoments, Draws, named_rng, resample
+from evenhand.stats.bootstrap import CellMoments, named_rng, resample
+from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import bonferroni, clopper_pearson, effective_trials, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 

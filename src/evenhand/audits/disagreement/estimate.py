@@ -12,7 +12,7 @@ from evenhand.audits.disagreement.groups import AnswerSet, Resampling, resamplin
 from evenhand.audits.disagreement.result import AnswerPlan, DisagreementGap, DisagreementValue
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.formats import finite
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.feedback import (
     DEFINITE,
     INDEFINITE,

@@ -79,7 +79,8 @@ class Analysis:
             if self._by_bootstrap(metric) and (drawn is None or metric.name not in drawn.metrics):
                 drawn = None  # frees the last batch before the next is drawn
                 drawn = next(batches, None)
-                self._ask(drawn, estimates)
+            if drawn is not None and metric.name in drawn.metrics:
+                self._ask(drawn, values)
             self._add_values(values, drawn)
             self._add_gaps(values, drawn, tests)
         return self
@@ -104,16 +105,11 @@ class Analysis:
         rng = deepcopy(self.rng)  # the same draws at every confidence
         return resampled.resample_groups(self.cells, asked, self.reference, self.spec.resamples, rng, self.support)
 
-    def _ask(self, drawn: Resampled | None, estimates: Sequence[GroupValues]) -> None:
-        """Have all that records will ask of the draws worked out at once."""
-        questions = []
-        for values in estimates:
-            name, kept = values.metric.name, self._comparable(values)
-            if drawn is not None and name in drawn.metrics:
-                together = (1, int((kept != self.reference).sum()), len(kept))
-                questions.append((name, kept, {self._jointly(number) for number in together}))
-        if drawn is not None:
-            drawn.prepare(questions, self._method, self.spec.confidence)
+    def _ask(self, drawn: Resampled, values: GroupValues) -> None:
+        """Have the limits of a metric at all confidences that its records need worked out at once."""
+        kept = self._comparable(values)
+        together = (1, int((kept != self.reference).sum()), len(kept))
+        drawn.work_out(values.metric.name, self._method, {self._jointly(number) for number in together})
 
     def _jointly(self, number: int) -> float:
         """Return the confidence of each of several intervals that hold together (Sidak)."""
@@ -276,9 +272,7 @@ class Analysis:
         if drawn is None:
             return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
         low, high = drawn.interval(values.metric.name, block, self._method, confidence or self.spec.confidence)
-        with np.errstate(invalid="ignore"):
-            still = low == high  # nobody was drawn who would have made a difference: that is no certainty
-        return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
+        return Interval(low[groups], high[groups])
 
     def _gap_record(self, values: GroupValues, gap: GapEstimate, ends: list[float], p_value: float) -> ParityGap:
         sides = (gap.group, gap.reference)

@@ -17,10 +17,9 @@ from evenhand.audits.parity.gather import GroupCells, Totals
 from evenhand.audits.parity.metrics import CELLS, ParityMetric
 from evenhand.core.records import Kind
 from evenhand.errors import ConfigError
-from evenhand.stats.bootstrap import CellMoments, Draws, Statistic, resample
-from evenhand.stats.intervals import tail_share
+from evenhand.stats.bootstrap import CellMoments, Statistic, resample
+from evenhand.stats.draws import Draws, upper_quantile
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
-from evenhand.stats.workers import run_chains
 from evenhand.stats.worst_pair import narrowest_ratio, widest_difference
 
 KINDS: tuple[Kind, ...] = ("difference", "ratio")
@@ -166,26 +165,6 @@ class Resampled:
     _p_values: dict[tuple[str, Method], FloatArray] = field(default_factory=dict, repr=False)
     _widest: dict[Any, tuple[tuple[float, float], float]] = field(default_factory=dict, repr=False)
 
-    def prepare(
-        self, questions: Sequence[tuple[str, IntArray, Collection[float]]], method: Method, confidence: float
-    ) -> None:
-        """Work out what will be asked, side by side in threads.
-
-        Parameters
-        ----------
-        questions : metrics, each with the groups that are compared and the confidences of its intervals.
-        method : of the intervals.
-        confidence : of the worst pairs.
-        """
-        if method == "bca":
-            _ = self._acceleration  # once, and in this thread: it may call a user's own function
-        tasks: list[Callable[[], Any]] = []
-        for metric, kept, confidences in questions:
-            tasks.append(partial(self.work_out, metric, method, confidences))
-            if len(kept) > 1:
-                tasks += [partial(self.widest_gap, metric, kept, kind, confidence) for kind in KINDS]
-        run_chains([[(1, task)] for task in tasks], len(tasks))
-
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
         if (metric, method, confidence) not in self._intervals:
@@ -208,8 +187,9 @@ class Resampled:
                 parts.append(getattr(part, method)(confidence))
         self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same in parts of any size
         for confidence, parts in limits.items():
-            ends = (self._by_block(end) for end in zip(*parts, strict=True))
-            self._intervals[metric, method, confidence] = Interval(*ends)
+            low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
+            still = low == high  # nobody was drawn who would have made a difference: that is no certainty
+            self._intervals[metric, method, confidence] = Interval(*(np.where(still, np.nan, end) for end in ends))
 
     def _by_block(self, numbers: Sequence[FloatArray]) -> FloatArray:
         """Put together what was computed of some groups at a time, as an array of blocks and groups."""
@@ -285,12 +265,10 @@ def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) 
         np.abs(away, out=away)
         away /= spread[part, np.newaxis]
         largest = np.fmax(largest, np.fmax.reduce(away, axis=0))
-    largest = np.sort(largest[~np.isnan(largest)])
-    beyond = np.ceil(np.round(2.0 * tail_share(confidence) * largest.size, 9))
-    half = spread * largest[largest.size - max(1, int(beyond))] if largest.size else spread
+    half = spread * upper_quantile(largest, confidence)
     with np.errstate(all="ignore"):
-        seen = float(np.fmax.reduce(np.abs(centre) / spread)) if largest.size else np.nan
-    p = (1 + float((largest >= seen).sum())) / (1 + largest.size) if np.isfinite(seen) else float("nan")
+        seen, drawn = float(np.fmax.reduce(np.abs(centre) / spread)), np.count_nonzero(~np.isnan(largest))
+    p = (1 + np.count_nonzero(largest >= seen)) / (1 + drawn) if np.isfinite(seen) else float("nan")
     return Interval(centre - half, centre + half), p
 
 

@@ -20,7 +20,8 @@ from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.run import step
 from evenhand.stats.auc import delong
-from evenhand.stats.bootstrap import Draws, named_rng
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.draws import Draws
 from evenhand.stats.noise import (
     Attribution,
     Experiment,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.errors import require_at_least, require_choice
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.feedback.answers import Answers, numbered
 from evenhand.stats.types import FloatArray, IntArray
 

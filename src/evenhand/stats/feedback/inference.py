@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_choice
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.feedback.answers import Answers, Feedback
 from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap, together

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import two_sided_p
+from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
 from evenhand.stats.reliability.bounded import Unseen, half_widths, p_of_tail
 from evenhand.stats.types import FloatArray, Interval

@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement import COUNT_METRICS
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.draws import Draws
 from evenhand.stats.noise import (
     OF_THE_FIRST,
     SUMS,
