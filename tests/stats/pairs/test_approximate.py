@@ -108,3 +108,20 @@ def test_all_pairs_are_taken_as_long_as_there_are_no_more_than_the_most() -> Non
     assert i.size == 362 * 361 // 2
     assert (i < j).all()
     assert some_pairs(np.arange(363.0))[0].size == 2**16
+
+
+def drawn_people(columns: FloatArray) -> FloatArray:
+    """Return what the drawn pairs consist of: six numbers each."""
+    return np.concatenate([columns[:, side] for side in some_pairs(*columns)])
+
+
+def test_last_bits_draw_no_other_pairs() -> None:
+    columns = np.random.default_rng(0).random((3, 500))
+    shaken = np.nextafter(columns, np.random.default_rng(1).choice([-9.0, 9.0], columns.shape))
+    np.testing.assert_allclose(drawn_people(shaken), drawn_people(columns), rtol=1e-14)
+
+
+def test_the_order_of_rows_draws_no_other_pairs_even_where_people_are_nearly_alike() -> None:
+    columns = np.random.default_rng(2).integers(0, 3, (3, 500)) / 7 + np.arange(500) // 2 * 1e-9
+    shuffled = columns[:, np.random.default_rng(3).permutation(500)]
+    np.testing.assert_array_equal(drawn_people(shuffled), drawn_people(columns))

@@ -260,6 +260,25 @@ def test_neighbours_lie_in_one_block(n: int, monkeypatch: pytest.MonkeyPatch) ->
     assert all(one.max() < other.min() for one, other in pairwise(blocks))
 
 
+@pytest.mark.parametrize("kind", ["up", "down", "constant", "organ pipes", "few values", "saw"])
+def test_blocks_are_found_in_rows_of_any_order(kind: str) -> None:
+    """Every half of the widest axis lies below the other, whatever order the rows come in."""
+    n = 20 * exact.BLOCK + 5
+    up = np.arange(n, dtype=np.float64)
+    axis = {
+        "up": up,
+        "down": -up,
+        "constant": np.ones(n),
+        "organ pipes": np.minimum(up, n - up),
+        "few values": up % 3,
+        "saw": up % 64,
+    }[kind]
+    order = exact.near_neighbours(np.stack([np.zeros(n), axis]))
+    assert sorted(order.tolist()) == list(range(n))
+    blocks = [axis[order[start : start + exact.BLOCK]] for start in range(0, n, exact.BLOCK)]
+    assert all(one.max() <= other.min() for one, other in pairwise(blocks))
+
+
 def test_single_precision_needs_many_rows_small_values_and_hardly_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "_PROBE_ROWS", 8)
     points, ones = np.random.default_rng(0).random((3, 60)), np.ones(60)

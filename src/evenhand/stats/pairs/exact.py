@@ -170,19 +170,10 @@ def placed(merged: Merged, weight: float, rows: Any = slice(None)) -> tuple[Floa
 def near_neighbours(points: FloatArray) -> IntArray:
     """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks; few rows as they are."""
     order = np.arange(points.shape[1], dtype=np.int64)
-    ranges = [(0, order.size)] if order.size > _TREE_ROWS else []
-    laid = points.copy()  # kept in order, so that the rows of a part lie side by side: four times as fast
-    while ranges:
-        start, end = ranges.pop()
-        if end - start <= BLOCK:
-            continue
-        part = laid[:, start:end]
-        axis = part[int(np.argmax(part.max(axis=1) - part.min(axis=1)))]
-        half = ((end - start) // BLOCK + 1) // 2 * BLOCK
-        halves = np.argpartition(axis, half)
-        order[start:end] = order[start:end][halves]
-        laid[:, start:end] = part[:, halves]
-        ranges += [(start, start + half), (start + half, end)]
+    if order.size > _TREE_ROWS:
+        from evenhand.stats.pairs.tree import arrange
+
+        arrange(points.copy(), order, BLOCK)
     return order
 
 

@@ -20,6 +20,8 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 # a pair counts only when D exceeds d by more than this, so that rounding decides nothing.
 TOLERANCE = 1e-12
 MOST_PAIRS = 2**16
+_ROUGH_BITS = np.uint64(2**64 - 2**24)
+_HASHED = 2**14  # rows at once, which stay in a processor's cache
 _Hashes = npt.NDArray[np.uint64]
 OwnDistance = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
 
@@ -211,10 +213,20 @@ def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
     if size * (size - 1) // 2 <= MOST_PAIRS:
         i, j = np.triu_indices(size, 1)
         return np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
-    order = np.argsort(hashes(*columns))  # not stable, which is quicker: who have one hash are alike
+    order = _mixed_order(columns)
     rng = np.random.default_rng(0)
     first, other = rng.integers(0, size, MOST_PAIRS), rng.integers(0, size - 1, MOST_PAIRS)
     return order[first], order[other + (other >= first)]
+
+
+def _mixed_order(columns: tuple[FloatArray, ...]) -> IntArray:
+    """Return people in an order that is as good as random, whatever the order of the rows.
+
+    It is that of a hash of six decimals: on another processor an effort may differ in its last bit, which should not
+    draw other people. Who are alike in six decimals are told apart by a hash of all of them.
+    """
+    rough, exact = hashes(*(column.round(6) for column in columns)), hashes(*columns)
+    return np.argsort(rough & _ROUGH_BITS | exact & ~_ROUGH_BITS)  # not stable, which is quicker: ties are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,14 +326,16 @@ def hashes(*columns: FloatArray) -> _Hashes:
     >>> bool(h[0] == h[2]), bool(h[0] == h[1])
     (True, False)
     """
-    mixed = np.zeros(columns[0].size, dtype=np.uint64)
-    for column in columns:
-        mixed += (column + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
-        for shift, factor in ((33, 0xFF51AFD7ED558CCD), (29, 0xC4CEB9FE1A85EC53)):
-            mixed ^= mixed >> np.uint64(shift)
-            mixed *= np.uint64(factor)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed
+    hashed = np.zeros(columns[0].size, dtype=np.uint64)
+    for start in range(0, hashed.size, _HASHED):
+        mixed = hashed[start : start + _HASHED]
+        for column in columns:
+            mixed += (column[start : start + _HASHED] + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+            for shift, factor in ((33, 0xFF51AFD7ED558CCD), (29, 0xC4CEB9FE1A85EC53)):
+                mixed ^= mixed >> np.uint64(shift)
+                mixed *= np.uint64(factor)
+            mixed ^= mixed >> np.uint64(32)
+    return hashed
 
 
 def distinct(hashed: _Hashes) -> int:
