@@ -11,7 +11,14 @@ import numpy as np
 
 from evenhand.audits.effort import result as records
 from evenhand.audits.effort.gather import People
-from evenhand.audits.effort.group_means import GroupedMeans, GroupMeans, lowest_parity, means_of
+from evenhand.audits.effort.group_means import (
+    GroupedMeans,
+    GroupMeans,
+    LowestParity,
+    equal_means_p,
+    lowest_parity,
+    means_of,
+)
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
 from evenhand.core.formats import finite
@@ -31,7 +38,7 @@ from evenhand.stats.pairs import (
     is_card,
     worst_pairs,
 )
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
@@ -276,54 +283,48 @@ def bin_records(
     parity is the smallest mean over the largest (eq. 14 of the paper). Its own limits are those of a worst pair
     (`evenhand.stats.worst_pair`), its joint limits the same with the error shared over the bins (Bonferroni).
     """
+    occupied = np.flatnonzero(means.bins.n.sum(axis=1)).tolist()
+    members: dict[int | None, GroupMeans] = {None: means.whole.bin(0)}
+    members |= {number: means.bins.bin(number) for number in occupied}
     known = np.array([label != MISSING for label in means.labels])
-    compared = int((((means.bins.n >= spec.min_count) & known).sum(axis=1) >= 2).sum())
+    kept = {number: np.flatnonzero(known & (each.n >= spec.min_count)) for number, each in members.items()}
+    parities = {number: lowest_parity(members[number], groups) for number, groups in kept.items() if len(groups) > 1}
+    p_values = dict(zip(parities, equal_means_p(list(parities.values())), strict=True))
+    bins = max(len(parities.keys() - {None}), 1)
     values: list[records.EffortValue] = []
     gaps: list[records.EffortGap] = []
-    occupied = np.flatnonzero(means.bins.n.sum(axis=1)).tolist()
-    for number in (None, *occupied):
+    for number, each in members.items():
         low = None if number is None else round(float(number) * spec.width, 9)
         high = None if low is None else round(low + spec.width, 9)
-        where = {"model": model, "grouping": grouping, "bin_low": low, "bin_high": high}
-        members = means.whole.bin(0) if number is None else means.bins.bin(number)
-        family = 1 if number is None else max(compared, 1)
-        values += _group_values(members, means.labels, spec, where)
-        gaps.append(_parity_gap(members, known, means.labels, spec, where, family))
+        where: dict[str, Any] = {"model": model, "grouping": grouping, "bin_low": low, "bin_high": high}
+        values += _group_values(each, means.labels, spec, where)
+        where |= {"n": int(each.n[kept[number]].sum()), "groups": len(kept[number])}
+        if number in parities:
+            labels = [means.labels[group] for group in kept[number]]
+            found = _parity(parities[number], labels, spec, 1 if number is None else bins)
+            found["p_value"] = finite(p_values[number])
+        else:
+            reason = f"undefined: fewer than two groups have {spec.min_count} people here"
+            found = {"group": None, "reference": None, "value": None, "status": reason}
+        gaps.append(records.EffortGap(**where, metric="eagf", kind="ratio", against="worst_pair", **found))
     return values, gaps
 
 
-def _parity_gap(
-    means: GroupMeans, known: BoolArray, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any], bins: int
-) -> records.EffortGap:
+def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins: int) -> dict[str, Any]:
     """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
-    kept = np.flatnonzero(known & (means.n >= spec.min_count))
-    gap = partial(
-        records.EffortGap,
-        **where,
-        metric="eagf",
-        kind="ratio",
-        against="worst_pair",
-        n=int(means.n[kept].sum()),
-        groups=len(kept),
-    )
-    if len(kept) < 2:
-        reason = f"undefined: fewer than two groups have {spec.min_count} people here"
-        return gap(group=None, reference=None, value=None, status=reason)
-    parity = lowest_parity(means, kept)
     alone, joint = (parity.limits(level) for level in (spec.confidence, bonferroni(spec.confidence, bins)))
     status = "ok"
     if np.isnan(parity.value):
         status = "undefined: the mean score of every group is 0"
     elif np.isnan(alone).any():
         status = "no interval: the scores of a group do not vary"
-    return gap(
-        group=labels[kept[parity.lowest]],
-        reference=labels[kept[parity.highest]],
-        value=finite(parity.value),
+    return {
+        "group": labels[parity.lowest],
+        "reference": labels[parity.highest],
+        "value": finite(parity.value),
         **_limits(alone, joint),
-        p_value=finite(parity.p_value()),
-        status=status,
-    )
+        "status": status,
+    }
 
 
 def _group_values(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -16,7 +16,7 @@ from evenhand.audits.effort.spec import EffortSpec
 from evenhand.stats.effort import effort_bins
 from evenhand.stats.intervals import bounded_mean
 from evenhand.stats.types import FloatArray, IntArray, Interval
-from evenhand.stats.worst_pair import equality_p, worst_pair
+from evenhand.stats.worst_pair import equality_p_values, worst_pair
 from evenhand.table.cells import Cells
 
 _ROUNDING = 1e-13  # what equal scores leave of their squares
@@ -31,8 +31,8 @@ class GroupMeans:
     stderr: FloatArray
     trials: FloatArray
 
-    def limits(self, confidence: float) -> Interval:
-        """Return limits of each mean on its own."""
+    def limits(self, confidence: float | FloatArray) -> Interval:
+        """Return limits of each mean on its own, at one confidence or at one for each."""
         return bounded_mean(self.mean, self.stderr, self.trials, confidence)
 
     def bin(self, number: int) -> GroupMeans:
@@ -140,13 +140,19 @@ class LowestParity:
         """Return limits of parity; see `evenhand.stats.worst_pair`."""
         return worst_pair(self.means.mean, self.means.limits, "ratio", confidence)
 
-    def p_value(self) -> float:
-        """Return the smallest alpha at which the limits exclude equal means; nan where there are none."""
-        return equality_p(self.means.mean, self.means.limits)
-
 
 def lowest_parity(means: GroupMeans, kept: IntArray) -> LowestParity:
     """Return the parity of some groups."""
     among = GroupMeans(means.n[kept], means.mean[kept], means.stderr[kept], means.trials[kept])
     mean = among.mean
     return LowestParity(among, int(len(mean) - 1 - np.argmin(mean[::-1])), int(np.argmax(mean)))
+
+
+def equal_means_p(parities: Sequence[LowestParity]) -> list[float]:
+    """Return for each the smallest alpha at which its limits exclude equal means; nan where there are none."""
+    if not parities:
+        return []
+    columns = zip(*(astuple(parity.means) for parity in parities), strict=True)
+    every = GroupMeans(*(np.concatenate(column) for column in columns))
+    found: list[float] = equality_p_values(every.mean, every.limits, [len(each.means.n) for each in parities]).tolist()
+    return found
