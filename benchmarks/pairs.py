@@ -9,6 +9,8 @@
    pairs, an independent check that is much coarser. `--million` adds the exact value of 1 million people (minutes).
 3. Audit: wall time of `eh.effort` on a pandas frame of 200,000 households with ids and two group columns, and the share
    of it in the loops over all pairs; middle of three runs.
+
+`--threads` measures something else: the exact value of 200,000 people by 1, 2, 4 ... threads, best of three.
 """
 
 from __future__ import annotations
@@ -247,16 +249,41 @@ def share_of_loops(n: int) -> None:
     print(f"\n3. eh.effort, {n:,} households: {seconds:.2f} s, {share:.0%} in the loops over all pairs (goal 80 %)")
 
 
+def by_threads(n: int) -> None:
+    """Print how the exact value gets faster with threads."""
+    from evenhand.stats.workers import thread_count
+
+    crowd, one, value = people("independent", n), 0.0, 0.0
+    ours(people("independent", 40_000))
+    cores = thread_count(None)
+    for threads in sorted({2**power for power in range(cores.bit_length())} | {cores}):
+        seconds = []
+        for _ in range(3):
+            start = perf_counter()
+            value = individual_fairness(*crowd, weight=WEIGHT, method="strips", threads=threads).value
+            seconds.append(perf_counter() - start)
+        one = one or min(seconds)
+        rate = n * (n - 1) / 2 / min(seconds)
+        print(
+            f"{n:,} people, {threads:2} threads: {min(seconds):6.2f} s, {one / min(seconds):4.1f} x, {rate:.2g} pairs/s"
+        )
+    print(f"value {value!r}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, under 30 s")
     parser.add_argument("--million", action="store_true", help="also the exact value of 1 million people (minutes)")
+    parser.add_argument("--threads", action="store_true", help="only the exact value by 1, 2, 4 ... threads")
     parser.add_argument("--one", nargs=4, metavar=("METHOD", "SCORES", "N", "REPEATS"), help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.one:
         name, kind, n, repeats = options.one
         measure(name, kind, int(n), int(repeats))
+        return 0
+    if options.threads:
+        by_threads(200_000)
         return 0
     exact(options.quick)
     accuracy(20_000 if options.quick else 200_000, (0.5,) if options.quick else (0.0, 0.5, 1.0))

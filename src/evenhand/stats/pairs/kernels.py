@@ -27,6 +27,15 @@ def length(u: Any, v: Any, shape: Shape) -> Any:
 
 
 @kernel(fast=True)
+def total(values: Reals) -> float:
+    """Return the sum of values in double precision: of single ones it is exact, so no width of vectors changes it."""
+    added = 0.0
+    for j in range(values.size):
+        added += np.float64(values[j])
+    return added
+
+
+@kernel(fast=True)
 def tile(
     first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: Reals, tolerance: Any, shape: Shape
 ) -> float:
@@ -35,32 +44,32 @@ def tile(
     Both sides of the tile are (u, v, m, weight).
 
     Two rows at a time share the loads of a column. The loop runs over slices: with plain indices LLVM has to
-    allow for negative ones and emits gathers, which is four times slower.
+    allow for negative ones and emits gathers, which is four times slower. It adds up nothing along a row: for sums in
+    double precision LLVM would halve the vectors of all of it. And what it writes is made here, so that LLVM knows
+    that nothing overlaps.
     """
     (ui, vi, mi, wi), (uj, vj, mj, wj) = first, second
-    zero = tolerance * 0
-    violated = 0.0
+    zero = tolerance - tolerance  # in the precision of the arrays, which times 0 would not be
+    xs, ys, hits = np.empty(uj.size, uj.dtype), np.empty(uj.size, uj.dtype), np.zeros(uj.size, uj.dtype)
     for half in range(ui.size // 2):
         i = 2 * half
         u0, v0, m0, w0 = ui[i], vi[i], mi[i], wi[i]
         u1, v1, m1, w1 = ui[i + 1], vi[i + 1], mi[i + 1], wi[i + 1]
-        sum0, sum1, hit0, hit1 = zero, zero, zero, zero
         for j in range(uj.size):
             u, v, m, w = uj[j], vj[j], mj[j], wj[j]
             x = abs(m0 - m) - length(u0 - u, v0 - v, shape)
-            beyond = x > tolerance
-            x = x if beyond else zero
-            hit0 += w if beyond else zero
-            sum0 += w * x
             y = abs(m1 - m) - length(u1 - u, v1 - v, shape)
-            beyond = y > tolerance
-            y = y if beyond else zero
-            hit1 += w if beyond else zero
-            sum1 += w * y
+            hits[j] += (w0 if x > tolerance else zero) + (w1 if y > tolerance else zero)
+            x = x if x > tolerance else zero
+            y = y if y > tolerance else zero
+            xs[j] = w * x
+            ys[j] = w * y
             col[j] += w0 * x + w1 * y
-        row[i] += sum0
-        row[i + 1] += sum1
-        violated += np.float64(w0) * np.float64(hit0) + np.float64(w1) * np.float64(hit1)
+        row[i] += total(xs)
+        row[i + 1] += total(ys)
+    violated = 0.0
+    for j in range(uj.size):
+        violated += np.float64(wj[j]) * np.float64(hits[j])
     return violated
 
 
@@ -76,8 +85,9 @@ def sweep(
     """Add the excess of the blocks first, first + step, ... last with themselves and all later blocks to `sums`.
 
     `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: where the
-    largest D between two blocks is at most the smallest d, no pair counts and the tile is left out. Sums within a tile
-    have the precision of the arrays, sums over tiles are float64. Returns the weight of the violations.
+    largest D between two blocks is at most the smallest d, no pair counts and the tile is left out. Rows and
+    columns of a tile have the precision of the arrays, sums over tiles are float64. Returns the weight of the
+    violations.
     """
     (u, v, m, w), (low, high) = points, boxes
     first, last, step = part
