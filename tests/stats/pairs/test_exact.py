@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -302,3 +307,25 @@ def test_counts_of_different_people_have_the_error_of_everybody(people: MakeColu
     assert found.pairs == every.pairs
     assert found.stderr == pytest.approx(every.stderr, rel=0.05)
     assert (found.low, found.high) == pytest.approx((every.low, every.high), abs=0.1 * every.stderr)
+
+
+FAIRNESS = """
+import numpy as np
+from evenhand.stats.pairs import individual_fairness
+score, effort, aggregate = np.random.default_rng(0).random((3, 31_000))
+found = individual_fairness(score, effort, aggregate, method="strips")
+print(repr(found.value), repr(found.violated), repr(float(found.row_means.sum())))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names processors of Intel's and AMD's make")
+def test_narrower_vectors_give_the_same_digits(tmp_path: Path) -> None:
+    """Single precision, as for more than 30,000 people, by loops for processors with and without AVX-512."""
+    found = []
+    haswell = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL", "NUMBA_CPU_NAME": "haswell"}
+    for narrow in ({}, haswell | {"NUMBA_CACHE_DIR": str(tmp_path)}):
+        environment = os.environ | narrow
+        command = [sys.executable, "-W", "ignore", "-c", FAIRNESS]
+        found.append(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    assert found[0] == found[1]
