@@ -48,6 +48,7 @@ NEEDED = 6.0  # GB of free memory for making it
 FASTER = 1_000_000  # goal: times faster than fairlearn, per resample of 1,000,000 rows
 FLAT = 32.0  # goal: memory added after the reduction at any size, MB
 WITHIN = 2.0  # goal: times the bare group-by
+PARQUET_WITHIN = 1.5  # and of a Parquet file with resamples
 SOON = 0.5  # goal: seconds of 10,000 resamples after the reduction
 
 
@@ -349,9 +350,9 @@ def goals(
     most = max(figure["memory"] for figure in figures.values())
     yield f"memory of the bootstrap less than {FLAT:.0f} MB at any size", f"{most:.0f} MB at most", most < FLAT
     for name, (default, resampled) in ratios.items():
-        goal = f"end to end within {WITHIN:g} times a bare group-by, {name}"
-        yield f"{goal}, default", f"{default:.2f}", default <= WITHIN
-        yield f"{goal}, {RESAMPLES:,} resamples", f"{resampled:.2f}", resampled <= WITHIN
+        limits = {"default": WITHIN, f"{RESAMPLES:,} resamples": PARQUET_WITHIN if "parquet" in name else WITHIN}
+        for (what, limit), found in zip(limits.items(), (default, resampled), strict=True):
+            yield f"end to end within {limit:g} times a bare group-by, {name}, {what}", f"{found:.2f}", found <= limit
     slowest = max(after.values())
     goal = f"{RESAMPLES:,} resamples after the reduction in less than {SOON:g} s"
     yield goal, f"{slowest:.3f} s at most", slowest < SOON
