@@ -258,4 +258,4 @@ def promises(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "stats/agreement", "stats/bootstrap.py", "audits/agreement/estimate.py")
+    run(promises, __file__, "stats/agreement", "stats/bootstrap.py", "stats/draws.py", "audits/agreement/estimate.py")

@@ -101,4 +101,12 @@ def promises(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "stats/correlation.py", "stats/regression.py", "stats/bootstrap.py", "study/simulate.py")
+    run(
+        promises,
+        __file__,
+        "stats/correlation.py",
+        "stats/regression.py",
+        "stats/bootstrap.py",
+        "stats/draws.py",
+        "study/simulate.py",
+    )
