@@ -125,8 +125,8 @@ ROWS = {
         {"pingouin and statsmodels": (pingouin_and_statsmodels, 100_000, 1)},
     ),
     "disagreement": Row(
-        "six metrics from agree or disagree, each answer a case of its own, with intervals; up to 1,000 critics, as at "
-        "10,000 rows, of each critic too (the peer: the shares that their bounds rest on, without)",
+        "six metrics from agree or disagree, each answer a case of its own, with intervals, and for each critic as "
+        "well if there are at most 1,000, as at 10,000 rows (the peer: the shares that their bounds rest on, without)",
         audit("disagreement", decision="label", critic="critic", disagree="disagree", resamples=200),
         {"a group-by of pandas": (disagreeing_shares, 1_000_000, 1)},
     ),

@@ -299,12 +299,12 @@ def test_bad_cells_are_named() -> None:
 
 
 def test_random_numbers_of_compiled_draws_are_those_of_splitmix64() -> None:
-    from evenhand.stats.compiled import _STEP, mixed
+    from evenhand.stats.compiled import STEP, mixed
 
     state, found = np.uint64(1234567), []
     with np.errstate(over="ignore"):
         for _ in range(3):
-            state = state + _STEP
+            state = state + STEP
             found.append(int(mixed(state)))
     assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]  # of Vigna's splitmix64.c
 

@@ -26,7 +26,7 @@ Statistic: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 _CHUNK_NUMBERS = 1_000_000
 _CACHED_NUMBERS = 40_000
-_MOST_THREADS = 8  # each holds a part
+_MOST_THREADS = 8  # there are up to two parts for each
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     require_at_least("resamples", resamples, 2)
     with np.errstate(all="ignore"):
         estimate = statistic(cells.n.astype(np.float64), cells.first)
-        values = np.empty((estimate.size, resamples)).T  # each statistic's draws side by side: they are sorted
+        values = np.empty((estimate.size, resamples)).T  # each statistic's draws side by side
         start = 0
         for counts, sums in _draw_cells(cells, resamples, rng):
             values[start : start + len(counts)] = statistic(counts, sums)
@@ -140,8 +140,8 @@ def _draw_cells(cells: CellMoments, resamples: int, rng: Generator) -> Iterator[
             own = draw(*parts[start])
             others, ahead = ahead, ask(start + threads)
             yield own
-            for other in others:
-                yield other.result()
+            while others:
+                yield others.pop(0).result()
 
 
 def _draw_part(

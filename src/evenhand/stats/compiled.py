@@ -17,7 +17,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 # Sums may be reordered and fused into vectors; square roots stay correctly rounded (no "afn").
 _FAST = {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"}
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
@@ -112,10 +112,10 @@ def mixed(state: np.uint64) -> np.uint64:
 def draw_counts(key: np.uint64, number: int, size: int, cell: IntArray, counts: FloatArray) -> None:
     """Draw `size` rows at random and count them by cell: the same for a key and a draw's number, on any thread."""
     counts[:] = 0.0
-    state = mixed(key + _STEP * np.uint64(number + 1))
+    state = mixed(key + STEP * np.uint64(number + 1))
     scale = _TO_UNIT * cell.size
     for _ in range(size):
-        state += _STEP
+        state += STEP
         row = np.uint64(float(mixed(state) >> np.uint64(11)) * scale)
         counts[np.uint64(cell[row])] += 1.0
 

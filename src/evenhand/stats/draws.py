@@ -13,7 +13,7 @@ from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 _MOST_UNDEFINED = 0.05
-_MANY = 4_000  # draws of a statistic, from which on only its tails are sorted
+_MANY = 4_000  # with at least this many draws of a statistic, only its tails are sorted
 _SAMPLE = 1_000  # of them, which tell where the tails begin
 _TAIL = 0.06  # of them in a tail: more than limits of 95 % need, as a rule
 
@@ -45,6 +45,7 @@ class Draws:
 
     Examples
     --------
+    >>> from evenhand.stats.bootstrap import CellMoments, resample
     >>> def share(counts, sums):
     ...     return counts[..., :1] / counts.sum(axis=-1, keepdims=True)
     >>> draws = resample(CellMoments.from_counts([20, 80]), share, rng=np.random.default_rng(0))
@@ -83,8 +84,11 @@ class Draws:
 
     @cached_property
     def _tails(self) -> list[tuple[FloatArray, FloatArray]]:
-        """For each statistic its lowest and its highest draws by size: sorted once, for intervals of any confidence."""
-        return [_tails(*each) for each in zip(self.values.T, self.undefined, strict=True)]
+        """For each statistic its lowest and its highest draws by size; of few draws, all of them both times."""
+        if len(self.values) >= _MANY:
+            return [_tails(*each) for each in zip(self.values.T, self.undefined, strict=True)]
+        ordered, defined = np.sort(self.values, axis=0).T, len(self.values) - self.undefined
+        return [(every[:size], every[:size]) for every, size in zip(ordered, defined.tolist(), strict=True)]
 
     def percentile(self, confidence: float = 0.95) -> Interval:
         """Return the quantiles of the draws."""
@@ -197,8 +201,9 @@ class Draws:
     def _ranked(self, statistic: int, rank: int, tail: Literal[0, 1]) -> float:
         """Return the draw of a statistic at a rank: from below for its lower tail, from above for its upper one."""
         ordered = self._tails[statistic][tail]
-        if rank > ordered.size:  # further in than the tail: few intervals ask for that
+        if rank > ordered.size:  # further in than the tail, where few limits lie
             ordered = _in_order(self.values[:, statistic], self.undefined[statistic])
+            self._tails[statistic] = ordered, ordered
         return float(ordered[-rank] if tail else ordered[rank - 1])
 
     def _below(self, limit: FloatArray) -> FloatArray:
@@ -223,7 +228,9 @@ class Draws:
 
 
 def upper_quantile(draws: FloatArray, confidence: float) -> float:
-    """Return the draw that 1 - confidence of the draws reach, itself among them; nan are left out, and nan of none.
+    """Return the draw that a share 1 - confidence of the draws reaches, itself included.
+
+    Draws that are nan are left out; without any other the quantile is nan.
 
     Examples
     --------
@@ -238,8 +245,8 @@ def upper_quantile(draws: FloatArray, confidence: float) -> float:
 
 
 def _tails(draws: FloatArray, undefined: int) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest draws of a statistic and its highest, each by size; of few draws both times all of them."""
-    if draws.size < _MANY or undefined:
+    """Return the lowest draws of a statistic and its highest, each by size; if some are nan, all others both times."""
+    if undefined:
         ordered = _in_order(draws, undefined)
         return ordered, ordered
     sample = draws[:: draws.size // _SAMPLE]

@@ -115,13 +115,25 @@ def drawn_people(columns: FloatArray) -> FloatArray:
     return np.concatenate([columns[:, side] for side in some_pairs(*columns)])
 
 
-def test_last_bits_draw_no_other_pairs() -> None:
-    columns = np.random.default_rng(0).random((3, 500))
+@pytest.mark.parametrize("part", [None, 128, 400_000, 1_000_000])
+def test_last_bits_draw_no_other_pairs(part: int | None) -> None:
+    """Of any numbers, and of those of few digits, which must not lie where rounding goes either way."""
+    rng = np.random.default_rng(0)
+    columns = rng.random((3, 5_000)) if part is None else rng.integers(0, part, (3, 5_000)) / part
     shaken = np.nextafter(columns, np.random.default_rng(1).choice([-9.0, 9.0], columns.shape))
-    np.testing.assert_allclose(drawn_people(shaken), drawn_people(columns), rtol=1e-14)
+    np.testing.assert_allclose(drawn_people(shaken), drawn_people(columns), rtol=1e-14, atol=1e-300)
 
 
 def test_the_order_of_rows_draws_no_other_pairs_even_where_people_are_nearly_alike() -> None:
-    columns = np.random.default_rng(2).integers(0, 3, (3, 500)) / 7 + np.arange(500) // 2 * 1e-9
-    shuffled = columns[:, np.random.default_rng(3).permutation(500)]
+    columns = np.random.default_rng(2).integers(0, 3, (3, 20_000)) / 7 + np.arange(20_000) // 2 * 1e-12
+    shuffled = columns[:, np.random.default_rng(3).permutation(20_000)]
     np.testing.assert_array_equal(drawn_people(shuffled), drawn_people(columns))
+
+
+def test_people_who_differ_in_their_weights_alone_are_not_taken_for_one_another() -> None:
+    rng = np.random.default_rng(4)
+    columns, weight = rng.integers(0, 5, (3, 2_000)) / 5, rng.gamma(2.0, size=2_000)
+    order = rng.permutation(2_000)
+    one = individual_fairness(*columns, survey_weight=weight)
+    other = individual_fairness(*columns[:, order], survey_weight=weight[order])
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)

@@ -20,7 +20,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 # a pair counts only when D exceeds d by more than this, so that rounding decides nothing.
 TOLERANCE = 1e-12
 MOST_PAIRS = 2**16
-_ROUGH_BITS = np.uint64(2**64 - 2**24)
+_ODD = 0.3819660112501051  # the golden section, which is no fraction
 _HASHED = 2**14  # rows at once, which stay in a processor's cache
 _Hashes = npt.NDArray[np.uint64]
 OwnDistance = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
@@ -222,11 +222,23 @@ def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
 def _mixed_order(columns: tuple[FloatArray, ...]) -> IntArray:
     """Return people in an order that is as good as random, whatever the order of the rows.
 
-    It is that of a hash of six decimals: on another processor an effort may differ in its last bit, which should not
-    draw other people. Who are alike in six decimals are told apart by a hash of all of them.
+    It is that of a hash of rounded values: on another processor an effort may differ in its last bit, which should draw
+    no other people, nor add them up in another order. People who agree in the rounded values are told apart by a hash
+    of all digits; those who are identical lie side by side, in the order of the rows.
     """
-    rough, exact = hashes(*(column.round(6) for column in columns)), hashes(*columns)
-    return np.argsort(rough & _ROUGH_BITS | exact & ~_ROUGH_BITS)  # not stable, which is quicker: ties are alike
+    return np.lexsort((hashes(*columns), hashes(*(_rounded(column) for column in columns))))
+
+
+def _rounded(column: FloatArray) -> FloatArray:
+    """Return about six digits of numbers, rounded where no number of few decimals or of powers of 2 lies.
+
+    Examples
+    --------
+    >>> _rounded(np.array([0.5, 0.5 + 1e-12, 0.50001, -0.5]))
+    array([ 524288.,  524288.,  524298., -524288.])
+    """
+    _, exponent = np.frexp(np.abs(column).max(initial=0.0))
+    return np.floor(np.ldexp(column, 20 - int(exponent)) + _ODD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +284,7 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
     people
         The people.
     order
-        An order in which identical people are neighbours; by default that of a hash of the three values.
+        An order in which identical people are neighbours; by default that of hashes of the three values.
 
     Examples
     --------
@@ -285,7 +297,7 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
     array([0.1, 0.7, 0.1])
     """
     if order is None:
-        order = np.argsort(hashes(people.score, people.effort, people.aggregate), kind="stable")
+        order = _mixed_order((people.score, people.effort, people.aggregate))
     new = starts(people.score[order], people.effort[order], people.aggregate[order])
     start = np.flatnonzero(new)
     row = np.empty(len(people), dtype=np.int64)

@@ -27,8 +27,11 @@ def length(u: Any, v: Any, shape: Shape) -> Any:
 
 
 @kernel(fast=True)
-def total(values: Reals) -> float:
-    """Return the sum of values in double precision: of single ones it is exact, so no width of vectors changes it."""
+def row_total(values: Reals) -> float:
+    """Return the sum of values in double precision.
+
+    Of single ones its error is far below their last digit, so the width of vectors hardly ever changes what is kept.
+    """
     added = 0.0
     for j in range(values.size):
         added += np.float64(values[j])
@@ -65,8 +68,8 @@ def tile(
             xs[j] = w * x
             ys[j] = w * y
             col[j] += w0 * x + w1 * y
-        row[i] += total(xs)
-        row[i + 1] += total(ys)
+        row[i] += row_total(xs)
+        row[i + 1] += row_total(ys)
     violated = 0.0
     for j in range(uj.size):
         violated += np.float64(wj[j]) * np.float64(hits[j])

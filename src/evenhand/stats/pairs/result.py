@@ -175,7 +175,8 @@ def widened(stderr: float, people: tuple[People, ...], weight: float, kish: floa
     0.0102
     """
     first = people[0]
-    i, j = some_pairs(*(one.score for one in people), first.effort, first.aggregate)
+    survey = () if first.survey is None else (first.survey,)
+    i, j = some_pairs(*(one.score for one in people), first.effort, first.aggregate, *survey)
     excess = excess_of(first, weight, i, j)
     if len(people) > 1:
         excess = excess - excess_of(people[1], weight, i, j)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.stats.compiled import kernel
+from evenhand.stats.compiled import STEP, kernel, mixed
 from evenhand.stats.types import FloatArray, IntArray
 
 _DEEPEST = 128  # parts that wait to be halved: one a level, and there are at most 64 levels
@@ -39,8 +39,13 @@ def move_halves(points: FloatArray, order: IntArray, part: tuple[int, int, int],
     start, middle, end = part
     values = points[axis]
     low, high = start, end - 1
+    state = np.uint64(0)
     while low < high:
-        a, b, c = values[low], values[(low + high) // 2], values[high]
+        # The middle of three places, which are as good as random: so no usual order of rows is a slow one.
+        state = mixed(state + STEP)
+        width = np.uint64(high - low + 1)
+        a, b = values[low + np.int64(state % width)], values[low + np.int64((state >> np.uint64(21)) % width)]
+        c = values[low + np.int64((state >> np.uint64(42)) % width)]
         pivot = max(min(a, b), min(max(a, b), c))
         i, j = low, high
         while i <= j:
