@@ -133,7 +133,7 @@ def bounded_p(a: FloatArray, b: FloatArray) -> float:
 
 
 def p_of_tail(beyond: Callable[[float], float]) -> float:
-    """Return twice the tail at which 0 comes within the limits; `beyond` is how far it is outside, at a tail."""
+    """Return twice the tail at which 0 comes within the limits, to six digits; `beyond` is how far outside it is."""
     from scipy.optimize import brentq
 
     most, least = np.log(0.5), np.log(_SMALLEST_P / 2)
@@ -141,7 +141,8 @@ def p_of_tail(beyond: Callable[[float], float]) -> float:
         return 1.0
     if beyond(_SMALLEST_P / 2) > 0:
         return _SMALLEST_P
-    return float(2.0 * np.exp(brentq(lambda log_tail: beyond(float(np.exp(log_tail))), least, most, xtol=1e-6)))
+    log_tail = brentq(lambda log_tail: beyond(float(np.exp(log_tail))), least, most, xtol=1e-7)
+    return float(f"{2.0 * np.exp(log_tail):.6g}")  # further digits are chance: another processor finds others
 
 
 @dataclass(frozen=True, eq=False)
