@@ -71,6 +71,7 @@ def direction_tables(table: Table, people: People, counts: Counts, spec: EffortS
             }
             values.append(records.EffortValue(**unknown))
             continue
+        step(f"Comparing reversed pairs of groups under {model}")
         everybody = next(iter(counts[model].values()))[0].everybody
         values += _values(everybody, model, people.n, spec)
         rows.append(_row(everybody, model, (None, OVERALL, OVERALL), spec))
