@@ -98,8 +98,8 @@ def two_means(a: Summary, b: Summary, size: int, mean: float) -> list[Row]:
     """Return the rows of the difference and of the ratio; beside them Welch's and Fieller's (symmetric t)."""
     fieller = mover_ratio(a[0], student_t(*a), b[0], student_t(*b))
     others = (
-        (("Welch", welch_difference(*a, *b)),),
-        (("Fieller", fieller), ("Welch on logs", welch_log_ratio(*a, *b))),
+        (("Welch", welch_difference(a, b)),),
+        (("Fieller", fieller), ("Welch on logs", welch_log_ratio(a, b))),
     )
     rows = []
     for k, kind in enumerate(KINDS):

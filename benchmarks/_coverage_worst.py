@@ -201,7 +201,7 @@ def uneven_means(size: int, mean: float, effort: Effort, rng: np.random.Generato
 
     def welch(i: int, j: int, kind: Kind, confidence: float) -> Interval:
         a, b = ((side.value, side.stderr, side.trials - 1) for side in (sides[i], sides[j]))
-        return (welch_difference if kind == "difference" else welch_log_ratio)(*a, *b, confidence)
+        return (welch_difference if kind == "difference" else welch_log_ratio)(a, b, confidence)
 
     at, truth = f"1000 + 5x{size}, {mean}", np.full(6, mean)
     shipped, other = (

@@ -89,4 +89,12 @@ def experiment(crowd: People, models: tuple[Predictor, ...], name: str, **settin
     """Return a published experiment on these people."""
     noise = published_noise(name)
     items = noise.items(NUMERIC, BINARY, MINIMA)
-    return Experiment(crowd.features, models, items, crowd.group, crowd.fold, shares=noise.shares, **settings)
+    return Experiment(
+        features=crowd.features,
+        predictors=models,
+        items=items,
+        groups=crowd.group,
+        folds=crowd.fold,
+        shares=noise.shares,
+        **settings,
+    )

@@ -128,8 +128,8 @@ def level(
         shares = partial(share_difference, drawn[0], sizes[a], drawn[1], sizes[b])
         p[0, at] = p_of_equality(shares, drawn[0].shape)[place]
         on = ~np.isnan(known[a] + known[b])
-        given = (kappa[a][on], known[a][on], sizes[a] - 1, kappa[b][on], known[b][on], sizes[b] - 1)
-        p[1, at, on] = p_of_equality(partial(coefficient_difference, *given), given[0].shape)
+        given = [(kappa[at][on], known[at][on], sizes[at] - 1) for at in (a, b)]
+        p[1, at, on] = p_of_equality(partial(coefficient_difference, *given), given[0][0].shape)
     to_reference = p[:, : groups - 1]
     worst = np.zeros((0, samples))
     if groups > 2:  # the p-value of the two groups farthest apart, of those that are tested
@@ -217,8 +217,8 @@ def score_level(samples: int, rng: Generator, *, people: int, reference: int, er
         one, other = a[:, which], b[:, which]
         enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
         known = np.where(enough, se_a[:, which], np.nan)
-        alike = alike_stderr(one, known, people, other, se_b[:, which], reference)
-        given = (one, alike[0], people - 1, other, alike[1], reference - 1)
+        alike = alike_stderr((one, known, people), (other, se_b[:, which], reference))
+        given = ((one, alike[0], people - 1), (other, alike[1], reference - 1))
         tail = np.full(samples, 0.025)
         sides = ((one, people, far_a, far_b), (other, reference, far_b, far_a))
         unseen = [unseen_tail(side, n, own[0] / own[1], beyond[0] / own[1], tail) for side, n, own, beyond in sides]

@@ -67,14 +67,14 @@ def print_speed(answers: int) -> None:
     rng = np.random.default_rng(0)
     critics, cases = answers // 100, answers // 10
     made = Answers(
-        np.repeat(np.arange(critics), 100),
-        rng.integers(0, cases, critics * 100),
-        rng.integers(0, 2, critics * 100),
-        rng.integers(0, 4, cases),
-        rng.integers(0, 5, cases),
-        4,
-        critics,
-        Feedback(5),
+        critic=np.repeat(np.arange(critics), 100),
+        case=rng.integers(0, cases, critics * 100),
+        answer=rng.integers(0, 2, critics * 100),
+        group=rng.integers(0, 4, cases),
+        label=rng.integers(0, 5, cases),
+        groups=4,
+        critics=critics,
+        feedback=Feedback(5),
     )
     start = perf_counter()
     masses = made.masses()
@@ -154,7 +154,14 @@ def sample(design: Design, rng: Generator) -> Answers:
     step = np.searchsorted(edges, view[case] + noise) - label[case]
     answer = (step != 0).astype(np.int64) if design.kind == "agreement" else np.sign(-step) % 3
     return Answers(
-        critic, case, answer, group, label, len(design.bias), design.critics, Feedback(design.labels, design.kind)
+        critic=critic,
+        case=case,
+        answer=answer,
+        group=group,
+        label=label,
+        groups=len(design.bias),
+        critics=design.critics,
+        feedback=Feedback(design.labels, design.kind),
     )
 
 

@@ -41,7 +41,7 @@ def covered(samples: int, rng: Generator, n: int, chances: list[tuple[float, ...
             for t, chance in enumerate(chances)
         ]
         for candidate in range(1, len(chances)):
-            rows = make_rows(group, y, decisions[0], decisions[candidate], [RIGHT], "abc"[:groups])
+            rows = make_rows(group, y, decisions[0], decisions[candidate], utilities=[RIGHT], names="abc"[:groups])
             draws = bootstrap_values(rows, resamples=999, rng=rng)
             region = frontier_region(draws, 0, level, rows.freedom())
             for side, which in ((0, 0), (1, candidate)) if candidate == 1 else ((1, candidate),):

@@ -153,10 +153,12 @@ def simulate(samples: int, rng: Generator, *, case: Case) -> list[bool] | tuple[
     for _ in range(samples):
         pair = training_pair(case, rng)
         draws = bootstrap_values(draw(case, case.n, rng), resamples=RESAMPLES, rng=rng, method="rows", threads=1)
-        found = SplitTest(draws, CRITERIA, [pair]).components(fairness=case.delta)
+        found = SplitTest(draws=draws, criteria=CRITERIA, worst=[pair]).components(fairness=case.delta)
         signed.append(found.p <= ALPHA + 1e-9)
         if case.groups == 2:
-            squared = SplitTest(draws, CRITERIA, [pair], "published").fairness_p(0, np.array([case.delta]))
+            squared = SplitTest(draws=draws, criteria=CRITERIA, worst=[pair], fairness_test="published").fairness_p(
+                0, np.array([case.delta])
+            )
             published.append(max(*found.accuracy, squared[0]) <= ALPHA + 1e-9)
     return (signed, published) if case.groups == 2 else signed
 
@@ -200,7 +202,7 @@ def combine(samples: int, rng: Generator, *, null: bool) -> list[Line]:
         for k, split in enumerate(random_splits(len(rows), 5, 2 / 3, rng)):
             train, test = (Rows(rows.group[at], rows.terms[at], rows.names, rows.utilities) for at in split)
             draws = bootstrap_values(test, resamples=RESAMPLES, rng=rng, method="rows", threads=1)
-            p[k, sample] = SplitTest(draws, CRITERIA, [status_quo_pair(train)]).components().p
+            p[k, sample] = SplitTest(draws=draws, criteria=CRITERIA, worst=[status_quo_pair(train)]).components().p
     median, exchangeable = (combine_splits(p, 0.10, rule).rejected for rule in ("median", "exchangeable"))
     line = Line(
         what="improvability, 5 splits: exchangeable rule",

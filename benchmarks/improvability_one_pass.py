@@ -88,7 +88,9 @@ def column(
     for at in range(samples):
         rows = draw(n, (gap, sign * (1 - delta) * gap), shares, skewed, rng)
         draws = bootstrap_values(rows, resamples=RESAMPLES, rng=rng, method="rows", threads=1)
-        tests = (SplitTest(draws, LOOSE, [Pair(1, 0)], direction=way) for way in ("either", "named"))
+        tests = (
+            SplitTest(draws=draws, criteria=LOOSE, worst=[Pair(1, 0)], direction=way) for way in ("either", "named")
+        )
         p[at] = [test.components(fairness=delta).p for test in tests]
     return p[:, 0] <= alpha, p[:, 1] <= alpha
 
@@ -105,7 +107,9 @@ def groups(samples: int, rng: Generator, *, n: int, number: int, alpha: float) -
             terms[:, 0, side, 0] = np.where(chosen[:, side], y + level + gap * place[group], 0.0)
         rows = Rows(group, terms, tuple("abcde"[:number]), ("calibration",))
         draws = bootstrap_values(rows, resamples=999, rng=rng, method="rows", threads=1)
-        found[at] = SplitTest(draws, LOOSE, [Pair(number - 1, 0)], direction="either").components().p
+        found[at] = (
+            SplitTest(draws=draws, criteria=LOOSE, worst=[Pair(number - 1, 0)], direction="either").components().p
+        )
     return found <= alpha
 
 
@@ -193,11 +197,11 @@ def p_fitted(
     group, x, y, old = data
     new, part = in_steps(x, y, learner, utility is CALIBRATION, splits, rng)
     at = np.flatnonzero(part >= 0)
-    rows = make_rows(group[at], y[at], old[at], new[at], [utility], ("a", "b"))
+    rows = make_rows(group[at], y[at], old[at], new[at], utilities=[utility], names=("a", "b"))
     draws = bootstrap_values(rows, resamples=RESAMPLES, rng=rng, threads=1, part=part[at])
     criteria = Criteria(utility, (utility,))
-    either = SplitTest(draws, criteria, [Pair(1, 0)], direction="either").components().p
-    both = [SplitTest(draws, criteria, [pair]).components() for pair in (Pair(1, 0), Pair(0, 1))]
+    either = SplitTest(draws=draws, criteria=criteria, worst=[Pair(1, 0)], direction="either").components().p
+    both = [SplitTest(draws=draws, criteria=criteria, worst=[pair]).components() for pair in (Pair(1, 0), Pair(0, 1))]
     doubled = max(both[0].accuracy.max(), 2 * min(test.fairness[0] for test in both))
     return either, float(doubled)
 
@@ -222,7 +226,7 @@ def split_p(rows: Callable[[IntArray, IntArray], tuple[Rows, Pair]], n: int, rng
     for split in random_splits(n, 5, 2 / 3, rng):
         tested, pair = rows(split.train, split.test)
         draws = bootstrap_values(tested, resamples=RESAMPLES, rng=rng, threads=1)
-        p.append(SplitTest(draws, LOOSE, [pair]).components().p)
+        p.append(SplitTest(draws=draws, criteria=LOOSE, worst=[pair]).components().p)
     return np.array(p)
 
 
@@ -237,7 +241,7 @@ def column_power(samples: int, rng: Generator, *, n: int) -> Found:
     for at in range(samples):
         rows = draw(n, (0.5, 0.05), (0.1, 0.1), False, rng)
         draws = bootstrap_values(rows, resamples=RESAMPLES, rng=rng, method="rows", threads=1)
-        p = SplitTest(draws, LOOSE, [Pair(1, 0)], direction="either").components().p
+        p = SplitTest(draws=draws, criteria=LOOSE, worst=[Pair(1, 0)], direction="either").components().p
 
         def parts(train: IntArray, test: IntArray, rows: Rows = rows) -> tuple[Rows, Pair]:
             seen, tested = (Rows(rows.group[at], rows.terms[at], rows.names, rows.utilities) for at in (train, test))
@@ -269,7 +273,9 @@ def _split_parts(
     group, x, y, old = data
     new = top(learner(x[train], y[train], x[test]), rng)
     means = [y[train][(group[train] == k) & (old[train] == 1)].mean() for k in (0, 1)]
-    return make_rows(group[test], y[test], old[test], new, [CALIBRATION], ("a", "b")), pair_of(np.array(means))
+    return make_rows(group[test], y[test], old[test], new, utilities=[CALIBRATION], names=("a", "b")), pair_of(
+        np.array(means)
+    )
 
 
 def promises(book: Book) -> None:

@@ -124,7 +124,12 @@ def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: 
     pair = training_pair(case.n, old, rng, case.kind)
     rows = draw(case.n, old, new, rng, case.kind)
     draws = bootstrap_values(rows, resamples=case.resamples, rng=rng, method="rows", threads=1)
-    return np.stack([SplitTest(part(draws, c), CRITERIA, [pair]).curve("fairness", deltas) for c in range(len(new))])
+    return np.stack(
+        [
+            SplitTest(draws=part(draws, c), criteria=CRITERIA, worst=[pair]).curve("fairness", deltas)
+            for c in range(len(new))
+        ]
+    )
 
 
 def candidates(case: Case, rng: Generator) -> tuple[bool, ...]:
@@ -174,13 +179,18 @@ def search(case: Case, rng: Generator) -> tuple[bool, ...]:
     grid = make_margins(tuple(deltas.tolist()), coarse=True, higher=True)
     at = np.searchsorted(grid.fairness, deltas)
     promise = [
-        z_curves(SplitTest(part(seen, c), CRITERIA, [pair]), grid).of("fairness", lowest=True)[at]
+        z_curves(SplitTest(draws=part(seen, c), criteria=CRITERIA, worst=[pair]), grid).of("fairness", lowest=True)[at]
         for c in range(len(new))
     ]
     draws = bootstrap_values(
         draw(case.n, old, new, rng, case.kind), resamples=case.resamples, rng=rng, method="rows", threads=1
     )
-    curves = np.stack([SplitTest(part(draws, c), CRITERIA, [pair]).curve("fairness", deltas) for c in range(len(new))])
+    curves = np.stack(
+        [
+            SplitTest(draws=part(draws, c), criteria=CRITERIA, worst=[pair]).curve("fairness", deltas)
+            for c in range(len(new))
+        ]
+    )
     rejected: BoolArray = curves[np.argmax(promise, axis=0), np.arange(deltas.size)] <= LIMIT
     if own:
         return (bool(rejected[0]) and not largest_delta(deltas, rejected) < true.max(),)
@@ -205,11 +215,14 @@ def utilities(case: Case, rng: Generator) -> tuple[bool, ...]:
         keep[:-1] = 0.0
     old = np.tile([5.0, 5.0 + gap], (case.number, 1))
     new = np.column_stack([np.full(case.number, 8.0 + gap), 8.0 + gap + keep * gap])
-    every = tuple(Utility(f"u{k}", CALIBRATION.u, CALIBRATION.w) for k in range(case.number))
+    every = tuple(Utility(name=f"u{k}", u=CALIBRATION.u, w=CALIBRATION.w) for k in range(case.number))
     pairs = [training_pair(case.n, old[0], rng, case.kind) for _ in every]
     rows = draw(case.n, old, new, rng, case.kind, one=True)
     draws = bootstrap_values(rows, resamples=case.resamples, rng=rng, method="rows", threads=1)
-    return (SplitTest(draws, Criteria(every[0], every), pairs).components(fairness=case.delta).p <= LIMIT,)
+    return (
+        SplitTest(draws=draws, criteria=Criteria(every[0], every), worst=pairs).components(fairness=case.delta).p
+        <= LIMIT,
+    )
 
 
 def audit(case: Case, rng: Generator) -> tuple[bool, ...]:

@@ -62,7 +62,9 @@ def patients(*, continuous: bool) -> Patients:
     group = (table["race"] == "Black").to_numpy().astype(np.int64)
     y = table["illnesses"].to_numpy() + (0.01 * rng.standard_normal(ROWS) if continuous else 0.0)
     old, new = (select_top(table[score].to_numpy(), 0.03, rng).selected for score in ("risk_score", "need_score"))
-    return Patients(make_rows(group, y, old, new, [CALIBRATION], ["White", "Black"]), group, y, old, new)
+    return Patients(
+        make_rows(group, y, old, new, utilities=[CALIBRATION], names=["White", "Black"]), group, y, old, new
+    )
 
 
 # Table 1: each method returns (J, G, 2) values of status quo and candidate ------------------------------------
@@ -171,7 +173,7 @@ def table_of_resampling(*, quick: bool) -> bool:
     data = patients(continuous=False)
     draws = bootstrap_values(data.rows, rng=np.random.default_rng(0), method="cells")
     start = process_time()
-    SplitTest(draws, CRITERIA, [Pair(1, 0)]).curve("fairness", np.arange(1000) / 1000)
+    SplitTest(draws=draws, criteria=CRITERIA, worst=[Pair(1, 0)]).curve("fairness", np.arange(1000) / 1000)
     print(f"{'1,000 margins':22}{process_time() - start:>9.3f}   ({draws.cells} cells of {ROWS:,} rows)")
     cells, support = (loop / found[name][0] for name in ("cells", "rows (continuous)"))
     print(

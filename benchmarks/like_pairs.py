@@ -40,7 +40,16 @@ def judged(
     own = np.searchsorted(CUTS[labels], trait[case] + leaning)
     one_group = np.zeros(cases, dtype=np.int64)
     both = (
-        Answers(critic, case, answer.astype(np.int64), one_group, label, 1, critics, feedback)
+        Answers(
+            critic=critic,
+            case=case,
+            answer=answer.astype(np.int64),
+            group=one_group,
+            label=label,
+            groups=1,
+            critics=critics,
+            feedback=feedback,
+        )
         for answer, feedback in ((own != label[case], Feedback(labels)), (own, Feedback(labels, "label")))
     )
     told, known = (find_like_pairs(answers, trait[:, np.newaxis], [LIKE]) for answers in both)

@@ -117,8 +117,8 @@ def false_gap(samples: int, rng: Generator, people: int, raters: int) -> BoolArr
             drawn = rng.multinomial(people, np.full(people, 1 / people), size=100).astype(float)
             parts.append((float(icc(*half)), float(np.std(icc(*half, weight=drawn), ddof=1))))
         (a, se_a), (b, se_b) = parts
-        first, second = alike_stderr(a, se_a, people, b, se_b, people)
-        low, high = coefficient_difference(a, first, people - 1, b, second, people - 1, np.array(0.025))
+        first, second = alike_stderr((a, se_a, people), (b, se_b, people))
+        low, high = coefficient_difference((a, first, people - 1), (b, second, people - 1), np.array(0.025))
         told.append(low > 0 or high < 0)
     return np.array(told)
 

@@ -124,11 +124,11 @@ def tail_errors(samples: int, rng: Generator, people: tuple[int, int], heavy: bo
         unseen_tail(value[at], people[at], sizes[at][0] / sizes[at][1], sizes[1 - at][0] / sizes[at][1], tail)
         for at in (0, 1)
     ]
-    alike = alike_stderr(value[0], stderr[0], people[0], value[1], stderr[1], people[1])
+    alike = alike_stderr((value[0], stderr[0], people[0]), (value[1], stderr[1], people[1]))
     called = []
     for one, missed in ((alike, unseen), (stderr, ())):
-        groups = (value[0], one[0], people[0] - 1, value[1], one[1], people[1] - 1)
-        low, high = coefficient_difference(*groups, tail, missed)
+        first, second = ((value[at], one[at], people[at] - 1) for at in (0, 1))
+        low, high = coefficient_difference(first, second, tail, missed)
         called.append(((low > 0) | (high < 0))[enough])
     return called[0], called[1]
 
@@ -145,7 +145,16 @@ def critics_see(samples: int, rng: Generator, critics: int, cases: int, more: fl
         group, label = np.arange(cases) % 2, np.arange(cases) // 2 % 2
         moods = 0.5 * rng.standard_normal(critics)[critic] + 0.5 * rng.standard_normal(cases)[case]
         disagree = rng.random(case.size) < 1 / (1 + np.exp(1 - more * group[case] - moods))
-        answers = Answers(critic, case, disagree.astype(np.int64), group, label, 2, critics, Feedback(2))
+        answers = Answers(
+            critic=critic,
+            case=case,
+            answer=disagree.astype(np.int64),
+            group=group,
+            label=label,
+            groups=2,
+            critics=critics,
+            feedback=Feedback(2),
+        )
         found = gap_intervals(answers, ["accuracy_equality"], rng=rng, draws=300)["accuracy_equality"]
         covers.append(found.low <= truth <= found.high)
         told.append(found.low > 0)

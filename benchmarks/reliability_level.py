@@ -112,7 +112,15 @@ def small_groups(samples: int, rng: Generator, *, setting: str, size: int, folds
     found = np.zeros((samples, len(SMALL_STATISTICS), 4), dtype=np.bool_)
     for number in range(samples):
         own = rng.choice(len(everybody.features), size + OTHERS, replace=False)
-        trial = Experiment(everybody.features[own], models[:folds], items, group, fold, SMALL_LEVELS, noise.shares)
+        trial = Experiment(
+            features=everybody.features[own],
+            predictors=models[:folds],
+            items=items,
+            groups=group,
+            folds=fold,
+            levels=SMALL_LEVELS,
+            shares=noise.shares,
+        )
         seeds = replicate_seeds(SMALL_REPLICATES, rng)
         drawn = bootstrap_people(trial, seeds, SMALL_STATISTICS, resamples=SMALL_RESAMPLES, rng=rng, threads=1)
         for place, name in enumerate(SMALL_STATISTICS):

@@ -269,26 +269,26 @@ def test_welch_difference_matches_scipy() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(1, 2, 13), rng.normal(0, 5, 29)
     expected = ttest_ind(x, y, equal_var=False).confidence_interval(0.9)
-    summary = [(z.mean(), z.std(ddof=1) / math.sqrt(z.size), z.size - 1) for z in (x, y)]
-    limits = welch_difference(*summary[0], *summary[1], confidence=0.9)
+    a, b = ((z.mean(), z.std(ddof=1) / math.sqrt(z.size), z.size - 1) for z in (x, y))
+    limits = welch_difference(a, b, confidence=0.9)
     np.testing.assert_allclose(limits, (expected.low, expected.high), rtol=1e-9)
 
 
 def test_welch_log_ratio_is_welch_on_the_log_scale() -> None:
-    limits = welch_log_ratio(0.6, 0.04, 19, 0.5, 0.03, 9)
-    expected = welch_difference(math.log(0.6), 0.04 / 0.6, 19, math.log(0.5), 0.03 / 0.5, 9)
+    limits = welch_log_ratio((0.6, 0.04, 19), (0.5, 0.03, 9))
+    expected = welch_difference((math.log(0.6), 0.04 / 0.6, 19), (math.log(0.5), 0.03 / 0.5, 9))
     np.testing.assert_allclose(np.log(limits), expected, rtol=1e-12)
-    swapped = welch_log_ratio(0.5, 0.03, 9, 0.6, 0.04, 19)
+    swapped = welch_log_ratio((0.5, 0.03, 9), (0.6, 0.04, 19))
     np.testing.assert_allclose(limits.low, 1 / swapped.high)
-    assert np.isnan(welch_log_ratio([0.0, -1.0, 0.5], 0.1, 9, [0.5, 0.5, 0.0], 0.1, 9)).all()
+    assert np.isnan(welch_log_ratio(([0.0, -1.0, 0.5], 0.1, 9), ([0.5, 0.5, 0.0], 0.1, 9))).all()
 
 
 def test_welch_without_spread() -> None:
-    np.testing.assert_allclose(welch_difference(0.7, 0.0, 4, 0.2, 0.0, 4), (0.5, 0.5), rtol=1e-15)
-    one_sided = welch_difference(0.7, 0.1, 4, 0.2, 0.0, 9)
+    np.testing.assert_allclose(welch_difference((0.7, 0.0, 4), (0.2, 0.0, 4)), (0.5, 0.5), rtol=1e-15)
+    one_sided = welch_difference((0.7, 0.1, 4), (0.2, 0.0, 9))
     np.testing.assert_allclose(one_sided, student_t(0.5, 0.1, 4))
-    assert np.isnan(welch_difference(0.7, np.nan, 0, 0.2, 0.1, 9)).all()
-    known = welch_difference(0.7, 0.1, np.inf, 0.2, 0.1, np.inf)
+    assert np.isnan(welch_difference((0.7, np.nan, 0), (0.2, 0.1, 9))).all()
+    known = welch_difference((0.7, 0.1, np.inf), (0.2, 0.1, np.inf))
     np.testing.assert_allclose(known.high, 0.5 + normal_quantile() * math.sqrt(0.02))
 
 
@@ -334,7 +334,7 @@ def test_everything_broadcasts() -> None:
     assert limits.low.shape == (3, 4)
     assert mover_difference(rate, limits, 0.5, wilson(0.5, 10)).low.shape == (3, 4)
     assert mover_ratio(rate, limits, 0.5, wilson(0.5, 10)).high.shape == (3, 4)
-    assert welch_log_ratio(rate, 0.1, trials, 0.5, 0.1, 9).low.shape == (3, 4)
+    assert welch_log_ratio((rate, 0.1, trials), (0.5, 0.1, 9)).low.shape == (3, 4)
     assert logit_t(rate, 0.1, trials).low.shape == (3, 4)
     assert isinstance(wilson(0.5, 10).low, np.ndarray)
 

@@ -144,17 +144,17 @@ def draws_of_two(swap: bool = False, n: int = 2_000) -> SplitTest:
     group, y = np.arange(n) % 2, rng.integers(0, 2, n)
     old = np.where(rng.random(n) < 0.55 + 0.3 * group, y, 1 - y)
     new = np.where(rng.random(n) < 0.90, y, 1 - y)
-    rows = make_rows(1 - group if swap else group, y, old, new, [RIGHT], "ab")
+    rows = make_rows(1 - group if swap else group, y, old, new, utilities=[RIGHT], names="ab")
     draws = bootstrap_values(rows, resamples=400, rng=rng)
-    return SplitTest(draws, Criteria(RIGHT, (RIGHT,)), [Pair(0, 1)], direction="either")
+    return SplitTest(draws=draws, criteria=Criteria(RIGHT, (RIGHT,)), worst=[Pair(0, 1)], direction="either")
 
 
 def test_the_worst_pair_is_not_asked_for() -> None:
     deltas = np.array([0.0, 0.3])
     test = draws_of_two()
-    turned = SplitTest(test.draws, test.criteria, [Pair(1, 0)], direction="either")
+    turned = SplitTest(draws=test.draws, criteria=test.criteria, worst=[Pair(1, 0)], direction="either")
     np.testing.assert_array_equal(test.fairness_p(0, deltas), turned.fairness_p(0, deltas))
-    named = SplitTest(test.draws, test.criteria, [Pair(1, 0)])
+    named = SplitTest(draws=test.draws, criteria=test.criteria, worst=[Pair(1, 0)])
     assert (test.fairness_p(0, deltas) >= named.fairness_p(0, deltas)).all()
     np.testing.assert_allclose(draws_of_two(swap=True).fairness_p(0, deltas), test.fairness_p(0, deltas), atol=0.03)
 
@@ -171,7 +171,7 @@ def test_the_correlation_is_that_of_the_parts() -> None:
 def test_rows_are_drawn_within_parts() -> None:
     """Each part holds one value of the outcome, so a sum within parts cannot vary."""
     part = np.repeat([0, 1], 200)
-    rows = make_rows(np.arange(400) % 2, part, part * 0 + 1, part * 0 + 1, [RIGHT], "ab")
+    rows = make_rows(np.arange(400) % 2, part, part * 0 + 1, part * 0 + 1, utilities=[RIGHT], names="ab")
     free = bootstrap_values(rows, resamples=200, rng=np.random.default_rng(0))
     fixed = bootstrap_values(rows, resamples=200, rng=np.random.default_rng(0), part=part)
     assert free.values[:, -1].std() > 0.01

@@ -364,7 +364,7 @@ def _broken_alone(said: Answer, limit: float, counted: str) -> str:
     if said.widened is None:
         return f"{alone}; more {counted} would decide it"
     value, low, high = judged_size(said.widened)
-    return alone + _more_needed(said.widened.n, counted, value or 0.0, low, high, limit)
+    return alone + _more_needed(said.widened.n, counted, value=value or 0.0, low=low, high=high, limit=limit)
 
 
 def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> str:
@@ -377,14 +377,16 @@ def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) 
     covers = f"the interval covers the limit of {show(limit, style)}{points}"
     bounds = open_range(record)
     if bounds is None:
-        return covers + _more_needed(record.n, counted, value or 0.0, low, high, limit)
+        return covers + _more_needed(record.n, counted, value=value or 0.0, low=low, high=high, limit=limit)
     if bounds[0] <= limit <= bounds[1]:
         left_open = f"so does what is left open, {show_interval(*bounds, style)}{points}"
         return f"{covers}, and {left_open}: more {counted} of this kind would not decide it"
-    return covers + _more_needed(record.n, counted, min(max(limit, bounds[0]), bounds[1]), low, high, limit)
+    return covers + _more_needed(
+        record.n, counted, value=min(max(limit, bounds[0]), bounds[1]), low=low, high=high, limit=limit
+    )
 
 
-def _more_needed(n: int, counted: str, value: float, low: float | None, high: float | None, limit: float) -> str:
+def _more_needed(n: int, counted: str, *, value: float, low: float | None, high: float | None, limit: float) -> str:
     """Say about how many people would decide: intervals shrink with the square root of their number."""
     end = low if limit < value else high
     times = inf if value == limit else 0.0 if end is None else ((end - value) / (limit - value)) ** 2

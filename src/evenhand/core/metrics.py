@@ -140,7 +140,7 @@ _RARE = "it also falls where one rating is rare"
 _ALIKE = "it also falls where a group's ratings are close together"
 
 
-def _index(name: str, title: str, formula: str, reference: str, caveat: str, moves_with: str = "") -> Metric:
+def _index(name: str, title: str, *, formula: str, reference: str, caveat: str, moves_with: str = "") -> Metric:
     """Return a coefficient from -1 to 1: more is more agreement, unless something else moves it too."""
     return Metric(
         name=name,
@@ -188,59 +188,78 @@ _ROWS = (
     _index(
         "kappa",
         "Cohen's kappa",
-        "(po - pc) / (1 - pc), with pc the agreement that the two ratings' own shares would give by chance; of 0 and 1 "
-        "it is 2(ad - bc) / ((a+c)(c+d) + (b+d)(a+b))",
-        _COHEN,
-        _KAPPA_CAVEAT,
-        _RARE,
+        formula="(po - pc) / (1 - pc), with pc the agreement that the two ratings' own shares would give by chance; of 0 and "
+        "1 it is 2(ad - bc) / ((a+c)(c+d) + (b+d)(a+b))",
+        reference=_COHEN,
+        caveat=_KAPPA_CAVEAT,
+        moves_with=_RARE,
     ),
-    _index("pabak", "PABAK", "2 po - 1 = (a + d - b - c) / n", _BYRT, _NO_CHANCE),
+    _index("pabak", "PABAK", formula="2 po - 1 = (a + d - b - c) / n", reference=_BYRT, caveat=_NO_CHANCE),
     _index(
         "ac1",
         "Gwet's AC1",
-        "(po - pe) / (1 - pe), with pe = sum of p(1 - p) / (q - 1) over the q categories' mean shares p",
-        _GWET,
-        "It follows PABAK, more strongly: where one rating is rare, it is high.",
-        "it also rises where one rating is rare",
+        formula="(po - pe) / (1 - pe), with pe = sum of p(1 - p) / (q - 1) over the q categories' mean shares p",
+        reference=_GWET,
+        caveat="It follows PABAK, more strongly: where one rating is rare, it is high.",
+        moves_with="it also rises where one rating is rare",
     ),
     _index(
         "alpha",
         "Krippendorff's alpha",
-        "1 - observed / expected disagreement",
-        _KRIPPENDORFF,
-        "It is close to kappa, and falls as kappa does where one rating is rare or nearly universal.",
-        _RARE,
+        formula="1 - observed / expected disagreement",
+        reference=_KRIPPENDORFF,
+        caveat="It is close to kappa, and falls as kappa does where one rating is rare or nearly universal.",
+        moves_with=_RARE,
     ),
     *(
-        _index(name, f"ICC({form})", _ICC_FORMULA[name], _MCGRAW, _OWN_SPREAD, _ALIKE)
+        _index(
+            name, f"ICC({form})", formula=_ICC_FORMULA[name], reference=_MCGRAW, caveat=_OWN_SPREAD, moves_with=_ALIKE
+        )
         for name, form in _ICC_FORMS.items()
     ),
     _index(
         "icc_spread",
         "Spread-adjusted ICC",
-        "1 - E(e²) / V, with one V for all groups: twice the variance of everybody's scores",
-        "",
-        "It compares mean squared errors of scores on one scale for all groups, and says nothing about decisions.",
+        formula="1 - E(e²) / V, with one V for all groups: twice the variance of everybody's scores",
+        reference="",
+        caveat="It compares mean squared errors of scores on one scale for all groups, and says nothing about "
+        "decisions.",
     ),
     _index(
         "concordance",
         "Lin's concordance",
-        "2 cov(x, y) / (var(x) + var(y) + (mean(x) - mean(y))²)",
-        _LIN,
-        f"It is ICC(A,1) but for a term of the order 1/n. {_OWN_SPREAD}",
-        _ALIKE,
+        formula="2 cov(x, y) / (var(x) + var(y) + (mean(x) - mean(y))²)",
+        reference=_LIN,
+        caveat=f"It is ICC(A,1) but for a term of the order 1/n. {_OWN_SPREAD}",
+        moves_with=_ALIKE,
     ),
-    _index("conger_kappa", "Conger's kappa", "Cohen's kappa of several raters", _GWET, _KAPPA_CAVEAT, _RARE),
-    _index("fleiss_kappa", "Fleiss' kappa", "kappa with chance from all raters' shares", _GWET, _KAPPA_CAVEAT, _RARE),
-    _index("bennett_s", "Bennett's S", "(q po - 1) / (q - 1) for q categories", _GWET, _NO_CHANCE),
+    _index(
+        "conger_kappa",
+        "Conger's kappa",
+        formula="Cohen's kappa of several raters",
+        reference=_GWET,
+        caveat=_KAPPA_CAVEAT,
+        moves_with=_RARE,
+    ),
+    _index(
+        "fleiss_kappa",
+        "Fleiss' kappa",
+        formula="kappa with chance from all raters' shares",
+        reference=_GWET,
+        caveat=_KAPPA_CAVEAT,
+        moves_with=_RARE,
+    ),
+    _index(
+        "bennett_s", "Bennett's S", formula="(q po - 1) / (q - 1) for q categories", reference=_GWET, caveat=_NO_CHANCE
+    ),
     *(
         _index(
             f"weighted_kappa_{power}",
             f"Weighted kappa, {power}",
-            f"1 - sum D o / sum D e over pairs of categories, with D {distance}",
-            "J. Cohen (1968), Weighted kappa, Psychological Bulletin 70",
-            _KAPPA_CAVEAT,
-            _ALIKE,
+            formula=f"1 - sum D o / sum D e over pairs of categories, with D {distance}",
+            reference="J. Cohen (1968), Weighted kappa, Psychological Bulletin 70",
+            caveat=_KAPPA_CAVEAT,
+            moves_with=_ALIKE,
         )
         for power, distance in (
             ("linear", "how many categories apart they are"),

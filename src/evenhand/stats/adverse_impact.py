@@ -111,17 +111,17 @@ def adverse_impact(n: ArrayLike, selected: ArrayLike, least: int = 1, confidence
     of_highest = Interval(limits.low[highest], limits.high[highest])
     others = np.arange(len(sizes)) != highest
     return AdverseImpact(
-        highest,
-        rate,
-        ratio,
-        mover_ratio(rate, limits, rate[highest], of_highest),
-        rate - rate[highest],
-        np.array([_below(at, sizes, chosen, highest) for at in range(len(sizes))], np.bool_),
-        np.where(others, deviations, np.nan),
-        np.array([_fisher(sizes, chosen, at, highest) if others[at] else np.nan for at in range(len(sizes))]),
-        np.where(others, people * both - x, np.nan),
-        np.array([_missing(at, sizes, chosen, highest) for at in range(len(sizes))], np.int64),
-        tuple(_flip(at, sizes, chosen, highest, least) if others[at] else "no" for at in range(len(sizes))),
+        highest=highest,
+        rate=rate,
+        ratio=ratio,
+        ratio_limits=mover_ratio(rate, limits, rate[highest], of_highest),
+        difference=rate - rate[highest],
+        below=np.array([_below(at, sizes, chosen, highest) for at in range(len(sizes))], np.bool_),
+        deviations=np.where(others, deviations, np.nan),
+        p_value=np.array([_fisher(sizes, chosen, at, highest) if others[at] else np.nan for at in range(len(sizes))]),
+        shortfall=np.where(others, people * both - x, np.nan),
+        to_four_fifths=np.array([_missing(at, sizes, chosen, highest) for at in range(len(sizes))], np.int64),
+        flip=tuple(_flip(at, sizes, chosen, highest, least) if others[at] else "no" for at in range(len(sizes))),
     )
 
 

@@ -337,7 +337,15 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
     with np.errstate(all="ignore"):
         statistic = draws.estimate / stderr
     low, high = student_t(draws.estimate, stderr, df, confidence)
-    return ClusterEstimate(draws.estimate, stderr, df, statistic, two_sided_p(statistic, df), low, high)
+    return ClusterEstimate(
+        value=draws.estimate,
+        stderr=stderr,
+        df=df,
+        statistic=statistic,
+        p_value=two_sided_p(statistic, df),
+        low=low,
+        high=high,
+    )
 
 
 def person_codes(people: ArrayLike, rows: int) -> IntArray:

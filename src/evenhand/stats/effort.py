@@ -99,6 +99,7 @@ def effort_scores(
     desirable: bool = True,
     unit: float = 1.0,
     times: ArrayLike | None = None,
+    *,
     measure: TrajectoryMeasure = "acceleration",
 ) -> FloatArray:
     """Return the effort E = m sigmoid(A) of each person, or m (1 - sigmoid(A)) where less is better.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least, require_share
-from evenhand.stats.types import BoolArray, FloatArray, Interval
+from evenhand.stats.types import BoolArray, FloatArray, Interval, Summary
 
 _Confidence = TypeVar("_Confidence", float, FloatArray)
 _MORE_PEOPLE = 2.0  # chosen by simulation: benchmarks/parity_coverage.py
@@ -368,16 +368,15 @@ def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interv
     return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 
 
-def welch_difference(
-    mean_a: ArrayLike,
-    stderr_a: ArrayLike,
-    df_a: ArrayLike,
-    mean_b: ArrayLike,
-    stderr_b: ArrayLike,
-    df_b: ArrayLike,
-    confidence: float = 0.95,
-) -> Interval:
-    """Return Welch's interval of mean_a - mean_b, with Satterthwaite's degrees of freedom.
+def welch_difference(a: Summary, b: Summary, confidence: float = 0.95) -> Interval:
+    """Return Welch's interval of a difference of means, with Satterthwaite's degrees of freedom.
+
+    Parameters
+    ----------
+    a, b
+        The mean of each group, its standard error and its degrees of freedom.
+    confidence
+        Two-sided confidence.
 
     References
     ----------
@@ -386,26 +385,27 @@ def welch_difference(
 
     Examples
     --------
-    >>> [round(float(limit), 4) for limit in welch_difference(0.6, 0.04, 19, 0.5, 0.03, 9)]
+    >>> [round(float(limit), 4) for limit in welch_difference((0.6, 0.04, 19), (0.5, 0.03, 9))]
     [-0.0025, 0.2025]
     """
-    stderr, df = _satterthwaite(_floats(stderr_a), _floats(df_a), _floats(stderr_b), _floats(df_b))
-    return student_t(_floats(mean_a) - _floats(mean_b), stderr, df, confidence)
+    mean_a, stderr_a, df_a = map(_floats, a)
+    mean_b, stderr_b, df_b = map(_floats, b)
+    stderr, df = _satterthwaite(stderr_a, df_a, stderr_b, df_b)
+    return student_t(mean_a - mean_b, stderr, df, confidence)
 
 
-def welch_log_ratio(
-    mean_a: ArrayLike,
-    stderr_a: ArrayLike,
-    df_a: ArrayLike,
-    mean_b: ArrayLike,
-    stderr_b: ArrayLike,
-    df_b: ArrayLike,
-    confidence: float = 0.95,
-) -> Interval:
-    """Return the interval of mean_a / mean_b from a Welch t interval of its logarithm (delta method).
+def welch_log_ratio(a: Summary, b: Summary, confidence: float = 0.95) -> Interval:
+    """Return the interval of a ratio of means from Welch's interval of its logarithm.
 
-    exp(log(a / b) ± t se), se² = (se_a / a)² + (se_b / b)², with Satterthwaite's degrees of freedom of the
-    two parts. nan unless both means are positive.
+    exp(log(a / b) ± t se), se² = (se_a / a)² + (se_b / b)² (delta method), with Satterthwaite's degrees of freedom of
+    the two parts. nan unless both means are positive.
+
+    Parameters
+    ----------
+    a, b
+        The mean of each group, its standard error and its degrees of freedom.
+    confidence
+        Two-sided confidence.
 
     References
     ----------
@@ -414,14 +414,14 @@ def welch_log_ratio(
 
     Examples
     --------
-    >>> [round(float(limit), 4) for limit in welch_log_ratio(0.6, 0.04, 19, 0.5, 0.03, 9)]
+    >>> [round(float(limit), 4) for limit in welch_log_ratio((0.6, 0.04, 19), (0.5, 0.03, 9))]
     [0.998, 1.4429]
     """
-    x, y = _floats(mean_a), _floats(mean_b)
+    x, stderr_x, df_x = map(_floats, a)
+    y, stderr_y, df_y = map(_floats, b)
     with np.errstate(all="ignore"):
         positive = (x > 0) & (y > 0)
-        parts = _floats(stderr_a) / x, _floats(stderr_b) / y
-        stderr, df = _satterthwaite(parts[0], _floats(df_a), parts[1], _floats(df_b))
+        stderr, df = _satterthwaite(stderr_x / x, df_x, stderr_y / y, df_y)
         low, high = student_t(np.log(x) - np.log(y), stderr, df, confidence)
         return Interval(np.where(positive, np.exp(low), np.nan), np.where(positive, np.exp(high), np.nan))
 

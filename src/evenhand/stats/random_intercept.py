@@ -20,7 +20,7 @@ FEWEST_PEOPLE = 12
 _RANK = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RandomIntercept:
     """A fitted random-intercept model.
 
@@ -59,7 +59,9 @@ class RandomIntercept:
         with np.errstate(all="ignore"):
             t = np.where(np.isnan(df), np.nan, self.coef / stderr)
         low, high = student_t(self.coef, stderr, df, confidence)
-        return regression.Coefficients(self.coef, stderr, df, t, two_sided_p(t, df), low, high)
+        return regression.Coefficients(
+            value=self.coef, stderr=stderr, df=df, statistic=t, p_value=two_sided_p(t, df), low=low, high=high
+        )
 
 
 def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike) -> RandomIntercept:
@@ -101,12 +103,30 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
     terms, (n, k), persons = (regression.INTERCEPT, *names), centred.shape, int(who.max()) + 1
     unknown, nan = np.full((k, k), np.nan), float("nan")
     if n <= k or persons < 2 or np.isnan(regression.inverse_or_nan((centred.T @ centred)[np.newaxis])).any():
-        return RandomIntercept(terms, unknown[0], unknown, nan, nan, unknown, unknown[0], persons)
+        return RandomIntercept(
+            names=terms,
+            coef=unknown[0],
+            covariance=unknown,
+            between=nan,
+            within=nan,
+            robust=unknown,
+            df=unknown[0],
+            people=persons,
+        )
     plain = regression.ols(x, y, names)
     if persons == n or not plain.residual_variance > 0:
         errors = centred_y - centred @ np.linalg.solve(shift, plain.coef - level * np.eye(k)[0])
         robust, df = _robust(centred, errors, who, 0.0, shift) if persons == n else (unknown, unknown[0])
-        return RandomIntercept(terms, plain.coef, plain.classical, nan, nan, robust, df, persons)
+        return RandomIntercept(
+            names=terms,
+            coef=plain.coef,
+            covariance=plain.classical,
+            between=nan,
+            within=nan,
+            robust=robust,
+            df=df,
+            people=persons,
+        )
     fit_at = _profile(centred, centred_y, who)
     heights = np.array([fit_at(share)[0] for share in _GRID])
     best = int(np.argmin(heights))
@@ -117,7 +137,16 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
     covariance, ratio = within * (shift @ inverse @ shift.T), share / (1 - share)
     robust, df = _robust(centred, centred_y - centred @ coef, who, ratio, shift)
     coef = shift @ coef + level * np.eye(k)[0]
-    return RandomIntercept(terms, coef, covariance, within * ratio, within, robust, df, persons)
+    return RandomIntercept(
+        names=terms,
+        coef=coef,
+        covariance=covariance,
+        between=within * ratio,
+        within=within,
+        robust=robust,
+        df=df,
+        people=persons,
+    )
 
 
 def _profile(

@@ -66,7 +66,7 @@ class WeightEstimate(NamedTuple):
     status: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LinearFit:
     """A fitted least-squares model.
 
@@ -111,7 +111,9 @@ class LinearFit:
         with np.errstate(all="ignore"):
             t = self.coef / stderr
         low, high = student_t(self.coef, stderr, df, confidence)
-        return Coefficients(self.coef, stderr, df, t, two_sided_p(t, df), low, high)
+        return Coefficients(
+            value=self.coef, stderr=stderr, df=df, statistic=t, p_value=two_sided_p(t, df), low=low, high=high
+        )
 
     def position(self, term: str) -> int:
         """Return where a term is."""
@@ -166,7 +168,17 @@ def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | No
     cluster = None if who is None else known * shift @ _clustered(centred, errors, bread, who) @ shift.T
     coefficients = shift @ coef + level * np.eye(k)[0]
     classical, persons = known * variance * (shift @ bread @ shift.T), None if who is None else len(np.unique(who))
-    return LinearFit((INTERCEPT, *names), coefficients, classical, cluster, n, persons, r2, adjusted, variance)
+    return LinearFit(
+        names=(INTERCEPT, *names),
+        coef=coefficients,
+        classical=classical,
+        cluster=cluster,
+        n=n,
+        people=persons,
+        r2=r2,
+        adjusted_r2=adjusted,
+        residual_variance=variance,
+    )
 
 
 def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
@@ -192,7 +204,7 @@ def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inferenc
     statistic = float(away @ inverse @ away)
     df, df_error = len(rows), fit.df(inference)
     p = float(fdtrc(df, df_error, statistic / df)) if df_error > 0 and statistic >= 0 else float("nan")
-    return WaldTest(null, statistic, df, df_error, statistic / df, p)
+    return WaldTest(null=null, statistic=statistic, df=df, df_error=df_error, f=statistic / df, p_value=p)
 
 
 def wald_zero(fit: LinearFit, terms: Sequence[str], inference: Inference = "classical") -> WaldTest:
@@ -342,14 +354,18 @@ def _weight(value: float, stderr: float, df: float, confidence: float) -> Weight
     """Return the weight with limits within 0 and 1."""
     if not -_ROUNDING <= value <= 1 + _ROUNDING:
         reason = "the two coefficients do not have the same sign" if np.isfinite(value) else NO_FIT
-        return WeightEstimate(np.nan, np.nan, df, np.nan, np.nan, f"undefined: {reason}")
+        return WeightEstimate(
+            value=np.nan, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=f"undefined: {reason}"
+        )
     share = min(max(value, 0.0), 1.0)
     if not stderr > _ROUNDING:
-        return WeightEstimate(share, np.nan, df, np.nan, np.nan, NO_SPREAD)
+        return WeightEstimate(value=share, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=NO_SPREAD)
     low, high = student_t(share, stderr, df, confidence)
     if not np.isfinite(low):
-        return WeightEstimate(share, stderr, df, np.nan, np.nan, NO_SPREAD)
-    return WeightEstimate(share, stderr, df, max(float(low), 0.0), min(float(high), 1.0), "ok")
+        return WeightEstimate(value=share, stderr=stderr, df=df, low=np.nan, high=np.nan, status=NO_SPREAD)
+    return WeightEstimate(
+        value=share, stderr=stderr, df=df, low=max(float(low), 0.0), high=min(float(high), 1.0), status="ok"
+    )
 
 
 def _clustered(design: FloatArray, errors: FloatArray, bread: FloatArray, who: IntArray) -> FloatArray:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Summary = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
+"""An estimate of a group, its standard error, and its degrees of freedom or number of people."""
 
 LARGEST = 1e75
 """The fourth powers of numbers of this size, which the variance of squares takes, can still be added up."""

@@ -65,19 +65,19 @@ def test_limits_of_coefficients_by_hand() -> None:
     logs = [[1 - (1 - v) * np.exp(sign * t * s / (1 - v)) for sign in (1, -1)] for v, s in both]
     low = min(a - b - t * np.hypot(se_a, se_b), a - b - np.hypot(a - logs[0][0], logs[1][1] - b))
     high = max(a - b + t * np.hypot(se_a, se_b), a - b + np.hypot(logs[0][1] - a, b - logs[1][0]))
-    found = coefficient_difference(a, se_a, df, b, se_b, df, tail)
+    found = coefficient_difference((a, se_a, df), (b, se_b, df), tail)
     assert (float(found.low), float(found.high)) == pytest.approx((low, high))
 
 
 def test_turning_the_groups_turns_the_limits() -> None:
-    there = coefficient_difference(0.9, 0.03, 40, 0.7, 0.08, 20, 0.025)
-    back = coefficient_difference(0.7, 0.08, 20, 0.9, 0.03, 40, 0.025)
+    there = coefficient_difference((0.9, 0.03, 40), (0.7, 0.08, 20), 0.025)
+    back = coefficient_difference((0.7, 0.08, 20), (0.9, 0.03, 40), 0.025)
     assert (float(there.low), float(there.high)) == pytest.approx((-float(back.high), -float(back.low)))
 
 
 @pytest.mark.parametrize("bad", [(1.0, 0.0, 9), (0.5, 0.0, 9), (0.5, np.nan, 9), (np.nan, 0.1, 9), (0.5, 0.1, 0)])
 def test_what_has_no_spread_has_no_limits_and_no_p(bad: tuple[float, float, float]) -> None:
-    limits = partial(coefficient_difference, [bad[0]], [bad[1]], [bad[2]], [0.4], [0.1], [20])
+    limits = partial(coefficient_difference, ([bad[0]], [bad[1]], [bad[2]]), ([0.4], [0.1], [20]))
     assert np.isnan(limits(0.025).low).all()
     assert np.isnan(p_of_equality(limits, (1,))).all()
 
@@ -108,12 +108,12 @@ def test_heavy_tails_are_learned_from_the_larger_group() -> None:
         stderr = [one.std(ddof=1) / 40 / np.sqrt(one.size) for one in squares]
         if min(one.sum() ** 2 / (one**2).sum() for one in squares) < 10:
             continue
-        alike = alike_stderr(value[0], stderr[0], 50, value[1], stderr[1], 500)
+        alike = alike_stderr((value[0], stderr[0], 50), (value[1], stderr[1], 500))
         called.append(
             [
                 not limits.low <= 0 <= limits.high
                 for limits in (
-                    coefficient_difference(value[0], one[0], 49, value[1], one[1], 499, 0.025)
+                    coefficient_difference((value[0], one[0], 49), (value[1], one[1], 499), 0.025)
                     for one in (stderr, alike)
                 )
             ]
@@ -124,9 +124,9 @@ def test_heavy_tails_are_learned_from_the_larger_group() -> None:
 
 def test_errors_shaped_alike_have_the_same_relative_spread() -> None:
     """The unit of errors does not matter, nor the order of groups, and nothing grows smaller."""
-    small, large = alike_stderr(0.9, 0.01, 50, 0.6, 0.05, 300)
-    np.testing.assert_allclose(alike_stderr(0.6, 0.05, 300, 0.9, 0.01, 50), (large, small))
-    half = alike_stderr(0.95, 0.005, 50, 0.8, 0.025, 300)
+    small, large = alike_stderr((0.9, 0.01, 50), (0.6, 0.05, 300))
+    np.testing.assert_allclose(alike_stderr((0.6, 0.05, 300), (0.9, 0.01, 50)), (large, small))
+    half = alike_stderr((0.95, 0.005, 50), (0.8, 0.025, 300))
     assert (float(half[0]), float(half[1])) == pytest.approx((float(small) / 2, float(large) / 2))
     assert small >= 0.01
     assert large >= 0.05
@@ -138,7 +138,7 @@ def test_errors_that_may_have_been_missed_only_lower_a_limit_and_less_so_with_mo
     assert np.all(np.diff(more) < 0)
     assert unseen_tail(0.8, 50, 8.0, 10.0, 0.025) == pytest.approx(2 * more[1])  # in proportion to the disagreement
     assert unseen_tail(0.9, 50, 8.0, 10.0, 0.001) > more[1]  # a rarer miss, more of it
-    groups = (0.9, 0.01, 49, 0.8, 0.01, 499)
+    groups = ((0.9, 0.01, 49), (0.8, 0.01, 499))
     plain, wide = (coefficient_difference(*groups, 0.025, unseen) for unseen in ((), (more[1], 0.0)))
     assert wide.low < plain.low
     assert wide.high == plain.high
@@ -149,7 +149,7 @@ def test_a_small_group_without_far_off_people_is_not_called_better_for_that() ->
     rng = np.random.default_rng(0)
     small, large = 0.5 * rng.standard_normal(60) ** 2, rng.standard_normal(500) ** 2  # what 60 people show of it
     (one, se_one), (other, se_other) = ((1 - d.mean() / 8, d.std(ddof=1) / 8 / np.sqrt(d.size)) for d in (small, large))
-    given = (one, se_one, 59, other, se_other, 499)
+    given = ((one, se_one, 59), (other, se_other, 499))
     farthest = (small.max() / small.mean(), large.max() / small.mean())
 
     def p(*, allowed: bool) -> float:

@@ -114,7 +114,16 @@ def _crossed(
     meant = np.searchsorted(cuts, view + 0.5 * rng.standard_normal(critic.size))
     step = meant - label[case]
     answer = {"agreement": (step != 0).astype(np.int64), "direction": np.sign(-step) % 3, "label": meant}[kind]
-    return Answers(critic, case, answer, group, label, len(bias), critics, Feedback(labels, kind))  # type: ignore[arg-type]
+    return Answers(
+        critic=critic,
+        case=case,
+        answer=answer,
+        group=group,
+        label=label,
+        groups=len(bias),
+        critics=critics,
+        feedback=Feedback(labels, kind),  # type: ignore[arg-type]
+    )
 
 
 @pytest.fixture(scope="session")

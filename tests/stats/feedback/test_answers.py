@@ -183,7 +183,7 @@ def test_reduction_to_masses(crossed: Sampler) -> None:
 
 def test_one_critic_and_one_case() -> None:
     one = np.zeros(1, dtype=np.int64)
-    answers = Answers(one, one, one, one, one, 1, 1, Feedback(2))
+    answers = Answers(critic=one, case=one, answer=one, group=one, label=one, groups=1, critics=1, feedback=Feedback(2))
     drawn = crossed_bootstrap(answers, everything, rng=np.random.default_rng(0), draws=5)
     np.testing.assert_array_equal(drawn.values, np.tile(drawn.estimate, (5, 1)))
 
@@ -212,14 +212,14 @@ def test_shared_cases_are_what_makes_the_real_gap_uncertain() -> None:
     table = table[(table["condition"] == "no_race") & table["race"].isin(["White", "Black"])]
     cases = table.drop_duplicates("case").sort_values("case")
     answers = Answers(
-        np.unique(table["critic"], return_inverse=True)[1],
-        np.searchsorted(cases["case"].to_numpy(), table["case"].to_numpy()),
-        table["disagrees"].to_numpy(),
-        (cases["race"] == "Black").to_numpy().astype(np.int64),
-        cases["compas_decision"].to_numpy(),
-        2,
-        400,
-        Feedback(2),
+        critic=np.unique(table["critic"], return_inverse=True)[1],
+        case=np.searchsorted(cases["case"].to_numpy(), table["case"].to_numpy()),
+        answer=table["disagrees"].to_numpy(),
+        group=(cases["race"] == "Black").to_numpy().astype(np.int64),
+        label=cases["compas_decision"].to_numpy(),
+        groups=2,
+        critics=400,
+        feedback=Feedback(2),
     )
 
     def difference(masses: FloatArray) -> FloatArray:

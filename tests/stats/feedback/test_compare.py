@@ -108,7 +108,16 @@ def test_too_few_critics_or_cases_are_refused(crossed: Sampler) -> None:
     with pytest.raises(DataError, match="got 15 cases, and 3 and 1 critics"):
         compare_critics(answers, np.array([0, 0, 0, 1]), rng=np.random.default_rng(0))
     codes = np.arange(4)
-    apart = Answers(codes, codes, codes % 2, codes % 2, codes // 2, 2, 4, Feedback(2))
+    apart = Answers(
+        critic=codes,
+        case=codes,
+        answer=codes % 2,
+        group=codes % 2,
+        label=codes // 2,
+        groups=2,
+        critics=4,
+        feedback=Feedback(2),
+    )
     with pytest.raises(DataError, match="got 0 cases, and 0 and 0 critics"):
         compare_critics(apart, np.array([0, 0, 1, 1]), rng=np.random.default_rng(0))
 

@@ -84,14 +84,14 @@ def test_published_bounds_have_their_interval_too(crossed: Sampler) -> None:
 def test_everybody_agrees_so_the_limit_is_that_of_a_proportion(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(8))
     all_agree = Answers(
-        answers.critic,
-        answers.case,
-        np.zeros_like(answers.answer),
-        answers.group,
-        answers.label,
-        2,
-        answers.critics,
-        Feedback(2),
+        critic=answers.critic,
+        case=answers.case,
+        answer=np.zeros_like(answers.answer),
+        group=answers.group,
+        label=answers.label,
+        groups=2,
+        critics=answers.critics,
+        feedback=Feedback(2),
     )
     found = interval(all_agree)
     assert float(found.gap.estimate) == 0.0
@@ -111,14 +111,14 @@ def test_everybody_agrees_so_the_limit_is_that_of_a_proportion(crossed: Sampler)
 def test_no_agreement_in_a_sample_leaves_everything_open(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(9), labels=3)
     none = Answers(
-        answers.critic,
-        answers.case,
-        np.ones_like(answers.answer),
-        answers.group,
-        answers.label,
-        2,
-        answers.critics,
-        Feedback(3),
+        critic=answers.critic,
+        case=answers.case,
+        answer=np.ones_like(answers.answer),
+        group=answers.group,
+        label=answers.label,
+        groups=2,
+        critics=answers.critics,
+        feedback=Feedback(3),
     )
     found = interval(none, "equal_opportunity")
     assert float(found.gap.upper) == 0.0
@@ -132,7 +132,21 @@ def test_a_tiny_cell_may_be_anything() -> None:
     label = np.where(group == 1, 0, np.arange(60) % 2)
     label[59] = 1
     answer = (np.random.default_rng(10).random(600) < 0.3).astype(np.int64)
-    assert interval(Answers(critic, case, answer, group, label, 2, 30, Feedback(2))).high == 1.0
+    assert (
+        interval(
+            Answers(
+                critic=critic,
+                case=case,
+                answer=answer,
+                group=group,
+                label=label,
+                groups=2,
+                critics=30,
+                feedback=Feedback(2),
+            )
+        ).high
+        == 1.0
+    )
 
 
 def test_the_method_is_checked(crossed: Sampler) -> None:

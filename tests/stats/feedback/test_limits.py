@@ -32,7 +32,9 @@ def coverages(below: float, above: float, width: float, ratio: float, correlatio
 
 @pytest.mark.parametrize(("width", "ratio", "correlation"), CASES)
 def test_stoyes_interval_covers_both_ends_and_none_is_shorter(width: float, ratio: float, correlation: float) -> None:
-    below, above = critical_values(0.3, 0.3 + width, 0.02, 0.02 * ratio, correlation, 0.95)
+    below, above = critical_values(
+        0.3, 0.3 + width, lower_stderr=0.02, upper_stderr=0.02 * ratio, correlation=correlation, confidence=0.95
+    )
     ends = coverages(below, above, width, ratio, correlation)
     assert min(ends) >= 0.95 - 1e-4
     length = below + ratio * above
@@ -43,7 +45,15 @@ def test_stoyes_interval_covers_both_ends_and_none_is_shorter(width: float, rati
 
 @pytest.mark.parametrize(("width", "ratio", "correlation"), CASES)
 def test_imbens_and_manskis_interval_solves_its_equation(width: float, ratio: float, correlation: float) -> None:
-    below, above = critical_values(0.3, 0.3 + width, 0.02, 0.02 * ratio, correlation, 0.9, "imbens_manski")
+    below, above = critical_values(
+        0.3,
+        0.3 + width,
+        lower_stderr=0.02,
+        upper_stderr=0.02 * ratio,
+        correlation=correlation,
+        confidence=0.9,
+        method="imbens_manski",
+    )
     assert below == above
     assert norm.cdf(below + width / 0.02) - norm.cdf(-below) == pytest.approx(0.9, abs=1e-9)
 
@@ -105,7 +115,16 @@ def test_the_numbers_behind_calibration_are_critics_or_cases() -> None:
     rng = np.random.default_rng(0)
     critic, case = np.divmod(rng.choice(9 * 40, 150, replace=False), 40)
     group, label = rng.integers(0, 2, 40), rng.integers(0, 3, 40)
-    answers = Answers(critic, case, rng.integers(0, 2, 150), group, label, 2, 9, Feedback(3))
+    answers = Answers(
+        critic=critic,
+        case=case,
+        answer=rng.integers(0, 2, 150),
+        group=group,
+        label=label,
+        groups=2,
+        critics=9,
+        feedback=Feedback(3),
+    )
     both, critics = (numbers_behind(answers, "calibration", how) for how in ("both", "critics"))
     for g in range(2):
         for k in range(3):
@@ -134,12 +153,23 @@ def test_a_rate_rests_on_those_who_mean_the_label_or_another() -> None:
 
 @pytest.mark.parametrize("stderrs", [(0.0, 0.02), (0.02, 0.0)])
 def test_a_bound_without_error_far_from_the_other_leaves_a_one_sided_test(stderrs: tuple[float, float]) -> None:
-    assert critical_values(0.2, 0.7, *stderrs, 0.0, 0.95) == pytest.approx((1.6448536, 1.6448536), abs=1e-6)
+    assert critical_values(
+        0.2, 0.7, lower_stderr=stderrs[0], upper_stderr=stderrs[1], correlation=0.0, confidence=0.95
+    ) == pytest.approx((1.6448536, 1.6448536), abs=1e-6)
 
 
 def test_labels_of_all_cases_are_known_without_critics() -> None:
     case = np.arange(6)
-    answers = Answers(case % 2, case, case % 2, case % 3, case % 2, 3, 2, Feedback(2))
+    answers = Answers(
+        critic=case % 2,
+        case=case,
+        answer=case % 2,
+        group=case % 3,
+        label=case % 2,
+        groups=3,
+        critics=2,
+        feedback=Feedback(2),
+    )
     found = numbers_behind(answers, "statistical_parity", "critics")
     assert found.shape == (3, 2)
     assert np.isinf(found).all()

@@ -24,7 +24,16 @@ def draw(rng: Generator, labels: int = 3, kind: str = "agreement", critics: int 
     feedback = Feedback(labels, kind)  # type: ignore[arg-type]
     own = rng.integers(0, labels, case.size)
     answer = feedback.admissible[label[case], :, own].argmax(axis=1)
-    return Answers(critic, case, answer, np.zeros(cases, dtype=np.int64), label, 1, critics, feedback)
+    return Answers(
+        critic=critic,
+        case=case,
+        answer=answer,
+        group=np.zeros(cases, dtype=np.int64),
+        label=label,
+        groups=1,
+        critics=critics,
+        feedback=feedback,
+    )
 
 
 def by_hand(answers: Answers, traits: FloatArray, tolerances: list[float]) -> list[tuple[int, int, int, str, str]]:
@@ -127,14 +136,14 @@ def test_neither_order_nor_names_matter_and_weights_are_repetition() -> None:
     shuffle, rename = rng.permutation(len(answers.case)), rng.permutation(14)
     place = np.argsort(rename)
     other = Answers(
-        answers.critic[shuffle],
-        rename[answers.case[shuffle]],
-        answers.answer[shuffle],
-        answers.group,
-        answers.label[place],
-        1,
-        answers.critics,
-        answers.feedback,
+        critic=answers.critic[shuffle],
+        case=rename[answers.case[shuffle]],
+        answer=answers.answer[shuffle],
+        group=answers.group,
+        label=answers.label[place],
+        groups=1,
+        critics=answers.critics,
+        feedback=answers.feedback,
     )
     again = find_like_pairs(other, traits[place], [0.4, 0.9])
     weighted = find_like_pairs(replace(answers, weight=np.full(len(answers.case), 3.0)), traits, [0.4, 0.9])
@@ -155,7 +164,14 @@ def test_a_share_of_none_has_an_upper_limit_only() -> None:
     """Ten critics who agree with everything: of ten independent pairs none is split with a chance of (1 - share)^10."""
     critic, case = (codes.ravel() for codes in np.indices((10, 40)))
     answers = Answers(
-        critic, case, np.zeros(400, dtype=np.int64), np.zeros(40, dtype=np.int64), np.arange(40) % 2, 1, 10, Feedback(2)
+        critic=critic,
+        case=case,
+        answer=np.zeros(400, dtype=np.int64),
+        group=np.zeros(40, dtype=np.int64),
+        label=np.arange(40) % 2,
+        groups=1,
+        critics=10,
+        feedback=Feedback(2),
     )
     pairs = find_like_pairs(answers, np.zeros((40, 1)), [0.0])
     assert len(pairs) == 10 * 40 * 39 // 2
@@ -170,14 +186,14 @@ def test_no_pairs_one_pair_and_missing_traits() -> None:
     assert len(nothing) == 0
     assert np.isnan(nothing.share(SPLIT)).all()
     one = Answers(
-        np.zeros(2, dtype=np.int64),
-        np.arange(2),
-        np.arange(2),
-        np.zeros(2, dtype=np.int64),
-        np.zeros(2, dtype=np.int64),
-        1,
-        1,
-        Feedback(2),
+        critic=np.zeros(2, dtype=np.int64),
+        case=np.arange(2),
+        answer=np.arange(2),
+        group=np.zeros(2, dtype=np.int64),
+        label=np.zeros(2, dtype=np.int64),
+        groups=1,
+        critics=1,
+        feedback=Feedback(2),
     )
     found = find_like_pairs(one, np.zeros((2, 1)), [0.0]).share(ALIKE)
     assert (found.lower, found.upper) == (1.0, 1.0)
@@ -212,7 +228,16 @@ def test_of_a_share_of_none_among_few_cases_half_of_them_are_independent_pairs()
     """Ten critics and six cases: three pairs share nobody; where the cases are all there are, each critic is one."""
     critic, case = (codes.ravel() for codes in np.indices((10, 6)))
     nobody = np.zeros(60, dtype=np.int64)
-    answers = Answers(critic, case, nobody, nobody[:6], nobody[:6], 1, 10, Feedback(2))
+    answers = Answers(
+        critic=critic,
+        case=case,
+        answer=nobody,
+        group=nobody[:6],
+        label=nobody[:6],
+        groups=1,
+        critics=10,
+        feedback=Feedback(2),
+    )
     pairs = find_like_pairs(answers, np.zeros((6, 1)), [0.0])
     assert pairs.share(SPLIT).high == pytest.approx(1 - 0.025 ** (1 / 3))
     assert pairs.share(SPLIT, cases_are_all=True).high == pytest.approx(1 - 0.025 ** (1 / 10))

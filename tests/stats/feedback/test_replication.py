@@ -27,14 +27,14 @@ def critics(condition: str, kind: str) -> Answers:
     table = table[(table["condition"] == condition) & table["race"].isin(["White", "Black"])]
     cases = table.drop_duplicates("case").sort_values("case")
     return Answers(
-        np.unique(table["critic"], return_inverse=True)[1],
-        np.searchsorted(cases["case"].to_numpy(), table["case"].to_numpy()),
-        table["disagrees" if kind == "agreement" else "prediction"].to_numpy(),
-        (cases["race"] == "Black").to_numpy().astype(np.int64),
-        cases["compas_decision"].to_numpy(),
-        2,
-        400,
-        Feedback(2, kind),  # type: ignore[arg-type]
+        critic=np.unique(table["critic"], return_inverse=True)[1],
+        case=np.searchsorted(cases["case"].to_numpy(), table["case"].to_numpy()),
+        answer=table["disagrees" if kind == "agreement" else "prediction"].to_numpy(),
+        group=(cases["race"] == "Black").to_numpy().astype(np.int64),
+        label=cases["compas_decision"].to_numpy(),
+        groups=2,
+        critics=400,
+        feedback=Feedback(2, kind),  # type: ignore[arg-type]
     )
 
 

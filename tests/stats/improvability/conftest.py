@@ -29,6 +29,8 @@ def rows_of() -> Callable[..., Rows]:
             y = (y > 2).astype(float)
         old = need + rng.normal(0, 3, n) - 1.0 * group > 4
         new = need + rng.normal(0, 1, n) > 4.5
-        return make_rows(group, y, old, new, [get_utility(name) for name in utilities], "abcdef"[:groups])
+        return make_rows(
+            group, y, old, new, utilities=[get_utility(name) for name in utilities], names="abcdef"[:groups]
+        )
 
     return make

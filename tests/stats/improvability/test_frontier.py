@@ -33,7 +33,7 @@ def drawn(
     new = np.where(rng.random(n) < 0.85, y, 1 - y)
     new = np.where(rng.random(n) < agree, old, new)
     at = np.arange(n) if order is None else order.astype(int)
-    made = make_rows(group[at], y[at], old[at], new[at], [RIGHT], "abcd"[:groups])
+    made = make_rows(group[at], y[at], old[at], new[at], utilities=[RIGHT], names="abcd"[:groups])
     return bootstrap_values(made, resamples=800, rng=np.random.default_rng(1))
 
 
@@ -71,7 +71,15 @@ def test_row_order_and_more_confidence() -> None:
 
 def test_a_value_that_is_not_defined_has_no_region() -> None:
     values = np.full((3, 1, 2), np.nan)
-    draws = ValueDraws(values, values[np.newaxis].repeat(5, axis=0), None, None, 9, 9, "cells")
+    draws = ValueDraws(
+        estimate=values,
+        values=values[np.newaxis].repeat(5, axis=0),
+        spread=None,
+        spreads=None,
+        rows=9,
+        cells=9,
+        method="cells",
+    )
     assert np.isnan(frontier_region(draws, 0, 0.95)).all()
 
 
@@ -98,7 +106,15 @@ def test_mirrored_calibration_is_the_mean_outcome_of_the_others() -> None:
 def test_a_gap_that_never_varies_has_no_limits_apart_from_its_value() -> None:
     """Both groups are alike in all resamples; accuracy is 0.5 with ten resamples around it."""
     drawn_values = np.linspace(0.3, 0.7, 11)[:, np.newaxis, np.newaxis, np.newaxis] * np.ones((11, 3, 1, 2))
-    draws = ValueDraws(np.full((3, 1, 2), 0.5), drawn_values, None, None, 99, 99, "cells")
+    draws = ValueDraws(
+        estimate=np.full((3, 1, 2), 0.5),
+        values=drawn_values,
+        spread=None,
+        spreads=None,
+        rows=99,
+        cells=99,
+        method="cells",
+    )
     region = frontier_region(draws, 0, 0.9)
     np.testing.assert_allclose(region[:, 0], [[0.5, 0.3, 0.7]] * 2)  # the tenth of eleven distances, rounded up
     np.testing.assert_allclose(region[:, 1], np.zeros((2, 3)), atol=1e-12)

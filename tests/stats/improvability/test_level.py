@@ -30,8 +30,10 @@ def test_the_signed_test_keeps_its_level_and_the_published_one_does_not(delta: f
     for _ in range(SAMPLES):
         rows = sample(0.9, (1 - delta) * 0.9, rng)
         draws = bootstrap_values(rows, resamples=199, rng=rng, method="rows", threads=1)
-        signed = SplitTest(draws, CRITERIA, [Pair(1, 0)]).components(fairness=delta)
-        published = SplitTest(draws, CRITERIA, [Pair(1, 0)], "published").components(fairness=delta)
+        signed = SplitTest(draws=draws, criteria=CRITERIA, worst=[Pair(1, 0)]).components(fairness=delta)
+        published = SplitTest(draws=draws, criteria=CRITERIA, worst=[Pair(1, 0)], fairness_test="published").components(
+            fairness=delta
+        )
         rejected += [signed.p <= 0.05, published.p <= 0.05]
     signed_level, published_level = rejected / SAMPLES
     assert signed_level < 0.05 + 3 * np.sqrt(0.05 * 0.95 / SAMPLES)

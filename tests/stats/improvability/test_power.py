@@ -41,7 +41,7 @@ def sample(n: int, rng: np.random.Generator) -> Rows:
     chosen = rng.random(n)
     old[chosen < 0.2], new[chosen > 0.8] = 1, 1
     mean = np.where(old == 1, np.array([5.0, 4.0])[group], np.array([5.5, 5.2])[group])
-    return make_rows(group, rng.normal(mean, 1.5), old, new, [CALIBRATION], "ab")
+    return make_rows(group, rng.normal(mean, 1.5), old, new, utilities=[CALIBRATION], names="ab")
 
 
 def test_one_component_has_the_power_of_the_normal_test() -> None:
@@ -54,16 +54,18 @@ def test_one_component_has_the_power_of_the_normal_test() -> None:
 def test_the_sample_size_has_the_power_that_was_asked_for() -> None:
     noise = generator().standard_normal((100_000, 1))
     exact = 100 * ((norm.ppf(0.95) + norm.ppf(0.8)) / 0.5) ** 2
-    found = sample_size([0.5], noise, 100, 0.05, power=0.8)
+    found = sample_size([0.5], noise, 100, level=0.05, power=0.8)
     assert found == pytest.approx(exact, rel=0.02)
-    assert sample_size([0.5], noise, 100, 0.05, power=0.8, train=2 / 3) == pytest.approx(3 * found, abs=3)
+    assert sample_size([0.5], noise, 100, level=0.05, power=0.8, train=2 / 3) == pytest.approx(3 * found, abs=3)
 
 
 @pytest.mark.slow
 def test_predicted_power_is_that_of_simulated_samples() -> None:
     """Deviations of one large sample, scaled to a smaller one."""
     pilot = SplitTest(
-        bootstrap_values(sample(20_000, generator(1)), resamples=4_000, rng=generator(2)), CRITERIA, [Pair(0, 1)]
+        draws=bootstrap_values(sample(20_000, generator(1)), resamples=4_000, rng=generator(2)),
+        criteria=CRITERIA,
+        worst=[Pair(0, 1)],
     )
     effect: FloatArray = np.array([0.5, 1.2, 0.7, 1.3])
     size, level = 1_200, 0.05
@@ -72,14 +74,16 @@ def test_predicted_power_is_that_of_simulated_samples() -> None:
     rejected = 0
     for _ in range(400):
         draws = bootstrap_values(sample(size, rng), resamples=399, rng=rng, method="rows", threads=1)
-        rejected += SplitTest(draws, CRITERIA, [Pair(0, 1)]).components().p <= level
+        rejected += SplitTest(draws=draws, criteria=CRITERIA, worst=[Pair(0, 1)]).components().p <= level
     assert 0.3 < predicted < 0.9
     assert predicted == pytest.approx(rejected / 400, abs=0.09)
 
 
 def test_planned_effects_are_the_components_of_such_a_candidate() -> None:
     test = SplitTest(
-        bootstrap_values(sample(2_000, generator()), resamples=50, rng=generator()), CRITERIA, [Pair(0, 1)]
+        draws=bootstrap_values(sample(2_000, generator()), resamples=50, rng=generator()),
+        criteria=CRITERIA,
+        worst=[Pair(0, 1)],
     )
     old = test.draws.estimate[:2, 0, 0]
     effect = planned_effects(test, gain=[0.1, 0.2], reduction=0.6, accuracy=0.05, fairness=0.25)
@@ -92,15 +96,17 @@ def test_error_rates_gain_by_falling() -> None:
     rate = get_utility("false_positive_rate")
     rng = generator()
     y, old, new = rng.integers(2, size=(3, 400))
-    rows = make_rows(np.arange(400) % 2, y, old, new, [rate], "ab")
-    test = SplitTest(bootstrap_values(rows, resamples=20, rng=rng), Criteria(rate, (rate,)), [Pair(0, 1)])
+    rows = make_rows(np.arange(400) % 2, y, old, new, utilities=[rate], names="ab")
+    test = SplitTest(
+        draws=bootstrap_values(rows, resamples=20, rng=rng), criteria=Criteria(rate, (rate,)), worst=[Pair(0, 1)]
+    )
     effect = planned_effects(test, gain=0.3, reduction=0.0)
     np.testing.assert_allclose(effect[:2], 0.3 * test.draws.estimate[:2, 0, 0])
 
 
 def test_no_sample_finds_what_is_not_there() -> None:
     noise = generator().standard_normal((1_000, 2))
-    assert sample_size([0.5, 0.0], noise, 100, 0.05) == math.inf
+    assert sample_size([0.5, 0.0], noise, 100, level=0.05) == math.inf
 
 
 def test_undefined_deviations_count_against_rejection() -> None:
@@ -124,7 +130,11 @@ def test_bad_options_are_refused(options: dict[str, float], words: str) -> None:
 
 
 def test_a_reduction_is_a_share() -> None:
-    test = SplitTest(bootstrap_values(sample(500, generator()), resamples=20, rng=generator()), CRITERIA, [Pair(0, 1)])
+    test = SplitTest(
+        draws=bootstrap_values(sample(500, generator()), resamples=20, rng=generator()),
+        criteria=CRITERIA,
+        worst=[Pair(0, 1)],
+    )
     with pytest.raises(ConfigError, match=r"`reduction` must be between 0 and 1; got 1\.5"):
         planned_effects(test, 0.1, 1.5)
 
@@ -132,7 +142,11 @@ def test_a_reduction_is_a_share() -> None:
 def test_deviations_are_those_of_each_resample_from_the_sample() -> None:
     values = np.array([[[5.0, 7.0]], [[4.0, 6.5]], [[4.5, 6.7]]])
     drawn = np.stack([values, values + np.array([0.0, 1.0]), 2 * values])
-    test = SplitTest(ValueDraws(values, drawn, None, None, 10, 10, "cells"), CRITERIA, [Pair(0, 1)])
+    test = SplitTest(
+        draws=ValueDraws(estimate=values, values=drawn, spread=None, spreads=None, rows=10, cells=10, method="cells"),
+        criteria=CRITERIA,
+        worst=[Pair(0, 1)],
+    )
     # accuracy gains 2 and 2.5; gaps 1 before and 0.5 after, in either direction
     expected = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [2.0, 2.5, 0.5, 1.5]])
     np.testing.assert_allclose(deviations(test), expected, atol=1e-12)

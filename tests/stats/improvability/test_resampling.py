@@ -46,7 +46,7 @@ def curves(draws: ValueDraws) -> FloatArray:
     utility = get_utility("calibration")
     found = []
     for kind in ("signed", "published"):
-        test = SplitTest(draws, Criteria(utility, (utility,)), [Pair(1, 0)], kind)
+        test = SplitTest(draws=draws, criteria=Criteria(utility, (utility,)), worst=[Pair(1, 0)], fairness_test=kind)
         found += [test.curve(goal, DELTAS) for goal in ("fairness", "joint_accuracy", 0, 1)]
     return np.stack(found)
 
@@ -192,9 +192,9 @@ def test_survey_weights_equal_repetition() -> None:
     old, new = rng.integers(2, size=(2, 60))
     times = rng.integers(1, 4, 60)
     utility = [get_utility("calibration")]
-    weighted = make_rows(group, y, old, new, utility, "ab", weights=times)
+    weighted = make_rows(group, y, old, new, utilities=utility, names="ab", weights=times)
     group, y, old, new = (np.repeat(column, times) for column in (group, y, old, new))
-    repeated = make_rows(group, y, old, new, utility, "ab")
+    repeated = make_rows(group, y, old, new, utilities=utility, names="ab")
     np.testing.assert_allclose(weighted.values(), repeated.values(), rtol=1e-13)
 
 
@@ -237,7 +237,9 @@ def test_bad_options_are_refused(rows_of: MakeRows) -> None:
 def test_a_resample_at_twice_the_contrast_counts_as_reaching_it(drawn: float, p: float) -> None:
     """A_1 - A_0 / 2 is 0.3 in the sample, and 0.6 or a little less in all four resamples."""
     values = np.tile([1.0, drawn], (4, 1, 1, 1))
-    draws = ValueDraws(np.array([[[1.0, 0.8]]]), values, None, None, 9, 9, "cells")
+    draws = ValueDraws(
+        estimate=np.array([[[1.0, 0.8]]]), values=values, spread=None, spreads=None, rows=9, cells=9, method="cells"
+    )
     gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[-1.0, 0.0]]))
     assert p_values(draws, gain, np.array([0.5])) == pytest.approx([p])
 
@@ -249,5 +251,13 @@ def test_a_resample_that_is_not_defined_counts_against_a_studentised_rejection()
     gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[0.0, 0.0]]))
     for used, p in ((slice(0, 5), 4 / 6), (slice(0, 4), 3 / 5)):
         spreads = np.stack([spread] * len(drawn[used]))
-        draws = ValueDraws(np.array([[[0.0, 1.0]]]), values[used], spread, spreads, 9, 9, "cells")
+        draws = ValueDraws(
+            estimate=np.array([[[0.0, 1.0]]]),
+            values=values[used],
+            spread=spread,
+            spreads=spreads,
+            rows=9,
+            cells=9,
+            method="cells",
+        )
         assert studentised_p_values(draws, gain, np.array([1.0])) == pytest.approx([p])

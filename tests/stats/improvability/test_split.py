@@ -41,7 +41,7 @@ def split(
     criteria = Criteria(get_utility(accuracy), tuple(get_utility(name) for name in fairness))
     draws = bootstrap_values(rows, resamples=400, rng=generator(1), studentised="studentised" in options)
     worst = [Pair(len(rows.names) - 1, 0)] * len(fairness)
-    return SplitTest(draws, criteria, worst, **options)  # type: ignore[arg-type]
+    return SplitTest(draws=draws, criteria=criteria, worst=worst, **options)  # type: ignore[arg-type]
 
 
 def centred_p(drawn: FloatArray, estimate: float) -> float:
@@ -91,7 +91,7 @@ def test_the_published_component_is_that_of_the_paper(rows_of: MakeRows, delta: 
 def test_the_published_component_does_not_ask_for_the_sign(rows_of: MakeRows) -> None:
     rows = rows_of(n=900)
     test = split(rows, fairness_test="published")
-    other = SplitTest(test.draws, test.criteria, [Pair(0, 1)], "published")
+    other = SplitTest(draws=test.draws, criteria=test.criteria, worst=[Pair(0, 1)], fairness_test="published")
     deltas = np.linspace(0, 0.9, 7)
     np.testing.assert_array_equal(test.curve("fairness", deltas), other.curve("fairness", deltas))
 
@@ -108,7 +108,7 @@ def test_the_studentised_component_divides_by_its_own_error(rows_of: MakeRows) -
     error = float(np.sqrt(ones @ draws.spread[0, 0] @ ones))
     expected = (1 + np.sum((drawn - estimate) / own >= estimate / error - 1e-12)) / 401
     assert test.components().accuracy[0] == pytest.approx(expected)
-    plain = SplitTest(draws, test.criteria, test.worst)
+    plain = SplitTest(draws=draws, criteria=test.criteria, worst=test.worst)
     assert abs(test.components().p - plain.components().p) < 0.05
     assert test.components().p != plain.components().p
 
@@ -116,7 +116,7 @@ def test_the_studentised_component_divides_by_its_own_error(rows_of: MakeRows) -
 def test_a_studentised_test_needs_its_spread(rows_of: MakeRows) -> None:
     test = split(rows_of())
     with pytest.raises(ConfigError, match="draw them with `studentised=True`"):
-        SplitTest(test.draws, test.criteria, test.worst, studentised=True).components()
+        SplitTest(draws=test.draws, criteria=test.criteria, worst=test.worst, studentised=True).components()
 
 
 def test_curves_put_the_margin_where_the_goal_says(rows_of: MakeRows) -> None:
@@ -142,8 +142,16 @@ def test_relabelled_groups_change_nothing(rows_of: MakeRows) -> None:
     test = split(rows)
     turn = np.array([2, 0, 1])  # group g becomes turn[g]
     place = np.append(np.argsort(turn), 3)
-    moved = ValueDraws(test.draws.estimate[place], test.draws.values[:, place], None, None, 900, 9, "cells")
-    other = SplitTest(moved, test.criteria, [Pair(*(int(turn[g]) for g in test.worst[0]))])
+    moved = ValueDraws(
+        estimate=test.draws.estimate[place],
+        values=test.draws.values[:, place],
+        spread=None,
+        spreads=None,
+        rows=900,
+        cells=9,
+        method="cells",
+    )
+    other = SplitTest(draws=moved, criteria=test.criteria, worst=[Pair(*(int(turn[g]) for g in test.worst[0]))])
     np.testing.assert_array_equal(other.components().accuracy[turn], test.components().accuracy)
     assert other.components().fairness[0] == test.components().fairness[0]
 
@@ -169,7 +177,7 @@ def test_several_fairness_utilities_take_the_largest_p(rows_of: MakeRows) -> Non
 
 def test_accuracy_of_everyone_is_one_component(rows_of: MakeRows) -> None:
     test = split(rows_of(n=900))
-    overall = SplitTest(test.draws, Criteria(CALIBRATION, (CALIBRATION,), "everyone"), test.worst)
+    overall = SplitTest(draws=test.draws, criteria=Criteria(CALIBRATION, (CALIBRATION,), "everyone"), worst=test.worst)
     found = overall.components(accuracy=0.1)
     assert found.accuracy.shape == (1,)
     assert found.accuracy[0] == statistic(test.draws, lambda old, new: new[:, -1] - 1.1 * old[:, -1])
@@ -183,7 +191,9 @@ def test_lower_is_better_for_error_rates(rows_of: MakeRows) -> None:
 
 
 def draws_with(values: FloatArray) -> ValueDraws:
-    return ValueDraws(values[0], values[1:], None, None, 10, 10, "cells")
+    return ValueDraws(
+        estimate=values[0], values=values[1:], spread=None, spreads=None, rows=10, cells=10, method="cells"
+    )
 
 
 def test_a_resample_without_a_selected_row_counts_against_rejection() -> None:
@@ -191,9 +201,11 @@ def test_a_resample_without_a_selected_row_counts_against_rejection() -> None:
     lost = good.copy()
     lost[0, 0, 1] = np.nan
     criteria = Criteria(CALIBRATION, (CALIBRATION,))
-    fine = SplitTest(draws_with(np.stack([good] * 100)), criteria, [Pair(1, 0)]).components()
+    fine = SplitTest(draws=draws_with(np.stack([good] * 100)), criteria=criteria, worst=[Pair(1, 0)]).components()
     assert fine.p == pytest.approx(1 / 100)
-    hurt = SplitTest(draws_with(np.stack([good] * 90 + [lost] * 10)), criteria, [Pair(1, 0)]).components()
+    hurt = SplitTest(
+        draws=draws_with(np.stack([good] * 90 + [lost] * 10)), criteria=criteria, worst=[Pair(1, 0)]
+    ).components()
     assert hurt.accuracy.tolist() == pytest.approx([11 / 100, 1 / 100])
     assert hurt.fairness[0] == pytest.approx(11 / 100)
 
@@ -209,7 +221,7 @@ def test_a_candidate_that_is_the_status_quo_is_no_improvement(rows_of: MakeRows,
 
 def test_a_wrong_sign_from_the_training_rows_does_not_reject(rows_of: MakeRows) -> None:
     test = split(rows_of(n=3_000))
-    turned = SplitTest(test.draws, test.criteria, [Pair(test.worst[0].low, test.worst[0].high)])
+    turned = SplitTest(draws=test.draws, criteria=test.criteria, worst=[Pair(test.worst[0].low, test.worst[0].high)])
     assert turned.components().fairness[0] > 0.5
 
 
@@ -224,7 +236,7 @@ def test_the_published_test_is_for_two_groups(rows_of: MakeRows) -> None:
 def test_a_pair_for_each_fairness_utility(rows_of: MakeRows) -> None:
     test = split(rows_of())
     with pytest.raises(ConfigError, match="one pair of groups for each fairness utility, 1 here; got 2"):
-        SplitTest(test.draws, test.criteria, [Pair(0, 1), Pair(0, 1)])
+        SplitTest(draws=test.draws, criteria=test.criteria, worst=[Pair(0, 1), Pair(0, 1)])
 
 
 def test_criteria_name_what_is_wrong() -> None:
@@ -235,9 +247,13 @@ def test_criteria_name_what_is_wrong() -> None:
 
 
 def test_a_share_of_a_negative_value_means_nothing() -> None:
-    loss = Utility("loss", lambda y, d: -y * d, lambda y, d: 1.0)
-    rows = make_rows([0, 0, 1, 1], [1, 2, 3, 4], [1, 1, 1, 1], [0, 1, 0, 1], [loss], "ab")
-    test = SplitTest(bootstrap_values(rows, resamples=50, rng=generator()), Criteria(loss, (loss,)), [Pair(0, 1)])
+    loss = Utility(name="loss", u=lambda y, d: -y * d, w=lambda y, d: 1.0)
+    rows = make_rows([0, 0, 1, 1], [1, 2, 3, 4], [1, 1, 1, 1], [0, 1, 0, 1], utilities=[loss], names="ab")
+    test = SplitTest(
+        draws=bootstrap_values(rows, resamples=50, rng=generator()),
+        criteria=Criteria(loss, (loss,)),
+        worst=[Pair(0, 1)],
+    )
     assert 0 < test.components().p <= 1
     with pytest.raises(ConfigError, match=r"value of loss is negative \(-1.5\)"):
         test.components(accuracy=0.1)
@@ -252,17 +268,17 @@ def test_fewer_than_two_rows_that_count_are_refused_and_fewer_than_ten_remarked(
     with pytest.raises(
         DataError, match=r"in split 3, only 1 row of group 'b' counts .* under the candidate .*at least 2"
     ):
-        check_counts(make_rows(group, y, old, new, [CALIBRATION], "ab"), "split 3")
+        check_counts(make_rows(group, y, old, new, utilities=[CALIBRATION], names="ab"), "split 3")
     new[51:55] = 1
-    remarks = check_counts(make_rows(group, y, old, new, [CALIBRATION], "ab"), "split 3")
+    remarks = check_counts(make_rows(group, y, old, new, utilities=[CALIBRATION], names="ab"), "split 3")
     assert len(remarks) == 1
     assert remarks[0].startswith("in split 3, only 5 rows of group 'b' count for calibration under the candidate")
     new[50:60] = 1
-    assert check_counts(make_rows(group, y, old, new, [CALIBRATION], "ab")) == ()
+    assert check_counts(make_rows(group, y, old, new, utilities=[CALIBRATION], names="ab")) == ()
 
 
 def test_nobody_selected_from_a_group_is_refused() -> None:
-    rows = make_rows([0, 0, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 0, 0], [CALIBRATION], "ab")
+    rows = make_rows([0, 0, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 0, 0], utilities=[CALIBRATION], names="ab")
     with pytest.raises(DataError, match="only 0 rows of group 'b' count"):
         check_counts(rows)
 
@@ -270,24 +286,24 @@ def test_nobody_selected_from_a_group_is_refused() -> None:
 def test_the_worst_pair_is_ordered_and_comes_from_the_values() -> None:
     group = np.repeat([0, 1, 2], 4)
     y = np.array([1, 1, 1, 1, 5, 5, 5, 5, 3, 3, 3, 3])
-    assert worst_pair(group, y, np.ones(12), CALIBRATION, "abc") == Pair(1, 0)
-    assert worst_pair(group, -y, np.ones(12), CALIBRATION, "abc") == Pair(0, 1)
+    assert worst_pair(group, y, np.ones(12), utility=CALIBRATION, names="abc") == Pair(1, 0)
+    assert worst_pair(group, -y, np.ones(12), utility=CALIBRATION, names="abc") == Pair(0, 1)
     weights = np.where(np.arange(12) % 4 == 0, 1.0, 0.0)
     others = y + np.where(group == 2, np.arange(12) % 4 * 9, 0)  # the rows of weight 0 would change the pair
-    assert worst_pair(group, others, np.ones(12), CALIBRATION, "abc") == Pair(2, 0)
-    assert worst_pair(group, others, np.ones(12), CALIBRATION, "abc", weights) == Pair(1, 0)
+    assert worst_pair(group, others, np.ones(12), utility=CALIBRATION, names="abc") == Pair(2, 0)
+    assert worst_pair(group, others, np.ones(12), utility=CALIBRATION, names="abc", weights=weights) == Pair(1, 0)
 
 
 def test_a_perfectly_fair_status_quo_is_refused() -> None:
     with pytest.raises(
         DataError, match=r"in the training rows of split 2, the status quo has the same value .* perfectly fair"
     ):
-        worst_pair([0, 1], [2, 2], [1, 1], CALIBRATION, "ab", where="the training rows of split 2")
+        worst_pair([0, 1], [2, 2], [1, 1], utility=CALIBRATION, names="ab", where="the training rows of split 2")
 
 
 def test_a_group_without_a_value_is_refused() -> None:
     with pytest.raises(DataError, match="no row of group 'b' counts for calibration"):
-        worst_pair([0, 1], [2, 2], [1, 0], CALIBRATION, "ab")
+        worst_pair([0, 1], [2, 2], [1, 0], utility=CALIBRATION, names="ab")
 
 
 @pytest.mark.parametrize(
@@ -300,14 +316,14 @@ def test_a_group_without_a_value_is_refused() -> None:
 )
 def test_bad_groups_are_refused(group: list[float], names: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        make_rows(group, [1, 1], [1, 1], [1, 1], [CALIBRATION], names)
+        make_rows(group, [1, 1], [1, 1], [1, 1], utilities=[CALIBRATION], names=names)
 
 
 def test_bad_weights_and_lengths_are_refused() -> None:
     with pytest.raises(DataError, match="2 numbers of at least 0"):
-        make_rows([0, 1], [1, 1], [1, 1], [1, 1], [CALIBRATION], "ab", weights=[1, -1])
+        make_rows([0, 1], [1, 1], [1, 1], [1, 1], utilities=[CALIBRATION], names="ab", weights=[1, -1])
     with pytest.raises(DataError, match="one value per row; got 3 and 2"):
-        make_rows([0, 1, 1], [1, 1], [1, 1], [1, 1], [CALIBRATION], "ab")
+        make_rows([0, 1, 1], [1, 1], [1, 1], [1, 1], utilities=[CALIBRATION], names="ab")
 
 
 # The largest margin

@@ -86,7 +86,7 @@ def test_selecting_somebody_without_an_outcome_is_refused() -> None:
 
 
 def test_the_users_own_functions() -> None:
-    own = Utility("net", lambda y, d: y * d - 0.1 * d, lambda y, d: 1.0)
+    own = Utility(name="net", u=lambda y, d: y * d - 0.1 * d, w=lambda y, d: 1.0)
     u, w = own.terms(Y, D)
     np.testing.assert_allclose(u, Y * D - 0.1 * D)
     np.testing.assert_array_equal(w, 1.0)
@@ -95,12 +95,12 @@ def test_the_users_own_functions() -> None:
 
 def test_a_function_of_the_wrong_shape_is_named() -> None:
     with pytest.raises(ConfigError, match="`w` of the utility 'odd' must return one number per row, 300 here"):
-        Utility("odd", lambda y, d: y, lambda y, d: np.ones(3)).terms(Y, D)
+        Utility(name="odd", u=lambda y, d: y, w=lambda y, d: np.ones(3)).terms(Y, D)
 
 
 def test_a_function_that_is_not_finite_is_named() -> None:
     with pytest.raises(DataError, match="the utility 'odd' is not a finite number in row 0"):
-        Utility("odd", lambda y, d: np.full_like(y, np.inf), lambda y, d: 1.0).terms(Y, D)
+        Utility(name="odd", u=lambda y, d: np.full_like(y, np.inf), w=lambda y, d: 1.0).terms(Y, D)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_degrees_of_freedom_are_those_of_the_kurtosis_of_each_group() -> None:
     group, (y, old, new) = np.repeat([0, 1], [40, 60]), rng.integers(0, 2, (3, 100))
     new[:40] = y[:40]
     new[:2] = 1 - y[:2]  # two of forty decisions are wrong
-    rows = make_rows(group, y, old, new, [get_utility("classification")], "ab")
+    rows = make_rows(group, y, old, new, utilities=[get_utility("classification")], names="ab")
 
     def freedom(right: FloatArray) -> float:
         e = right - right.mean()

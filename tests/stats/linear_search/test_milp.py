@@ -120,7 +120,15 @@ def test_a_time_limit_without_a_sweep_may_find_nothing() -> None:
 def test_a_bound_that_the_sweep_refutes_is_not_reported(problem_of: Make) -> None:
     problem = problem_of(n=30, seed=2)
     good = best_direction(problem, np.random.default_rng(0), directions=500)
-    report = SolverReport("optimal", good.gap + 0.1, good.gap + 0.1, 0.0, True, True, 1.0)
+    report = SolverReport(
+        status="optimal",
+        claimed=good.gap + 0.1,
+        bound=good.gap + 0.1,
+        relative_gap=0.0,
+        reproduced=True,
+        polished=True,
+        seconds=1.0,
+    )
     refuted = milp._consistent(problem, report, good)
     assert refuted.status == "optimal, refuted"
     assert np.isnan(refuted.bound)

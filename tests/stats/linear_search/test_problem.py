@@ -87,7 +87,7 @@ def test_what_is_refused(change: dict[str, object], error: type[Exception], word
 
 def test_a_weighted_value_of_the_selected_is_refused() -> None:
     """As calibration, but some of the selected count twice: the search would count them once."""
-    weighted = Utility("weighted", lambda y, d: (1 + y) * y * d, lambda y, d: (1 + y) * d)
+    weighted = Utility(name="weighted", u=lambda y, d: (1 + y) * y * d, w=lambda y, d: (1 + y) * d)
     with pytest.raises(ConfigError, match="weighted is another"):
         search_problem(X, Y, OLD, GROUP, "ab", utility=weighted)
 

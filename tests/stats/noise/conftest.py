@@ -72,7 +72,11 @@ def _experiment(
     features = _features()
     chosen: dict[str, Any] = {"items": ITEMS, "levels": np.array([0.0, 0.1, 0.25, 0.5, 0.9])} | settings
     return Experiment(
-        features, models(folds), groups=rng.integers(0, 2, 90), folds=rng.permutation(np.arange(90) % folds), **chosen
+        features=features,
+        predictors=models(folds),
+        groups=rng.integers(0, 2, 90),
+        folds=rng.permutation(np.arange(90) % folds),
+        **chosen,
     )
 
 
@@ -81,15 +85,15 @@ def _by_definition(experiment: Experiment, seeds: Sequence[np.random.SeedSequenc
     base, levels = experiment.base, experiment.levels.size
     steps = levels if experiment.common else 1
     generic = Experiment(
-        experiment.features,
-        tuple(_as_rows(model) for model in experiment.predictors),
-        experiment.items,
-        experiment.groups,
-        experiment.folds,
-        experiment.levels,
-        experiment.shares,
-        experiment.common,
-        experiment.raters,
+        features=experiment.features,
+        predictors=tuple(_as_rows(model) for model in experiment.predictors),
+        items=experiment.items,
+        groups=experiment.groups,
+        folds=experiment.folds,
+        levels=experiment.levels,
+        shares=experiment.shares,
+        common=experiment.common,
+        raters=experiment.raters,
         renew=experiment.renew,
         profiles=experiment.profiles,
         paces=experiment.paces,

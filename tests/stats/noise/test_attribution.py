@@ -135,7 +135,13 @@ def test_eleven_features_are_drawn_by_default() -> None:
     rng = np.random.default_rng(0)
     features = rng.integers(0, 2, (60, 11)).astype(float)
     items = tuple(NoiseItem((column,), Flip()) for column in range(11))
-    trial = Experiment(features, (Linear(rng.normal(size=11), 0.0),), items, np.arange(60) % 2, levels=np.array([0.2]))
+    trial = Experiment(
+        features=features,
+        predictors=(Linear(rng.normal(size=11), 0.0),),
+        items=items,
+        groups=np.arange(60) % 2,
+        levels=np.array([0.2]),
+    )
     found = shared_out(trial, icc)
     assert not found.exact
     assert found.values.shape == (3, 11, 2)

@@ -133,9 +133,15 @@ def test_derived_columns_follow_their_sources() -> None:
     features = np.column_stack([sex, white, sex * white])
     model = Linear(np.array([1.0, 0.3, -1.0]), -0.5)
     items = (NoiseItem((0,), Flip()),)
-    fixed = Experiment(features, (model,), items, white.astype(int), levels=np.array([0.5]))
+    fixed = Experiment(
+        features=features, predictors=(model,), items=items, groups=white.astype(int), levels=np.array([0.5])
+    )
     following = Experiment(
-        features, (with_derived(model, products({2: (0, 1)})),), items, white.astype(int), levels=np.array([0.5])
+        features=features,
+        predictors=(with_derived(model, products({2: (0, 1)})),),
+        items=items,
+        groups=white.astype(int),
+        levels=np.array([0.5]),
     )
     held, follows = (simulate(trial, SEEDS).sums.moments().mean_squared_error() for trial in (fixed, following))
     assert (held[..., 1] > 0.01).all()
@@ -162,7 +168,13 @@ def test_missing_entries_stay_missing() -> None:
         return np.asarray(np.nan_to_num(rows, nan=5.0).sum(axis=1))
 
     items = (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(3.0)))
-    trial = Experiment(features, (thresholded(score),), items, np.zeros(60, dtype=int), levels=np.array([1.0]))
+    trial = Experiment(
+        features=features,
+        predictors=(thresholded(score),),
+        items=items,
+        groups=np.zeros(60, dtype=int),
+        levels=np.array([1.0]),
+    )
     simulate(trial, SEEDS)
     states = seen[1]
     assert np.isnan(states).any()
@@ -199,7 +211,9 @@ def test_a_group_of_three(experiment: Make) -> None:
     rng = np.random.default_rng(0)
     features = rng.integers(0, 2, (50, 1)).astype(float)
     groups = np.array([1] * 3 + [0] * 47)
-    trial = Experiment(features, (Linear(np.ones(1), -0.5),), (NoiseItem((0,), Flip()),), groups)
+    trial = Experiment(
+        features=features, predictors=(Linear(np.ones(1), -0.5),), items=(NoiseItem((0,), Flip()),), groups=groups
+    )
     done = simulate(trial, SEEDS)
     assert done.sums.n.tolist() == [[47.0, 3.0]]
     assert np.isfinite(done.sums.counts().pabak()).all()
@@ -209,7 +223,13 @@ def test_an_empty_cell_is_undefined() -> None:
     """Nobody of group 1 is in fold 0."""
     features = np.arange(12.0)[:, np.newaxis] % 2
     groups, folds = np.array([0] * 8 + [1] * 4), np.array([0] * 4 + [1] * 8)
-    trial = Experiment(features, (Linear(np.ones(1), -0.5),) * 2, (NoiseItem((0,), Flip()),), groups, folds)
+    trial = Experiment(
+        features=features,
+        predictors=(Linear(np.ones(1), -0.5),) * 2,
+        items=(NoiseItem((0,), Flip()),),
+        groups=groups,
+        folds=folds,
+    )
     counts = simulate(trial, SEEDS).sums.counts()
     assert np.isnan(counts.pabak()[:, :, 0, 1]).all()
     assert np.isfinite(counts.pabak()[:, :, 1]).all()
@@ -267,11 +287,17 @@ def test_wrong_experiments_are_named(experiment: Make, change: dict[str, Any], m
 def test_wrong_people_are_named() -> None:
     features, model, items = np.zeros((4, 1)), Linear(np.ones(1), 0.0), (NoiseItem((0,), Flip()),)
     with pytest.raises(EvenhandError, match="`groups` must be 4 whole numbers"):
-        Experiment(features, (model,), items, np.zeros(3, dtype=int))
+        Experiment(features=features, predictors=(model,), items=items, groups=np.zeros(3, dtype=int))
     with pytest.raises(EvenhandError, match="one model per fold; got 1 for 2 folds"):
-        Experiment(features, (model,), items, np.zeros(4, dtype=int), np.array([0, 0, 1, 1]))
+        Experiment(
+            features=features,
+            predictors=(model,),
+            items=items,
+            groups=np.zeros(4, dtype=int),
+            folds=np.array([0, 0, 1, 1]),
+        )
     with pytest.raises(EvenhandError, match="`features` must be a table"):
-        Experiment(np.zeros(4), (model,), items, np.zeros(4, dtype=int))
+        Experiment(features=np.zeros(4), predictors=(model,), items=items, groups=np.zeros(4, dtype=int))
     with pytest.raises(EvenhandError, match="`replicates` must be at least 1"):
         replicate_seeds(0, np.random.default_rng(0))
 

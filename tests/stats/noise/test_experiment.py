@@ -92,7 +92,12 @@ def people(n: int, shares: Literal["bernoulli", "exact"], **settings: Any) -> Ex
     } | settings
     model = Linear(np.array([1.0, 0.7]), -0.9)
     return Experiment(
-        features, (model, model), groups=rng.integers(0, 2, n), folds=np.arange(n) % 2, shares=shares, **chosen
+        features=features,
+        predictors=(model, model),
+        groups=rng.integers(0, 2, n),
+        folds=np.arange(n) % 2,
+        shares=shares,
+        **chosen,
     )
 
 
@@ -202,7 +207,7 @@ def test_a_pilot_learns_each_profile_from_its_own_people() -> None:
     second[:40, 0] = 1 - second[:40, 0]  # a group that is always taken for the other
     second[40:, 1] += rng.integers(0, 3, 50)
     rows = (np.arange(0, 40), np.arange(40, 70))
-    pilot = Pilot(first, second, (0, 1), {0: (0.0, 1.0)}, apart=rows)
+    pilot = Pilot(first=first, second=second, columns=(0, 1), categories={0: (0.0, 1.0)}, apart=rows)
     binary, number = pilot.items()
     assert binary.model == learned_confusion(first[:, 0], second[:, 0], (0.0, 1.0))
     assert binary.others == tuple(learned_confusion(first[own, 0], second[own, 0], (0.0, 1.0)) for own in rows)
@@ -218,4 +223,10 @@ def test_a_pilot_learns_each_profile_from_its_own_people() -> None:
         assert not deck.error.any()
         assert whole.first.size == 90
     with pytest.raises(EvenhandError, match="each person belongs to one profile at most"):
-        Pilot(first, second, (0, 1), {0: (0.0, 1.0)}, apart=(np.arange(3), np.arange(2, 5)))
+        Pilot(
+            first=first,
+            second=second,
+            columns=(0, 1),
+            categories={0: (0.0, 1.0)},
+            apart=(np.arange(3), np.arange(2, 5)),
+        )

@@ -48,21 +48,33 @@ def test_the_level_mixes_the_profile_with_the_identity() -> None:
     items = (NoiseItem((0,), model),)
     assert largest_level(items, features) == pytest.approx(1 / 0.4)
     levels = np.array([0.5, 1.0, 2.5])
-    trial = Experiment(features, (Linear(np.ones(1), -0.5),), items, np.repeat([0, 1], 30_000), levels=levels)
+    trial = Experiment(
+        features=features,
+        predictors=(Linear(np.ones(1), -0.5),),
+        items=items,
+        groups=np.repeat([0, 1], 30_000),
+        levels=levels,
+    )
     changed = 1.0 - simulate(trial, replicate_seeds(3, np.random.default_rng(0))).sums.counts().agreement()
     np.testing.assert_allclose(changed.mean(axis=0)[:, 0], np.outer(levels, [0.1, 0.4]), atol=0.006)
     with pytest.raises(EvenhandError, match="more than every entry"):
-        Experiment(features, (Linear(np.ones(1), -0.5),), items, np.repeat([0, 1], 30_000), levels=np.array([2.6]))
+        Experiment(
+            features=features,
+            predictors=(Linear(np.ones(1), -0.5),),
+            items=items,
+            groups=np.repeat([0, 1], 30_000),
+            levels=np.array([2.6]),
+        )
 
 
 def test_exact_shares_of_a_profile_touch_and_then_change(experiment: object) -> None:
     model = Confusion((0.0, 1.0), ((0.75, 0.25), (0.5, 0.5)))
     features = np.repeat([0.0, 1.0], 20_000)[:, np.newaxis]
     trial = Experiment(
-        features,
-        (Linear(np.ones(1), -0.5),),
-        (NoiseItem((0,), model),),
-        np.repeat([0, 1], 20_000),
+        features=features,
+        predictors=(Linear(np.ones(1), -0.5),),
+        items=(NoiseItem((0,), model),),
+        groups=np.repeat([0, 1], 20_000),
         levels=np.array([0.4]),
         shares="exact",
     )
@@ -102,10 +114,17 @@ def test_a_near_hot_deck_draws_from_the_nearest(near: int) -> None:
 
 def test_a_pilot_without_errors_changes_nothing() -> None:
     features = np.arange(30.0)[:, np.newaxis]
-    for pilot in (Pilot(features, features, (0,)), Pilot(features, features, (0,), together=True)):
+    for pilot in (
+        Pilot(first=features, second=features, columns=(0,)),
+        Pilot(first=features, second=features, columns=(0,), together=True),
+    ):
         assert largest_level(pilot.items(), features) == float("inf")
         trial = Experiment(
-            features, (Linear(np.ones(1), -9.0),), pilot.items(), np.zeros(30, int), levels=np.array([1.0])
+            features=features,
+            predictors=(Linear(np.ones(1), -9.0),),
+            items=pilot.items(),
+            groups=np.zeros(30, int),
+            levels=np.array([1.0]),
         )
         done = simulate(trial, replicate_seeds(2, np.random.default_rng(0)))
         np.testing.assert_array_equal(done.sums.moments().mean_squared_error(), 0.0)
@@ -146,14 +165,18 @@ def test_a_pilot_finds_the_truth(together: bool) -> None:
     seeds = replicate_seeds(60, rng)
     expected = []
     for item, level in zip(truth, (0.2, 0.1), strict=True):
-        trial = Experiment(features, (model,), (item,), groups, levels=np.array([level]))
+        trial = Experiment(
+            features=features, predictors=(model,), items=(item,), groups=groups, levels=np.array([level])
+        )
         expected.append(1 - simulate(trial, seeds).sums.counts().agreement().mean(axis=0).ravel())
     found = []
     for _ in range(12):
         doubly = people(400, rng)[:, :2]
         rated = second_rating(np.column_stack([doubly, np.zeros(400)]), rng)
-        pilot = Pilot(doubly, rated, (0, 1), {1: (0.0, 1.0)}, together=together)
-        trial = Experiment(features, (model,), pilot.items(), groups, levels=np.array([1.0]))
+        pilot = Pilot(first=doubly, second=rated, columns=(0, 1), categories={1: (0.0, 1.0)}, together=together)
+        trial = Experiment(
+            features=features, predictors=(model,), items=pilot.items(), groups=groups, levels=np.array([1.0])
+        )
         found.append(1 - simulate(trial, seeds[:10]).sums.counts().agreement().mean(axis=0).ravel())
     wrong = np.mean(found, axis=0)
     alone = np.sum(expected, axis=0)  # nearly additive: errors are rare
@@ -165,14 +188,19 @@ def test_resampling_the_pilot_carries_its_uncertainty() -> None:
     rng = np.random.default_rng(5)
     features = people(2_000, rng)
     doubly = people(40, rng)[:, :2]
-    pilot = Pilot(doubly, second_rating(np.column_stack([doubly, np.zeros(40)]), rng), (0, 1), {1: (0.0, 1.0)})
+    pilot = Pilot(
+        first=doubly,
+        second=second_rating(np.column_stack([doubly, np.zeros(40)]), rng),
+        columns=(0, 1),
+        categories={1: (0.0, 1.0)},
+    )
     spread = []
     for renew in (None, pilot.resampled()):
         trial = Experiment(
-            features,
-            (Linear(np.array([0.5, 1.0, 0.2]), -2.4),),
-            pilot.items(),
-            features[:, 2].astype(int),
+            features=features,
+            predictors=(Linear(np.array([0.5, 1.0, 0.2]), -2.4),),
+            items=pilot.items(),
+            groups=features[:, 2].astype(int),
             levels=np.array([1.0]),
             renew=renew,
         )
@@ -323,7 +351,7 @@ def test_everybody_of_a_pilot_can_be_resampled(apart: tuple[IntArray, ...], monk
 
     monkeypatch.setattr(Pilot, "_profiles", learn)
     rated = np.arange(6.0)[:, np.newaxis]
-    renew, rng = Pilot(rated, rated, (0,), apart=apart).resampled(), np.random.default_rng(0)
+    renew, rng = Pilot(first=rated, second=rated, columns=(0,), apart=apart).resampled(), np.random.default_rng(0)
     for _ in range(300):
         renew(rng)
     times = np.bincount(np.concatenate(drawn), minlength=6)

@@ -34,7 +34,7 @@ def test_within_four_standard_errors(kind: str, surveyed: bool, people: MakeColu
 def test_pairs_are_drawn_in_proportion_to_both_weights() -> None:
     survey = np.array([0.0, 1.0, 2.0, 5.0])
     nobody = np.zeros(4)
-    draw, rng = PairDraw(People(nobody, nobody, nobody, survey)), np.random.default_rng(0)
+    draw, rng = PairDraw(People(score=nobody, effort=nobody, aggregate=nobody, survey=survey)), np.random.default_rng(0)
     i, j = draw.pairs(400_000, rng)
     found = np.bincount(4 * i + j, minlength=16).reshape(4, 4) / 400_000
     expected = np.outer(survey, survey) * ~np.eye(4, dtype=bool)
@@ -68,9 +68,11 @@ def test_the_commonest_value_lies_on_a_point_of_the_coarse_grid_and_no_room_is_w
 def test_equal_weights_have_the_leverage_of_no_weights() -> None:
     """4 n / (n - 2)², as for the jackknife of a mean over pairs; with weights 2, 1, 1, 1 by hand."""
     zeros = np.zeros(5)
-    assert _leverage(People(zeros, zeros, zeros)) == pytest.approx(20 / 9)
-    np.testing.assert_allclose(_leverage(People(zeros, zeros, zeros, np.ones(5))), np.full(5, 20 / 9))
-    some = People(zeros[:4], zeros[:4], zeros[:4], np.array([2.0, 1.0, 1.0, 1.0]))
+    assert _leverage(People(score=zeros, effort=zeros, aggregate=zeros)) == pytest.approx(20 / 9)
+    np.testing.assert_allclose(
+        _leverage(People(score=zeros, effort=zeros, aggregate=zeros, survey=np.ones(5))), np.full(5, 20 / 9)
+    )
+    some = People(score=zeros[:4], effort=zeros[:4], aggregate=zeros[:4], survey=np.array([2.0, 1.0, 1.0, 1.0]))
     g = np.array([6.0, 4.0, 4.0, 4.0])  # each weight times that of the others
     np.testing.assert_allclose(_leverage(some), 4 * 18 * g / (18 - 2 * g) ** 2)
 

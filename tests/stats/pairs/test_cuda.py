@@ -163,8 +163,8 @@ def test_fairness_on_a_card_is_that_of_the_processor(no_card: None, norm: Norm, 
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_worst_pairs_of_a_card_are_those_of_the_processor(no_card: None, norm: Norm) -> None:
     score, effort, aggregate = (np.repeat(column[:150], 2) for column in crowd())  # everybody twice: ties
-    here = worst_pairs(score, effort, aggregate, 0.3, 7, Distance(norm))
-    there = card_worst_pairs(score, effort, aggregate, 0.3, 7, Distance(norm))
+    here = worst_pairs(score, effort, aggregate, 0.3, count=7, distance=Distance(norm))
+    there = card_worst_pairs(score, effort, aggregate, 0.3, count=7, distance=Distance(norm))
     assert np.array_equal(here.people, there.people)
     assert np.array_equal(here.excess, there.excess)
 

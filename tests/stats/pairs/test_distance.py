@@ -81,7 +81,7 @@ def test_grid_and_samples_are_within_their_errors(distance: Distance, people: Ma
 )
 def test_worst_pairs_are_the_largest_excesses(distance: Distance, people: MakeColumns) -> None:
     columns = people("continuous", 400)
-    worst = worst_pairs(*columns, 0.6577, 12, distance)
+    worst = worst_pairs(*columns, 0.6577, count=12, distance=distance)
     if distance.function is None:
         truth = brute(columns, distance, 0.6577)
     else:

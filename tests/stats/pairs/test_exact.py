@@ -247,7 +247,7 @@ def test_blocks_in_many_steps_are_those_in_one(
 
 
 def test_the_worst_pairs_of_an_own_distance_are_no_more_than_there_are() -> None:
-    people = People(np.array([0.0, 0.5, 0.9]), np.zeros(3), np.zeros(3))
+    people = People(score=np.array([0.0, 0.5, 0.9]), effort=np.zeros(3), aggregate=np.zeros(3))
     found = exact._worst_enumerated(people, 0.5, 10)
     assert found.people.tolist() == [[0, 2], [0, 1], [1, 2]]
     np.testing.assert_allclose(found.excess, [0.9, 0.5, 0.4])
@@ -299,7 +299,7 @@ def test_single_precision_needs_many_rows_small_values_and_hardly_a_tie(monkeypa
 def test_counts_of_different_people_have_the_error_of_everybody(people: MakeColumns) -> None:
     """Each row stands for one to four alike people: the limits are those of all of them one by one."""
     columns, times = people("continuous", 30), np.arange(30) % 4 + 1
-    found = individual_fairness_counts(*columns, times, times, 0.5, n=int(times.sum()))
+    found = individual_fairness_counts(*columns, total_weight=times, squares=times, weight=0.5, n=int(times.sum()))
     score, effort, aggregate = (np.repeat(column, times) for column in columns)
     every = individual_fairness(score, effort, aggregate, 0.5)
     assert (found.value, found.violated) == pytest.approx((every.value, every.violated))

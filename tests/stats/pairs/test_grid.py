@@ -112,7 +112,8 @@ def test_sums_of_a_data_engine_give_the_same_histogram(people: MakeColumns, surv
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 2_000) if surveyed else np.ones(2_000)
     survey /= survey.mean()
     direct = grid_moments(*columns, size=17, survey_weight=survey)
-    grouped = GridMoments.from_cells(direct.bounds, 17, *engine(columns, survey, direct.bounds, 17))
+    cells, sums, squares, own = engine(columns, survey, direct.bounds, 17)
+    grouped = GridMoments.from_cells(direct.bounds, 17, cells, sums=sums, squares=squares, own=own)
     np.testing.assert_allclose(grouped.mass, direct.mass, atol=1e-9)
     np.testing.assert_allclose(grouped.own, direct.own, rtol=1e-9)
     assert grouped.squares == pytest.approx(direct.squares)
@@ -294,21 +295,21 @@ def test_cells_of_everybody_and_a_sample_give_the_exact_value(people: MakeColumn
     """On a coarse grid the correction matters more than its error."""
     columns = people("ties", 100)
     moments, exact = grid_moments(*columns, size=9), individual_fairness(*columns, weight=0.3)
-    found = fairness.individual_fairness_cells(moments, *columns, None, 0.3, n=100)
+    found = fairness.individual_fairness_cells(moments, *columns, survey_weight=None, weight=0.3, n=100)
     raw = 1 - extrapolated_means(moments, 0.3)[0]
     assert abs(found.value - exact.value) <= found.error < abs(raw - exact.value)
     assert found.violated == pytest.approx(exact.violated, abs=0.1)
     assert found.stderr == pytest.approx(exact.stderr, rel=0.2)
     pairs_alone = correct(check_people(*columns), moments, 0.3, sample=False, rng=np.random.default_rng(0))
     assert found.error > 1.1 * approximate.WIDTHS * pairs_alone.excess_stderr  # the people are a sample
-    wider = fairness.individual_fairness_cells(moments, *columns, None, 0.3, n=100, clustering=4.0)
+    wider = fairness.individual_fairness_cells(moments, *columns, survey_weight=None, weight=0.3, n=100, clustering=4.0)
     assert wider.error == pytest.approx(2 * found.error, rel=1e-6)
 
 
 @pytest.mark.usefixtures("hundreds_of_pairs")
 def test_a_grid_without_any_deviation_still_has_an_error_above_0() -> None:
     flat = np.full(20, 0.5), np.linspace(0, 1, 20), np.zeros(20)
-    found = fairness.individual_fairness_cells(grid_moments(*flat, size=9), *flat, None, 0.5, n=20)
+    found = fairness.individual_fairness_cells(grid_moments(*flat, size=9), *flat, survey_weight=None, weight=0.5, n=20)
     assert (found.value, found.violated) == (1.0, 0.0)
     assert 0.0 < found.error < 1e-9
 

@@ -59,8 +59,10 @@ def test_the_standard_error_is_that_of_leaving_each_person_out(people: MakeColum
 def test_weights_of_1_give_the_unweighted_formula() -> None:
     h = np.array([0.7, 0.8, 0.95, 0.8, 0.75])
     nobody = np.zeros(5)
-    plain = jackknife(h, 0.8, People(nobody, nobody, nobody))
-    assert plain == pytest.approx(jackknife(h, 0.8, People(nobody, nobody, nobody, np.ones(5))), rel=1e-15)
+    plain = jackknife(h, 0.8, People(score=nobody, effort=nobody, aggregate=nobody))
+    assert plain == pytest.approx(
+        jackknife(h, 0.8, People(score=nobody, effort=nobody, aggregate=nobody, survey=np.ones(5))), rel=1e-15
+    )
     assert plain[0] == pytest.approx(2 * h.std(ddof=1) * 4 / (3 * np.sqrt(5)), rel=1e-12)
 
 

@@ -48,11 +48,11 @@ def trial(people: int = 120, seed: int = 0, **settings: Any) -> Experiment:
     features = np.column_stack([rng.integers(0, 2, people), rng.poisson(3, people), rng.integers(0, 2, people)])
     chosen: dict[str, Any] = {"levels": np.array([0.0, 0.1, 0.3])} | settings
     return Experiment(
-        features.astype(float),
-        (Linear(np.array([1.0, 0.31, 0.4]), -1.51), Linear(np.array([0.9, 0.37, 0.5]), -1.63)),
-        (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))),
-        rng.integers(0, 2, people),
-        rng.permutation(np.arange(people) % 2),
+        features=features.astype(float),
+        predictors=(Linear(np.array([1.0, 0.31, 0.4]), -1.51), Linear(np.array([0.9, 0.37, 0.5]), -1.63)),
+        items=(NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))),
+        groups=rng.integers(0, 2, people),
+        folds=rng.permutation(np.arange(people) % 2),
         **chosen,
     )
 
@@ -142,7 +142,14 @@ def small_cells(people: int = 12) -> Experiment:
     experiment = trial(people=people, seed=5, levels=np.array([0.2, 0.5]))
     models = (*experiment.predictors, experiment.predictors[0])
     place = np.arange(people)
-    return Experiment(experiment.features, models, experiment.items, place % 2, (place // 2) % 3, experiment.levels)
+    return Experiment(
+        features=experiment.features,
+        predictors=models,
+        items=experiment.items,
+        groups=place % 2,
+        folds=(place // 2) % 3,
+        levels=experiment.levels,
+    )
 
 
 def test_in_small_folds_the_variance_is_that_of_a_mean_of_few_people() -> None:
@@ -168,7 +175,7 @@ def test_in_small_folds_the_variance_is_that_of_a_mean_of_few_people() -> None:
 def test_freedom_of_what_does_not_vary_and_of_what_is_unknown() -> None:
     levels, sizes = np.array([0.1]), np.array([[5, 9]])
     parts = {"still": np.zeros((1, 2)), "lost": np.array([[1.0, np.nan]]), "even": np.array([[1.0, 1.0]])}
-    draws = PeopleDraws(levels, {}, {}, sizes, parts)
+    draws = PeopleDraws(levels=levels, estimate={}, values={}, sizes=sizes, variances=parts)
     assert draws.freedom("still", 0, 1) == np.inf
     assert np.isnan(draws.freedom("lost", 0, 1))
     assert draws.freedom("lost", 0) == pytest.approx(4)
@@ -180,7 +187,7 @@ def test_the_standard_error_is_at_least_that_of_people_who_vary_alike() -> None:
     rng = np.random.default_rng(0)
     contributions = [np.ones(50), np.where(rng.random(400) < 0.1, -1.0, 1.0)]
     parts = {"pabak": np.array([[values.var(ddof=1) / values.size for values in contributions]])}
-    draws = PeopleDraws(np.array([0.1]), {}, {}, np.array([[50, 400]]), parts)
+    draws = PeopleDraws(levels=np.array([0.1]), estimate={}, values={}, sizes=np.array([[50, 400]]), variances=parts)
     each = contributions[1].var(ddof=1) * 400 / 450
     assert draws.pooled_stderr("pabak", 0, 1) == pytest.approx(np.sqrt(each / 50 + each / 400))
     assert draws.pooled_stderr("pabak", 1, 0) == draws.pooled_stderr("pabak", 0, 1)
@@ -236,12 +243,12 @@ def test_every_statistic_has_a_value_or_a_reason() -> None:
     experiment = trial()
     nobody = trial()
     nobody = Experiment(
-        nobody.features,
-        (thresholded(lambda rows: np.full(len(rows), 0.2)),) * 2,
-        nobody.items,
-        nobody.groups,
-        nobody.folds,
-        nobody.levels,
+        features=nobody.features,
+        predictors=(thresholded(lambda rows: np.full(len(rows), 0.2)),) * 2,
+        items=nobody.items,
+        groups=nobody.groups,
+        folds=nobody.folds,
+        levels=nobody.levels,
     )
     for case in (experiment, nobody):
         done = simulate(case, SEEDS)
@@ -263,7 +270,12 @@ def test_undefined_cells_are_not_skipped() -> None:
     groups = experiment.groups.copy()
     groups[np.asarray(experiment.folds) == 0] = 0
     other = Experiment(
-        experiment.features, experiment.predictors, experiment.items, groups, experiment.folds, experiment.levels
+        features=experiment.features,
+        predictors=experiment.predictors,
+        items=experiment.items,
+        groups=groups,
+        folds=experiment.folds,
+        levels=experiment.levels,
     )
     found = curves(other, simulate(other, SEEDS), "kappa")
     assert np.isnan(found.mean[:, 1]).all()
@@ -324,12 +336,12 @@ def test_small_folds_do_not_make_the_test_too_sure(name: str) -> None:
         rng = np.random.default_rng([seed, 9])
         features = np.column_stack([rng.integers(0, 2, 72), rng.poisson(3, 72)]).astype(float)
         experiment = Experiment(
-            features,
-            (Linear(np.array([1.0, 0.31]), -1.51),) * 4,
-            (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))),
-            np.repeat([1, 0], [12, 60]),
-            np.arange(72) % 4,
-            np.array([0.1, 0.3]),
+            features=features,
+            predictors=(Linear(np.array([1.0, 0.31]), -1.51),) * 4,
+            items=(NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))),
+            groups=np.repeat([1, 0], [12, 60]),
+            folds=np.arange(72) % 4,
+            levels=np.array([0.1, 0.3]),
         )
         draws = bootstrap_people(experiment, replicate_seeds(4, rng), [name], resamples=100, rng=rng, threads=1)
         least = draws.pooled_stderr(name, 1, 0)
@@ -348,7 +360,11 @@ def test_a_true_gap_is_found() -> None:
     features = np.column_stack([rng.integers(0, 2, 600) * group, rng.normal(size=600)]).astype(float)
     features[group == 1, 1] *= 0.2
     experiment = Experiment(
-        features, (Linear(np.array([2.0, 1.0]), -0.7),), (NoiseItem((0,), Flip()),), group, levels=np.array([0.1, 0.3])
+        features=features,
+        predictors=(Linear(np.array([2.0, 1.0]), -0.7),),
+        items=(NoiseItem((0,), Flip()),),
+        groups=group,
+        levels=np.array([0.1, 0.3]),
     )
     draws = bootstrap_people(experiment, SEEDS, ["pabak"], resamples=300, rng=rng)
     gap = gap_of(draws.gap("pabak", 1, 0))
@@ -409,9 +425,17 @@ def test_the_standard_error_of_the_average_alone_decides_whether_all_grow() -> N
 
 def test_nothing_unseen_is_told_of_other_metrics_or_without_damage() -> None:
     parts = {"pabak": np.array([[0.0, 0.01]]), "rate": np.array([[0.0, 0.01]])}
-    draws = PeopleDraws(np.ones(1), {}, {}, np.array([[50, 100]]), parts)
+    draws = PeopleDraws(levels=np.ones(1), estimate={}, values={}, sizes=np.array([[50, 100]]), variances=parts)
     assert draws.unseen("pabak", 0, 1) is None
-    with_damage = PeopleDraws(np.ones(1), {}, {}, draws.sizes, parts, np.ones((2, 150)), np.arange(150) // 50)
+    with_damage = PeopleDraws(
+        levels=np.ones(1),
+        estimate={},
+        values={},
+        sizes=draws.sizes,
+        variances=parts,
+        damage=np.ones((2, 150)),
+        group_of=np.arange(150) // 50,
+    )
     assert with_damage.unseen("rate", 0, 1) is None
 
 
@@ -428,7 +452,15 @@ def test_damage_behind_decisions_and_behind_scores_are_told_apart() -> None:
     estimate = {name: np.array([[1.0, 1.0], [0.8, 0.6], [0.6, 0.2]]) for name in ("pabak", "icc_a1")}
     variances = {name: np.array([[0.03, 0.01], [0.01, 0.03]]) for name in estimate}
     levels, sizes = np.array([0.0, 0.1, 0.2]), np.array([[2, 1], [1, 1]])
-    draws = PeopleDraws(levels, estimate, {}, sizes, variances, damage, np.array([0, 0, 0, 1, 1]))
+    draws = PeopleDraws(
+        levels=levels,
+        estimate=estimate,
+        values={},
+        sizes=sizes,
+        variances=variances,
+        damage=damage,
+        group_of=np.array([0, 0, 0, 1, 1]),
+    )
     np.testing.assert_allclose(draws.rests_on, [[2.0, 1.0], [1.0, 2.0]])
     for name, row in (("pabak", 0), ("icc_a1", 1)):
         found = draws.unseen(name, 0, 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.stats.intervals import mover_difference
-from evenhand.stats.types import FloatArray, Interval
+from evenhand.stats.types import FloatArray, Interval, Summary
 
 _SMALLEST_P = 1e-15
 _HALVINGS = 40
@@ -84,16 +84,7 @@ def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, ta
     return Interval(*(np.clip(end, -1.0, 1.0) for end in ends))
 
 
-def coefficient_difference(
-    a: ArrayLike,
-    stderr_a: ArrayLike,
-    df_a: ArrayLike,
-    b: ArrayLike,
-    stderr_b: ArrayLike,
-    df_b: ArrayLike,
-    tail: ArrayLike,
-    unseen: Sequence[ArrayLike] = (),
-) -> Interval:
+def coefficient_difference(a: Summary, b: Summary, tail: ArrayLike, unseen: Sequence[ArrayLike] = ()) -> Interval:
     """Return limits of the difference a - b of two coefficients of agreement, from 1 (full) downwards.
 
     Each is 1 - D with D an observed over an expected disagreement. Two intervals are formed by MOVER from Student's t
@@ -104,9 +95,7 @@ def coefficient_difference(
     Parameters
     ----------
     a, b
-        Coefficients, below 1.
-    stderr_a, stderr_b, df_a, df_b
-        Standard errors and degrees of freedom, people - 1.
+        Each coefficient, below 1, with its standard error and its degrees of freedom, people - 1.
     tail
         The share that the interval leaves on either side; one for all, or one for each.
     unseen
@@ -119,24 +108,21 @@ def coefficient_difference(
 
     Examples
     --------
-    >>> [round(float(limit), 3) for limit in coefficient_difference(0.8, 0.05, 99, 0.6, 0.08, 99, 0.025)]
+    >>> [round(float(limit), 3) for limit in coefficient_difference((0.8, 0.05, 99), (0.6, 0.08, 99), 0.025)]
     [0.013, 0.41]
     """
-    groups = ((a, stderr_a, df_a), (b, stderr_b, df_b))
     plain, logs = (
         [
             Interval(found.low - np.asarray(more), found.high)
             for found, more in zip(limits, unseen or (0.0, 0.0), strict=True)
         ]
-        for limits in ([_t_limits(*one, tail) for one in groups], [_log_limits(*one, tail) for one in groups])
+        for limits in ([_t_limits(*one, tail) for one in (a, b)], [_log_limits(*one, tail) for one in (a, b)])
     )
-    first, second = (mover_difference(a, one, b, other) for one, other in (plain, logs))
+    first, second = (mover_difference(a[0], one, b[0], other) for one, other in (plain, logs))
     return Interval(np.minimum(first.low, second.low), np.maximum(first.high, second.high))
 
 
-def alike_stderr(
-    a: ArrayLike, stderr_a: ArrayLike, people_a: ArrayLike, b: ArrayLike, stderr_b: ArrayLike, people_b: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
+def alike_stderr(a: Summary, b: Summary) -> tuple[FloatArray, FloatArray]:
     """Return two coefficients' standard errors, each at least what it is if the errors of both groups are shaped alike.
 
     Each coefficient is 1 - D, and h = n se² / D² is the relative variance of a person's disagreement. A small group in
@@ -147,18 +133,15 @@ def alike_stderr(
     Parameters
     ----------
     a, b
-        Coefficients, below 1.
-    stderr_a, stderr_b, people_a, people_b
-        Standard errors, and the people behind them.
+        Each coefficient, below 1, with its standard error and the number of people behind it.
 
     Examples
     --------
-    >>> small, large = alike_stderr(0.9, 0.005, 50, 0.8, 0.02, 500)
+    >>> small, large = alike_stderr((0.9, 0.005, 50), (0.8, 0.02, 500))
     >>> round(float(small), 3), round(float(large), 3)
     (0.03, 0.02)
     """
-    given = ((a, stderr_a, people_a), (b, stderr_b, people_b))
-    first, second = ([np.asarray(one, dtype=np.float64) for one in group] for group in given)
+    first, second = ([np.asarray(one, dtype=np.float64) for one in group] for group in (a, b))
     with np.errstate(all="ignore"):
         relative = [n * (se / (1.0 - value)) ** 2 for value, se, n in (first, second)]
         alike = (first[2] * relative[0] + second[2] * relative[1]) / (first[2] + second[2])

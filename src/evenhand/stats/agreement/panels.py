@@ -55,7 +55,7 @@ def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
     return tuple(chdtri(np.asarray(df)[..., np.newaxis], chance) for df, chance in zip(freedom, chances, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
     """Sums of a panel of scores by the number of ratings of a person; leading axes are simulations (weights).
 
@@ -172,14 +172,14 @@ def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
         parts.append([w.sum(axis=-1), both, w @ (t[:, np.newaxis] * m), w @ t, w @ t**2])
     people, both, scored, totals, squares = (np.stack(part, axis=weights.ndim - 1) for part in zip(*parts, strict=True))
     return Panel(
-        sizes.astype(np.float64),
-        people,
-        both,
-        scored,
-        totals,
-        squares,
-        weights @ centred,
-        np.asarray(weights @ (centred**2).sum(axis=-1)),
+        size=sizes.astype(np.float64),
+        people=people,
+        both=both,
+        scored=scored,
+        totals=totals,
+        squares=squares,
+        rater=weights @ centred,
+        square=np.asarray(weights @ (centred**2).sum(axis=-1)),
     )
 
 
@@ -236,8 +236,8 @@ def _start(panel: Panel) -> FloatArray:
         grid = np.sqrt([(a, b) for a in _STARTS for b in _STARTS])
         return np.asarray(grid[np.argmin([_deviance(panel, at) for at in grid])])
     axes = tuple(range(panel.n.ndim))
-    sums = (getattr(panel, field.name) for field in fields(Panel) if field.name != "size")
-    found = _reml(Panel(panel.size, *(values.mean(axis=axes) for values in sums)))
+    names = (field.name for field in fields(Panel) if field.name != "size")
+    found = _reml(Panel(size=panel.size, **{name: getattr(panel, name).mean(axis=axes) for name in names}))
     return np.sqrt(np.maximum(np.nan_to_num(np.stack(found), nan=1.0), 0.01))
 
 
@@ -270,7 +270,7 @@ Squares: TypeAlias = Callable[[FloatArray], FloatArray]
 # Limits ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Quadratics:
     """What limits rest on: sums of squares of people and raters that are known but for one ratio of variances.
 
@@ -305,14 +305,14 @@ def quadratics(panel: Panel) -> Quadratics:
         return np.asarray(square - (score * np.linalg.solve(gram, score[..., np.newaxis])[..., 0]).sum(axis=-1) - error)
 
     return Quadratics(
-        people,
-        lambda ratio: np.asarray((squares / (1.0 + ratio[..., np.newaxis] * size)).sum(axis=-1)),
-        0.0 if error <= _TINY * float(panel.square) else error,
-        int(panel.n) + freedom - panel.raters,
-        freedom,
-        int(panel.count - panel.n) - freedom,
-        float(sizes.max()),
-        float(size.max(initial=1.0)),
+        people=people,
+        raters=lambda ratio: np.asarray((squares / (1.0 + ratio[..., np.newaxis] * size)).sum(axis=-1)),
+        error=0.0 if error <= _TINY * float(panel.square) else error,
+        freedom_people=int(panel.n) + freedom - panel.raters,
+        freedom_raters=freedom,
+        freedom_error=int(panel.count - panel.n) - freedom,
+        most_ratings=float(sizes.max()),
+        most_people=float(size.max(initial=1.0)),
     )
 
 

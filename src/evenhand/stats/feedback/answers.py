@@ -139,7 +139,7 @@ class Feedback:
         return mass
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Answers:
     """Answers of critics on cases. Group and label belong to the case, the answer to critic and case.
 
@@ -237,7 +237,17 @@ class Answers:
         cases, case = numbered(self.case[keep], self.cases)
         answer, group, label = self.answer[keep], self.group[cases], self.label[cases]
         weight = None if self.weight is None else self.weight[keep]
-        return Answers(critic, case, answer, group, label, self.groups, critics.size, self.feedback, weight)
+        return Answers(
+            critic=critic,
+            case=case,
+            answer=answer,
+            group=group,
+            label=label,
+            groups=self.groups,
+            critics=critics.size,
+            feedback=self.feedback,
+            weight=weight,
+        )
 
     def masses(self) -> FloatArray:
         """Return (groups, K, answers) the number, or weight, of the answers of each kind."""

@@ -20,7 +20,7 @@ from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import FloatArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Differences:
     """Differences between two kinds of critics, first minus second; arrays of one shape, nan where undefined.
 
@@ -44,7 +44,7 @@ class Differences:
     adjusted_p: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
     """How two kinds of critics differ on the cases that both have seen.
 
@@ -121,7 +121,20 @@ def compare_critics(
     >>> group, label, kind = np.arange(100) % 2, np.arange(100) // 2 % 2, np.arange(40) // 20
     >>> bothered = (kind[critic] == 1) & (group[case] == 1)  # the second kind disagrees more about group 1
     >>> disagree = (seed.random(800) < np.where(bothered, 0.5, 0.1)).astype(int)
-    >>> found = compare_critics(Answers(critic, case, disagree, group, label, 2, 40, Feedback(2)), kind, rng=seed)
+    >>> found = compare_critics(
+    ...     Answers(
+    ...         critic=critic,
+    ...         case=case,
+    ...         answer=disagree,
+    ...         group=group,
+    ...         label=label,
+    ...         groups=2,
+    ...         critics=40,
+    ...         feedback=Feedback(2),
+    ...     ),
+    ...     kind,
+    ...     rng=seed,
+    ... )
     >>> found.disagreement.lower.round(2)
     array([[ 0.03,  0.03],
            [-0.43, -0.47]])
@@ -146,7 +159,14 @@ def compare_critics(
     alike = [same_gap(metric, answers.feedback.labels) for metric in metrics]
     family = np.array([alike.index(metric) for metric in alike], dtype=np.int64)
     gaps = _tested(lower, upper, family, df, confidence)
-    return Comparison(disagreement, gaps, tuple(metrics), shared.cases, (int(counts[0]), int(counts[1])), df)
+    return Comparison(
+        disagreement=disagreement,
+        gaps=gaps,
+        metrics=tuple(metrics),
+        cases=shared.cases,
+        critics=(int(counts[0]), int(counts[1])),
+        df=df,
+    )
 
 
 def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[Answers, IntArray]:
@@ -191,4 +211,12 @@ def _tested(lower: CrossedDraws, upper: CrossedDraws, family: IntArray, df: int,
     adjusted = np.full(family.size, np.nan)
     adjusted[first] = adjusted_p(p.ravel()[first])
     sign = np.where(ends[1] < 0, -1.0, 1.0)
-    return Differences(ends[0], ends[1], low, high, sign * t, np.asarray(p, dtype=np.float64), adjusted[family])
+    return Differences(
+        lower=ends[0],
+        upper=ends[1],
+        low=low,
+        high=high,
+        t=sign * t,
+        p=np.asarray(p, dtype=np.float64),
+        adjusted_p=adjusted[family],
+    )

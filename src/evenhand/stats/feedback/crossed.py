@@ -83,7 +83,9 @@ def crossed_bootstrap(
     >>> critic, case = np.divmod(np.arange(600), 20)  # 30 critics, the same 20 cases
     >>> disagree = (seed.random(20)[case] < 0.3).astype(int)  # all critics think alike
     >>> one = np.zeros(20, dtype=int)
-    >>> answers = Answers(critic, case, disagree, one, one, 1, 30, Feedback(2))
+    >>> answers = Answers(
+    ...     critic=critic, case=case, answer=disagree, group=one, label=one, groups=1, critics=30, feedback=Feedback(2)
+    ... )
     >>> def share(masses): return masses[..., 0, 0, 0, 1:] / masses[..., 0, 0, 0, :].sum(axis=-1, keepdims=True)
     >>> [float(crossed_bootstrap(answers, share, rng=np.random.default_rng(1), resampled=what).stderr()[0].round(3))
     ...  for what in ("critics", "both")]
@@ -175,7 +177,16 @@ class Masses:
     >>> from evenhand.stats.feedback.answers import Feedback
     >>> critic, case = np.divmod(np.arange(6), 3)  # two critics, the same three cases of one group and label
     >>> one = np.zeros(3, dtype=int)
-    >>> answers = Answers(critic, case, np.array([0, 0, 1, 0, 1, 1]), one, one, 1, 2, Feedback(1 + 1))
+    >>> answers = Answers(
+    ...     critic=critic,
+    ...     case=case,
+    ...     answer=np.array([0, 0, 1, 0, 1, 1]),
+    ...     group=one,
+    ...     label=one,
+    ...     groups=1,
+    ...     critics=2,
+    ...     feedback=Feedback(1 + 1),
+    ... )
     >>> Masses.of(answers).covariance("critics")[:2, :2]  # they agree with 2 and 1: each may be drawn 0 to 2 times
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])

@@ -19,7 +19,7 @@ from evenhand.stats.feedback.metrics import INDEFINITE, Bounds, FeedbackMetric, 
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Gap:
     """The gap of one metric: arrays over whatever axes came before groups and labels (none: a single gap).
 
@@ -107,15 +107,42 @@ def gap(
     separate = _largest(cells.lower, cells.upper)[0]
     label = label if cells.by_label else np.full_like(label, -1)
     if bounds == "published" and metric in INDEFINITE:
-        return Gap(metric, separate, upper, separate, label, high, low, sharp=False)
+        return Gap(
+            metric=metric,
+            lower=separate,
+            upper=upper,
+            separate_lower=separate,
+            label=label,
+            high=high,
+            low=low,
+            sharp=False,
+        )
     separate = np.asarray(np.maximum(separate, 0.0))
     two_groups = mass.shape[-3] == 2
     exact = bool((cells.exact | np.isnan(cells.lower)).all())
     if exact or metric not in INDEFINITE:
-        return Gap(metric, separate, upper, separate, label, high, low, exact or two_groups)
+        return Gap(
+            metric=metric,
+            lower=separate,
+            upper=upper,
+            separate_lower=separate,
+            label=label,
+            high=high,
+            low=low,
+            sharp=exact or two_groups,
+        )
     jointly = together(mass, feedback, metric, closed=closed).max(axis=-1)
     lower = np.asarray(np.minimum(np.maximum(separate, jointly), upper))
-    return Gap(metric, lower, upper, separate, label, high, low, two_groups and _any_budget(feedback))
+    return Gap(
+        metric=metric,
+        lower=lower,
+        upper=upper,
+        separate_lower=separate,
+        label=label,
+        high=high,
+        low=low,
+        sharp=two_groups and _any_budget(feedback),
+    )
 
 
 def together(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:

@@ -31,7 +31,7 @@ _MOST = 1e6
 _LEAST_ALPHA, _HALVINGS = 1e-12, 40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GapInterval:
     """A gap with an interval that covers the true one, wherever between its bounds that may be.
 
@@ -118,7 +118,16 @@ def gap_intervals(
     >>> critic, case = np.repeat(np.arange(40), 20), np.arange(800) % 100  # 40 critics, 20 cases each
     >>> group, label = np.arange(100) % 2, np.arange(100) // 2 % 2
     >>> disagree = (seed.random(800) < np.array([0.1, 0.5])[group[case]]).astype(int)
-    >>> answers = Answers(critic, case, disagree, group, label, 2, 40, Feedback(2))
+    >>> answers = Answers(
+    ...     critic=critic,
+    ...     case=case,
+    ...     answer=disagree,
+    ...     group=group,
+    ...     label=label,
+    ...     groups=2,
+    ...     critics=40,
+    ...     feedback=Feedback(2),
+    ... )
     >>> found = gap_intervals(answers, ["calibration"], rng=seed)["calibration"]
     >>> round(float(found.gap.estimate), 2), round(found.low, 2), round(found.high, 2)
     (0.47, 0.37, 0.55)
@@ -232,7 +241,16 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
     lowest = (lambda one: limits(one)[0]) if method == "bounds" or columns.published else partial(_least_gap, columns)
     p_value = float("nan") if np.isnan(low) else _least_alpha(lowest)
     low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
-    return GapInterval(in_sample, low, high, stderr, components, below, above, p_value)
+    return GapInterval(
+        gap=in_sample,
+        low=low,
+        high=high,
+        stderr=stderr,
+        components=components,
+        below=below,
+        above=above,
+        p_value=p_value,
+    )
 
 
 def _least_alpha(lowest: Callable[[float], float]) -> float:
@@ -249,7 +267,14 @@ def _limits(
 ) -> tuple[float, float]:
     """Return the limits of the gap, which may lie outside 0 and 1; nan where nothing is known of its error."""
     lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*ends.estimate, *stderr))
-    c_low, c_high = critical_values(lower, upper, lower_stderr, upper_stderr, _correlation(ends.values), confidence)
+    c_low, c_high = critical_values(
+        lower,
+        upper,
+        lower_stderr=lower_stderr,
+        upper_stderr=upper_stderr,
+        correlation=_correlation(ends.values),
+        confidence=confidence,
+    )
     plain = method == "bounds" or columns.published
     if np.isnan(c_low) and not plain and np.isfinite([upper, *stderr]).all() and columns.slack(0.5).any():
         c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
@@ -291,7 +316,7 @@ def _least_gap(columns: _Columns, confidence: float) -> float:
     return float((estimate - np.hypot(q * stderr, slack))[sure].max())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What it takes to know a gap better.
 
@@ -347,7 +372,16 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     >>> critic, case = np.repeat(np.arange(40), 20), np.arange(800) % 100
     >>> group, label = np.arange(100) % 2, np.arange(100) // 2 % 2
     >>> disagree = (seed.random(800) < np.array([0.1, 0.5])[group[case]]).astype(int)
-    >>> answers = Answers(critic, case, disagree, group, label, 2, 40, Feedback(2))
+    >>> answers = Answers(
+    ...     critic=critic,
+    ...     case=case,
+    ...     answer=disagree,
+    ...     group=group,
+    ...     label=label,
+    ...     groups=2,
+    ...     critics=40,
+    ...     feedback=Feedback(2),
+    ... )
     >>> found = gap_intervals(answers, ["calibration"], rng=seed)["calibration"]
     >>> plan = plan_answers(found, answers, width=0.1)
     >>> round(plan.now, 3), plan.critics, plan.cases, plan.answers
@@ -359,19 +393,37 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
         raise ConfigError("`interval` must come from resampling both critics and cases; set `resampled` to 'both'.")
     if np.isnan(interval.low):
         nothing = float("nan")
-        return Plan(width, nothing, nothing, None, None, None, "no_interval")
+        return Plan(
+            width=width, now=nothing, least=nothing, critics=None, cases=None, answers=None, hurdle="no_interval"
+        )
     now, least = (_width(interval, factor, new_cases) for factor in (1.0, math.inf))
     if now <= width:
-        return Plan(width, now, least, 0, 0, 0, None)
+        return Plan(width=width, now=now, least=least, critics=0, cases=0, answers=0, hurdle=None)
     if _width(interval, _MOST, new_cases) > width:
         still_open = _width(interval, math.inf, new_cases=True) >= width
-        return Plan(width, now, least, None, None, None, "open" if still_open else "cases")
+        return Plan(
+            width=width,
+            now=now,
+            least=least,
+            critics=None,
+            cases=None,
+            answers=None,
+            hurdle="open" if still_open else "cases",
+        )
     factor = _least_factor(interval, width, new_cases)
     critics = math.ceil(answers.critics * factor - 1e-9)
     cases = math.ceil(answers.cases * factor - 1e-9) if new_cases else answers.cases
     each = len(answers.answer) / answers.critics
     more = math.ceil((critics - answers.critics) * each)
-    return Plan(width, now, least, critics - answers.critics, cases - answers.cases, more, None)
+    return Plan(
+        width=width,
+        now=now,
+        least=least,
+        critics=critics - answers.critics,
+        cases=cases - answers.cases,
+        answers=more,
+        hurdle=None,
+    )
 
 
 def _least_factor(interval: GapInterval, width: float, new_cases: bool) -> float:

@@ -108,17 +108,17 @@ def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
     low, high = np.zeros(len(used)), np.ones(len(used))
     high[_feasible(first, second, _slack(low, used), _chord_corner)] = 0.0
     if used.shape[-1] > _FEW_LABELS:
-        low, near = _narrow(first, second, used, low, high, _chords)
+        low, near = _narrow(first, second, used, low=low, high=high, least=_chords)
         if used.shape[-1] > CORNER_LABELS:
             return low
         high = np.where(_feasible(first, second, _slack(near, used), _chord_corner), near, high)
-        high = _narrow(first, second, used, low, high, _chord_corner)[1]
+        high = _narrow(first, second, used, low=low, high=high, least=_chord_corner)[1]
     high = _narrow_by_corners(first, second, used, low, high)
     return np.where(high <= _PRECISION, 0.0, high)
 
 
 def _narrow(
-    first: Budget, second: Budget, used: BoolArray, low: FloatArray, high: FloatArray, least: Least
+    first: Budget, second: Budget, used: BoolArray, *, low: FloatArray, high: FloatArray, least: Least
 ) -> tuple[FloatArray, FloatArray]:
     """Return where between two ends the answer to `_feasible` changes: a t without and one with a yes."""
     low, high = low.copy(), high.copy()
@@ -162,8 +162,8 @@ def _feasible(first: Budget, second: Budget, t: FloatArray, least: Least) -> Boo
 
     flat_until = np.clip(_x_at(c1, highest - t, np.inf), low, high)
     flat_from = np.clip(_x_at(c1, lowest + t, -np.inf), low, high)
-    fits &= _minimum(a, flat_until, high, total, least) <= second.total + _ROUNDING
-    fits &= -_minimum(minus_b, low, flat_from, total, least, at_least=False) >= second.total - _ROUNDING
+    fits &= _minimum(a, flat_until, high, total, least=least) <= second.total + _ROUNDING
+    fits &= -_minimum(minus_b, low, flat_from, total, least=least, at_least=False) >= second.total - _ROUNDING
     return np.asarray(fits)
 
 
@@ -190,7 +190,7 @@ def _other(two: Budget, rate: FloatArray, k: int | slice, *, least: bool) -> Flo
 
 
 def _minimum(
-    curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, least: Least, at_least: bool = True
+    curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, *, least: Least, at_least: bool = True
 ) -> FloatArray:
     """Return the least sum of curve(x_k) over the box with sum x = total, for curves concave in the box.
 

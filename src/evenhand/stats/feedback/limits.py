@@ -98,7 +98,15 @@ def set_interval(
     (0.3608, 0.4392, 1.96)
     """
     require_choice("method", method, ("stoye", "imbens_manski"))
-    below, above = critical_values(lower, upper, lower_stderr, upper_stderr, correlation, confidence, method)
+    below, above = critical_values(
+        lower,
+        upper,
+        lower_stderr=lower_stderr,
+        upper_stderr=upper_stderr,
+        correlation=correlation,
+        confidence=confidence,
+        method=method,
+    )
     if np.isnan(below):
         everything = lower <= possible[0] and upper >= possible[1]
         low, high = possible if everything else (float("nan"), float("nan"))
@@ -110,6 +118,7 @@ def set_interval(
 def critical_values(
     lower: float,
     upper: float,
+    *,
     lower_stderr: float,
     upper_stderr: float,
     correlation: float,
@@ -120,7 +129,10 @@ def critical_values(
 
     Examples
     --------
-    >>> [round(c, 3) for c in critical_values(0.40, 0.41, 0.02, 0.03, 0.9, 0.95)]
+    >>> [
+    ...     round(c, 3)
+    ...     for c in critical_values(0.40, 0.41, lower_stderr=0.02, upper_stderr=0.03, correlation=0.9, confidence=0.95)
+    ... ]
     [1.868, 1.738]
     """
     from scipy.special import ndtr, ndtri

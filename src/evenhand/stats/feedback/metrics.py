@@ -271,7 +271,9 @@ def _interval(metric: FeedbackMetric, mass: Parts, closed: bool) -> Rates:
         lower, upper = a_low / (a_low + b_high), a_high / (a_high + b_low)
     lower = np.where(a_low + b_high == 0, 0.0 if closed else 1.0, lower)
     upper = np.where(a_high + b_low == 0, 1.0 if closed else 0.0, upper)
-    return _defined(metric, lower, upper, a_high + b_high == 0, mass.everything, _RATIOS[metric].reason)
+    return _defined(
+        metric, lower, upper, undefined=a_high + b_high == 0, total=mass.everything, reason=_RATIOS[metric].reason
+    )
 
 
 def _published(metric: FeedbackMetric, mass: Parts, feedback: Feedback) -> Rates:
@@ -281,7 +283,14 @@ def _published(metric: FeedbackMetric, mass: Parts, feedback: Feedback) -> Rates
     with np.errstate(invalid="ignore"):
         share = a / (a + mass.rest)
         lower = mass.rest / (a + mass.rest) if metric == "overall_misclassification" else share
-    return _defined(metric, lower, np.ones_like(lower), a + mass.rest == 0, mass.everything, Undefined.UNSTATED)
+    return _defined(
+        metric,
+        lower,
+        np.ones_like(lower),
+        undefined=a + mass.rest == 0,
+        total=mass.everything,
+        reason=Undefined.UNSTATED,
+    )
 
 
 def _share(metric: FeedbackMetric, mass: Parts) -> Rates:
@@ -294,13 +303,16 @@ def _share(metric: FeedbackMetric, mass: Parts) -> Rates:
         whole, total = whole[..., :1], total[..., :1]
     with np.errstate(invalid="ignore"):
         lower, upper = np.minimum(low / whole, 1.0), np.minimum(high / whole, 1.0)
-    return _defined(metric, lower, upper, whole == 0, total, share.reason, share.by_label)
+    return _defined(
+        metric, lower, upper, undefined=whole == 0, total=total, reason=share.reason, by_label=share.by_label
+    )
 
 
 def _defined(
     metric: FeedbackMetric,
     lower: FloatArray,
     upper: FloatArray,
+    *,
     undefined: BoolArray,
     total: FloatArray,
     reason: Undefined,

@@ -41,7 +41,7 @@ class PairShare(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LikePairs:
     """Pairs of like cases that one critic judged.
 
@@ -67,8 +67,15 @@ class LikePairs:
 
     def of(self, keep: BoolArray) -> LikePairs:
         """Return some of the pairs."""
-        ends = ({name: values[keep] for name, values in part.items()} for part in (self.least, self.most))
-        return LikePairs(self.critic[keep], self.first[keep], self.second[keep], self.weight[keep], *ends)
+        least, most = ({name: values[keep] for name, values in part.items()} for part in (self.least, self.most))
+        return LikePairs(
+            critic=self.critic[keep],
+            first=self.first[keep],
+            second=self.second[keep],
+            weight=self.weight[keep],
+            least=least,
+            most=most,
+        )
 
     @cached_property
     def critics(self) -> int:
@@ -240,12 +247,12 @@ def _judged(answers: Answers, one: IntArray, other: IntArray) -> LikePairs:
     may, must, split = shared[place] > 0, surely[place], agrees[one] != agrees[other]
     weight = np.ones(one.size) if answers.weight is None else answers.weight[one] * answers.weight[other]
     return LikePairs(
-        answers.critic[one],
-        answers.case[one],
-        answers.case[other],
-        weight,
-        {SPLIT: split, APART: ~alike & must, ALIKE: alike & ~may},
-        {SPLIT: split, APART: ~alike & may, ALIKE: alike & ~must},
+        critic=answers.critic[one],
+        first=answers.case[one],
+        second=answers.case[other],
+        weight=weight,
+        least={SPLIT: split, APART: ~alike & must, ALIKE: alike & ~may},
+        most={SPLIT: split, APART: ~alike & may, ALIKE: alike & ~must},
     )
 
 

@@ -50,7 +50,7 @@ def frontier_region(draws: ValueDraws, fairness: int, confidence: float, freedom
     >>> rng = np.random.default_rng(0)
     >>> group, y = np.arange(4_000) % 2, rng.integers(0, 2, 4_000)
     >>> old, new = (np.where(rng.random(4_000) < p, y, 1 - y) for p in (0.6 + 0.2 * group, 0.9))
-    >>> draws = bootstrap_values(make_rows(group, y, old, new, [get_utility("classification")], "ab"), rng=rng)
+    >>> draws = bootstrap_values(make_rows(group, y, old, new, [get_utility("classification")], names="ab"), rng=rng)
     >>> frontier_region(draws, 0, 0.95).round(2)[:, :, 0]
     array([[0.7 , 0.18],
            [0.9 , 0.02]])
@@ -96,7 +96,9 @@ def smallest_eigenvalue(draws: ValueDraws) -> float:
     Examples
     --------
     >>> values = np.random.default_rng(0).standard_normal((2_000, 2, 1, 1)) * [1.0, 1.0]
-    >>> smallest_eigenvalue(ValueDraws(values[0], values, None, None, 9, 9, "cells")) < 1e-12
+    >>> smallest_eigenvalue(
+    ...     ValueDraws(estimate=values[0], values=values, spread=None, spreads=None, rows=9, cells=9, method="cells")
+    ... ) < 1e-12
     True
     """
     pairs = draws.values[:, : draws.groups].reshape(len(draws.values), -1, 2)

@@ -40,9 +40,13 @@ def planned_effects(
     --------
     >>> from evenhand.stats.improvability import Criteria, Pair, ValueDraws, get_utility
     >>> values = np.array([[[5.0, 7.0]], [[4.0, 7.0]], [[4.5, 7.0]]])
-    >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
+    >>> draws = ValueDraws(
+    ...     estimate=values, values=values[np.newaxis], spread=None, spreads=None, rows=10, cells=10, method="cells"
+    ... )
     >>> utility = get_utility("calibration")
-    >>> planned_effects(SplitTest(draws, Criteria(utility, (utility,)), [Pair(0, 1)]), gain=0.1, reduction=0.5)
+    >>> planned_effects(
+    ...     SplitTest(draws=draws, criteria=Criteria(utility, (utility,)), worst=[Pair(0, 1)]), gain=0.1, reduction=0.5
+    ... )
     array([0.5, 0.4, 0.5, 1.5])
     """
     if not 0.0 <= reduction <= 1.0:
@@ -67,9 +71,13 @@ def component_values(
     --------
     >>> from evenhand.stats.improvability import Criteria, Pair, ValueDraws, get_utility
     >>> values = np.array([[[5.0, 7.0]], [[4.0, 6.5]], [[4.5, 6.7]]])
-    >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
+    >>> draws = ValueDraws(
+    ...     estimate=values, values=values[np.newaxis], spread=None, spreads=None, rows=10, cells=10, method="cells"
+    ... )
     >>> utility = get_utility("calibration")
-    >>> component_values(SplitTest(draws, Criteria(utility, (utility,)), [Pair(0, 1)]), draws.values)
+    >>> component_values(
+    ...     SplitTest(draws=draws, criteria=Criteria(utility, (utility,)), worst=[Pair(0, 1)]), draws.values
+    ... )
     array([[2. , 2.5, 0.5, 1.5]])
     """
     margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(test.accuracy_contrasts),))
@@ -119,7 +127,7 @@ def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: Arra
 
 
 def sample_size(
-    effect: ArrayLike, deviation: FloatArray, rows: int, level: float, power: float = 0.8, train: float = 0.0
+    effect: ArrayLike, deviation: FloatArray, rows: int, *, level: float, power: float = 0.8, train: float = 0.0
 ) -> float:
     """Return how many rows in all give the test this power; inf where no number does.
 
@@ -135,9 +143,9 @@ def sample_size(
     Examples
     --------
     >>> noise = np.random.default_rng(0).standard_normal((20_000, 1))
-    >>> 590 < sample_size([1.0], noise, 100, 0.05, power=0.8) < 650
+    >>> 590 < sample_size([1.0], noise, 100, level=0.05, power=0.8) < 650
     True
-    >>> sample_size([-1.0], noise, 100, 0.05)
+    >>> sample_size([-1.0], noise, 100, level=0.05)
     inf
     """
     require_share("power", power)

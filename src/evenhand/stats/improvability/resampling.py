@@ -35,7 +35,7 @@ _PRODUCTS = np.triu_indices(4)
 _TIE = 1e-11  # relative: sums in another order differ by less
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ValueDraws:
     """The values of status quo and candidate, in the sample and in J resamples; all p-values follow from these.
 
@@ -112,7 +112,7 @@ def bootstrap_values(
     >>> from evenhand.stats.improvability import get_utility, make_rows
     >>> rng = np.random.default_rng(0)
     >>> y, old, new = rng.integers(0, 2, (3, 400))
-    >>> rows = make_rows(np.arange(400) % 2, y, old, y | new, [get_utility("classification")], "ab")
+    >>> rows = make_rows(np.arange(400) % 2, y, old, y | new, [get_utility("classification")], names="ab")
     >>> draws = bootstrap_values(rows, rng=rng)
     >>> draws.cells, draws.values.shape
     (8, (10000, 3, 1, 2))
@@ -141,7 +141,9 @@ def draws_of(rows: Rows, every: Sequence[Cells], sums: FloatArray, method: Metho
     Examples
     --------
     >>> from evenhand.stats.improvability import get_utility, make_rows
-    >>> rows = make_rows([0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [get_utility("classification")], "ab")
+    >>> rows = make_rows(
+    ...     [0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [get_utility("classification")], names="ab"
+    ... )
     >>> cells = merge_rows(rows)
     >>> draws_of(rows, [cells], cells.sums(cells.count[np.newaxis]), "cells").values[0, 0]
     array([[0.5, 1. ]])
@@ -155,7 +157,15 @@ def draws_of(rows: Rows, every: Sequence[Cells], sums: FloatArray, method: Metho
     spreads = _covariances(plain, values, both[..., first:]) if both.shape[-1] > first else None
     spread, drawn_spreads = (None, None) if spreads is None else (spreads[0], spreads[1:])
     merged = sum(len(cells) for cells in every)
-    return ValueDraws(values[0], values[1:], spread, drawn_spreads, len(rows), merged, method)
+    return ValueDraws(
+        estimate=values[0],
+        values=values[1:],
+        spread=spread,
+        spreads=drawn_spreads,
+        rows=len(rows),
+        cells=merged,
+        method=method,
+    )
 
 
 def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
@@ -289,7 +299,9 @@ def p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray
     Examples
     --------
     >>> values = np.array([1.0, 1.2, 1.5, 2.1, np.nan]).reshape(5, 1, 1, 1) * np.array([0.0, 1.0])
-    >>> draws = ValueDraws(np.array([[[0.0, 1.0]]]), values, None, None, 9, 9, "cells")
+    >>> draws = ValueDraws(
+    ...     estimate=np.array([[[0.0, 1.0]]]), values=values, spread=None, spreads=None, rows=9, cells=9, method="cells"
+    ... )
     >>> gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[-1.0, 0.0]]))
     >>> p_values(draws, gain, np.array([1.0]))
     array([0.5])
@@ -307,7 +319,9 @@ def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> F
     Examples
     --------
     >>> values = np.random.default_rng(0).standard_normal((5_000, 1, 1, 2)) * [1.0, 0.5]
-    >>> draws = ValueDraws(np.array([[[1.0, 0.0]]]), values, None, None, 9, 9, "cells")
+    >>> draws = ValueDraws(
+    ...     estimate=np.array([[[1.0, 0.0]]]), values=values, spread=None, spreads=None, rows=9, cells=9, method="cells"
+    ... )
     >>> gap = Contrast(0, np.array([[0.0, -1.0]]), np.array([[1.0, 0.0]]))
     >>> parts_correlation(draws, gap, np.array([1.0, 0.5])).round(1)
     array([0.6, 0. ])
@@ -337,7 +351,15 @@ def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contras
     Examples
     --------
     >>> values = np.array([[[3.0, 1.0]], [[1.0, 1.0]]])
-    >>> draws = ValueDraws(values, np.stack([values, values * 1.5, values * 0.5]), None, None, 9, 9, "cells")
+    >>> draws = ValueDraws(
+    ...     estimate=values,
+    ...     values=np.stack([values, values * 1.5, values * 0.5]),
+    ...     spread=None,
+    ...     spreads=None,
+    ...     rows=9,
+    ...     cells=9,
+    ...     method="cells",
+    ... )
     >>> between = [[1.0, 0.0], [-1.0, 0.0]]
     >>> gap0, gap1 = Contrast(0, np.array(between), np.zeros((2, 2))), Contrast(0, np.fliplr(between), np.zeros((2, 2)))
     >>> squared_p_values(draws, gap0, gap1, np.array([1.0, 0.1]))
@@ -361,7 +383,15 @@ def studentised_p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -
     --------
     >>> values = np.array([1.0, 1.2, 1.5, 2.1]).reshape(4, 1, 1, 1) * np.array([0.0, 1.0])
     >>> spread = np.ones((1, 1, 2, 2))
-    >>> draws = ValueDraws(np.array([[[0.0, 1.0]]]), values, spread, np.stack([spread] * 4), 9, 9, "cells")
+    >>> draws = ValueDraws(
+    ...     estimate=np.array([[[0.0, 1.0]]]),
+    ...     values=values,
+    ...     spread=spread,
+    ...     spreads=np.stack([spread] * 4),
+    ...     rows=9,
+    ...     cells=9,
+    ...     method="cells",
+    ... )
     >>> gain = Contrast(0, np.array([[0.0, 1.0]]), np.array([[0.0, 0.0]]))
     >>> studentised_p_values(draws, gain, np.array([1.0]))
     array([0.4])

@@ -94,6 +94,7 @@ def make_rows(
     status_quo: ArrayLike,
     candidate: ArrayLike,
     utilities: Sequence[Utility],
+    *,
     names: Sequence[str],
     weights: ArrayLike | None = None,
     columns: Mapping[str, FloatArray] | None = None,
@@ -120,7 +121,9 @@ def make_rows(
     Examples
     --------
     >>> from evenhand.stats.improvability import get_utility
-    >>> rows = make_rows([0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [get_utility("classification")], "ab")
+    >>> rows = make_rows(
+    ...     [0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [get_utility("classification")], names="ab"
+    ... )
     >>> rows.values()[:, 0]
     array([[0.5, 1. ],
            [0.5, 1. ],
@@ -158,7 +161,7 @@ def check_counts(rows: Rows, where: str = "the test rows") -> tuple[str, ...]:
     Examples
     --------
     >>> from evenhand.stats.improvability import get_utility
-    >>> rows = make_rows([0, 0, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1], [get_utility("calibration")], "ab")
+    >>> rows = make_rows([0, 0, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1], [get_utility("calibration")], names="ab")
     >>> check_counts(rows, "split 2")
     Traceback (most recent call last):
     evenhand.errors.DataError: in split 2, only 1 row of group 'b' counts for calibration under the status quo (a row \
@@ -194,6 +197,7 @@ def worst_pair(
     group: ArrayLike,
     outcome: ArrayLike,
     status_quo: ArrayLike,
+    *,
     utility: Utility,
     names: Sequence[str],
     weights: ArrayLike | None = None,
@@ -218,7 +222,7 @@ def worst_pair(
     Examples
     --------
     >>> from evenhand.stats.improvability import get_utility
-    >>> worst_pair([0, 0, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], get_utility("classification"), "ab")
+    >>> worst_pair([0, 0, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], utility=get_utility("classification"), names="ab")
     Pair(high=0, low=1)
     """
     codes = check_groups(group, len(names))
@@ -332,7 +336,9 @@ def merge_rows(rows: Rows, columns: FloatArray | None = None, *, merge: bool = T
     Examples
     --------
     >>> from evenhand.stats.improvability import get_utility, make_rows
-    >>> rows = make_rows([0, 0, 0, 1], [3, 3, 2, 3], [1, 1, 0, 1], [1, 1, 0, 0], [get_utility("calibration")], "ab")
+    >>> rows = make_rows(
+    ...     [0, 0, 0, 1], [3, 3, 2, 3], [1, 1, 0, 1], [1, 1, 0, 0], [get_utility("calibration")], names="ab"
+    ... )
     >>> cells = merge_rows(rows)
     >>> cells.count, cells.rest, cells.start
     (array([2, 1]), 1, array([0, 1, 2]))

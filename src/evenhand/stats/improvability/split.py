@@ -82,7 +82,7 @@ class Criteria:
         return tuple(self.utilities.index(utility) for utility in self.fairness)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SplitTest:
     """The components of the test on one set of rows, at any margins, from one set of draws.
 
@@ -121,8 +121,8 @@ class SplitTest:
     >>> old = np.where(rng.random(2000) < 0.55 + 0.3 * group, y, 1 - y)
     >>> new = np.where(rng.random(2000) < 0.90, y, 1 - y)
     >>> right = get_utility("classification")
-    >>> draws = bootstrap_values(make_rows(group, y, old, new, [right], "ab"), rng=rng)
-    >>> test = SplitTest(draws, Criteria(right, (right,)), [Pair(1, 0)])
+    >>> draws = bootstrap_values(make_rows(group, y, old, new, [right], names="ab"), rng=rng)
+    >>> test = SplitTest(draws=draws, criteria=Criteria(right, (right,)), worst=[Pair(1, 0)])
     >>> test.components().p < 0.05, float(test.curve("fairness", [0.0, 0.5, 0.999])[-1]) > 0.1
     (True, True)
     """

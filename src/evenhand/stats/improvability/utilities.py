@@ -177,12 +177,18 @@ _BOTH = ("outcome", "decision")
 UTILITIES: Mapping[str, Utility] = {
     utility.name: utility
     for utility in (
-        Utility("classification", _right, _each_row),
-        Utility("calibration", _outcome_if_selected, _selected, binary=("decision",)),
-        Utility("mirrored_calibration", _outcome_if_not_selected, _not_selected, better="lower", binary=("decision",)),
-        Utility("false_positive_rate", _false_positive, _negative, better="lower", binary=_BOTH),
-        Utility("false_negative_rate", _false_negative, _positive, better="lower", binary=_BOTH),
-        Utility("profit", _price_if_paid, _each_row),
+        Utility(name="classification", u=_right, w=_each_row),
+        Utility(name="calibration", u=_outcome_if_selected, w=_selected, binary=("decision",)),
+        Utility(
+            name="mirrored_calibration",
+            u=_outcome_if_not_selected,
+            w=_not_selected,
+            better="lower",
+            binary=("decision",),
+        ),
+        Utility(name="false_positive_rate", u=_false_positive, w=_negative, better="lower", binary=_BOTH),
+        Utility(name="false_negative_rate", u=_false_negative, w=_positive, better="lower", binary=_BOTH),
+        Utility(name="profit", u=_price_if_paid, w=_each_row),
     )
 }
 """The built-in utilities by name.

@@ -34,7 +34,7 @@ _LEAST_MARGIN = 1e-9
 _REFUTED = 1e-6
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Program:
     """Columns and rows of a mixed-integer program, gathered block by block."""
 
@@ -69,7 +69,7 @@ class Program:
         self.rows += count
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProgram:
     """The program of a search, and where its variables are.
 
@@ -137,7 +137,7 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
     beta = program.add_columns(box[:, 0], box[:, 1])
     decide = program.add_columns(np.zeros(len(points)), 1.0, integer=True)
     value = program.add_columns(problem.floors - _SLACK, np.inf)
-    _add_classifier(program, problem, points, beta, decide, margin)
+    _add_classifier(program, problem, points, beta=beta, decide=decide, margin=margin)
     if problem.capacity is not None:
         sizes = np.bincount(cell, minlength=len(points))
         program.add_rows(1, problem.capacity, problem.capacity, (0, decide, sizes))
@@ -146,18 +146,22 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
     parts: tuple[tuple[IntArray, IntArray], ...] = ()
     if problem.step:
         share = program.add_columns(1.0 / np.bincount(problem.group, minlength=groups), 1.0)
-        parts = tuple(_add_mean(program, problem, cell, decide, value, share, g) for g in range(groups))
+        parts = tuple(
+            _add_mean(program, problem, cell, decide=decide, value=value, share=share, g=g) for g in range(groups)
+        )
     else:
         gains = np.bincount(problem.group * len(points) + cell, problem.gains, groups * len(points))
         row = np.arange(groups)
         terms = (row, value, problem.size), (row[:, np.newaxis], decide, -gains.reshape(groups, -1))
         program.add_rows(groups, problem.base, problem.base, *terms)
     gap = _add_gap(program, problem, value)
-    return SearchProgram(program, beta, decide, value, gap, share, parts, cell)
+    return SearchProgram(
+        program=program, beta=beta, decide=decide, value=value, gap=gap, share=share, parts=parts, cell=cell
+    )
 
 
 def _add_classifier(
-    program: Program, problem: SearchProblem, points: FloatArray, beta: IntArray, decide: IntArray, margin: float
+    program: Program, problem: SearchProblem, points: FloatArray, *, beta: IntArray, decide: IntArray, margin: float
 ) -> None:
     """Tie D to the sign of x'b."""
     design = np.column_stack([np.ones(len(points)), points])
@@ -170,7 +174,14 @@ def _add_classifier(
 
 
 def _add_mean(
-    program: Program, problem: SearchProblem, cell: IntArray, decide: IntArray, value: IntArray, share: IntArray, g: int
+    program: Program,
+    problem: SearchProblem,
+    cell: IntArray,
+    *,
+    decide: IntArray,
+    value: IntArray,
+    share: IntArray,
+    g: int,
 ) -> tuple[IntArray, IntArray]:
     """Add U_g = mean outcome of the selected of group g, with s = t D written linearly."""
     members = problem.group == g
@@ -270,7 +281,7 @@ def solve_milp(
     require_share("margin", margin)
     swept = best_direction(problem, rng, directions=directions) if directions else None
     made = build_program(problem, margin)
-    solved = _run(problem, made, _start(problem, made, swept), time_limit, relative_gap, threads)
+    solved = _run(problem, made, _start(problem, made, swept), time_limit=time_limit, gap=relative_gap, threads=threads)
     solution, report = _checked(problem, made, solved)
     known = [candidate for candidate in (swept, solution) if candidate is not None and candidate.feasible]
     if not known:
@@ -300,7 +311,15 @@ def _checked(
     problem: SearchProblem, made: SearchProgram, solved: _Solved
 ) -> tuple[LinearCandidate | None, SolverReport]:
     """Return the solver's classifier, repaired and judged anew, and the report."""
-    report = SolverReport(solved.status, float("nan"), solved.bound, solved.gap, False, False, solved.seconds)
+    report = SolverReport(
+        status=solved.status,
+        claimed=float("nan"),
+        bound=solved.bound,
+        relative_gap=solved.gap,
+        reproduced=False,
+        polished=False,
+        seconds=solved.seconds,
+    )
     if solved.solution is None:
         return None, report
     wanted = (solved.solution[made.decide] > 0.5)[made.cell]
@@ -316,7 +335,13 @@ def _checked(
 
 
 def _run(
-    problem: SearchProblem, made: SearchProgram, start: FloatArray | None, time_limit: float, gap: float, threads: int
+    problem: SearchProblem,
+    made: SearchProgram,
+    start: FloatArray | None,
+    *,
+    time_limit: float,
+    gap: float,
+    threads: int,
 ) -> _Solved:
     highspy: Any = import_module("highspy")
     solver = highspy.Highs()

@@ -28,7 +28,7 @@ SearchGoal = Literal["fairness"] | int
 _MET = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProblem:
     """Training rows with features scaled to [0, 1], and what a candidate has to reach on them.
 
@@ -184,11 +184,26 @@ def search_problem(
     signs, used = _allowed(x, monotone, excluded)
     low = x[:, used].min(axis=0)
     width = x[:, used].max(axis=0) - low
-    sums = _sums(chosen, y, codes, len(names), amounts, columns)
+    gains, base, size, step = _sums(chosen, y, codes, groups=len(names), amounts=amounts, columns=columns)
     scaled = np.ascontiguousarray((x[:, used] - low) / width)
     places = None if capacity is None else capacity_count(capacity, codes.size)
     return SearchProblem(
-        x, scaled, used, low, width, signs[used], codes, tuple(names), *sums, goal, floors, gap_limit, places
+        given=x,
+        scaled=scaled,
+        used=used,
+        low=low,
+        width=width,
+        signs=signs[used],
+        group=codes,
+        names=tuple(names),
+        gains=gains,
+        base=base,
+        size=size,
+        step=step,
+        goal=goal,
+        floors=floors,
+        gap_limit=gap_limit,
+        capacity=places,
     )
 
 
@@ -212,6 +227,7 @@ def _sums(
     utility: Utility,
     y: FloatArray,
     group: IntArray,
+    *,
     groups: int,
     amounts: tuple[float, float],
     columns: Mapping[str, FloatArray] | None,
@@ -254,7 +270,7 @@ def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | No
     return signs, used
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SolverReport:
     """What the solver of the mixed-integer program has to say.
 
@@ -286,7 +302,7 @@ class SolverReport:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LinearCandidate:
     """A linear classifier: select when intercept + x'coefficients >= 0.
 
@@ -309,7 +325,14 @@ class LinearCandidate:
 
     Examples
     --------
-    >>> LinearCandidate(np.array([2.0]), -1.0, np.array([0.5, 0.7]), True, 10, "sweep").decide([[0.5], [0.4]])
+    >>> LinearCandidate(
+    ...     coefficients=np.array([2.0]),
+    ...     intercept=-1.0,
+    ...     values=np.array([0.5, 0.7]),
+    ...     feasible=True,
+    ...     directions=10,
+    ...     found_by="sweep",
+    ... ).decide([[0.5], [0.4]])
     array([ True, False])
     """
 
@@ -352,7 +375,14 @@ def judged(
     values = problem.values(chosen)
     violation, _ = problem.judge(values)
     fits = problem.capacity is None or int(chosen.sum()) == problem.capacity
-    return LinearCandidate(coefficients, raw_intercept, values, bool(violation == 0) and fits, directions, found_by)
+    return LinearCandidate(
+        coefficients=coefficients,
+        intercept=raw_intercept,
+        values=values,
+        feasible=bool(violation == 0) and fits,
+        directions=directions,
+        found_by=found_by,
+    )
 
 
 def widest_margin(problem: SearchProblem, decisions: BoolArray) -> tuple[FloatArray, float, float]:

@@ -86,7 +86,9 @@ def attribute(
     >>> people = np.array([[i % 2, i // 2 % 2] for i in range(80)], dtype=float)
     >>> items = tuple(NoiseItem((column,), Flip()) for column in (0, 1))
     >>> model = Linear(np.array([2.0, 0.5]), -1.2)
-    >>> trial = Experiment(people, (model,), items, np.arange(80) // 40, levels=np.array([0.3]))
+    >>> trial = Experiment(
+    ...     features=people, predictors=(model,), items=items, groups=np.arange(80) // 40, levels=np.array([0.3])
+    ... )
     >>> pabak = {"pabak": lambda sums: sums.counts().pabak()}
     >>> found = attribute(trial, replicate_seeds(5, np.random.default_rng(0)), pabak)["pabak"]
     >>> bool(np.allclose(found.values.sum(axis=1), found.total)), found.exact

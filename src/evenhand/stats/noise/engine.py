@@ -85,7 +85,12 @@ def simulate(
     --------
     >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds
     >>> people = np.arange(40.0)[:, np.newaxis] % 2
-    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(40) // 20)
+    >>> trial = Experiment(
+    ...     features=people,
+    ...     predictors=(Linear(np.array([2.0]), -1.0),),
+    ...     items=(NoiseItem((0,), Flip()),),
+    ...     groups=np.arange(40) // 20,
+    ... )
     >>> done = simulate(trial, replicate_seeds(10, np.random.default_rng(0)))
     >>> done.sums.counts().pabak().shape  # replicates, levels, folds, groups
     (10, 31, 1, 2)
@@ -114,7 +119,12 @@ def paths(experiment: Experiment, seeds: Seeds) -> Paths:
     --------
     >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds
     >>> people = np.arange(40.0)[:, np.newaxis] % 2
-    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(40) // 20)
+    >>> trial = Experiment(
+    ...     features=people,
+    ...     predictors=(Linear(np.array([2.0]), -1.0),),
+    ...     items=(NoiseItem((0,), Flip()),),
+    ...     groups=np.arange(40) // 20,
+    ... )
     >>> paths(trial, replicate_seeds(3, np.random.default_rng(0))).second_label.shape
     (3, 31, 40)
     """
@@ -150,7 +160,9 @@ def blocks(experiment: Experiment, trials: Sequence[Trial]) -> list[Sequence[Tri
 def pair_sums(experiment: Experiment, summed: FloatArray) -> PairSums:
     """Return sums (8, ..., folds, groups) of the engine as `PairSums`."""
     n = np.diff(experiment.base.starts).astype(np.float64).reshape(experiment.cells)
-    return PairSums(n, experiment.base.centre.reshape(experiment.cells), *summed)
+    return PairSums(
+        n=n, centre=experiment.base.centre.reshape(experiment.cells), **dict(zip(SUMS, summed, strict=True))
+    )
 
 
 def steps_of(experiment: Experiment) -> int:
@@ -195,8 +207,12 @@ def changes_of_states(experiment: Experiment, second: States, first: States | No
     trial, person = np.divmod(slot, people)
     opens = np.ones(key.size, dtype=np.bool_)
     np.not_equal(slot[1:], slot[:-1], out=opens[1:])
-    x, r = _current(experiment, first, key, slot, person, steps)
-    y, s = (second.score, second.label) if first is None else _current(experiment, second, key, slot, person, steps)
+    x, r = _current(experiment, first, key=key, slot=slot, person=person, steps=steps)
+    y, s = (
+        (second.score, second.label)
+        if first is None
+        else _current(experiment, second, key=key, slot=slot, person=person, steps=steps)
+    )
     now = person_sums(r, s, x, y, base.centre[base.cell[person]])
     true = base_people(experiment)
     added = {
@@ -266,7 +282,7 @@ def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: Bool
 
 
 def _current(
-    experiment: Experiment, states: States | None, key: IntArray, slot: IntArray, person: IntArray, steps: int
+    experiment: Experiment, states: States | None, *, key: IntArray, slot: IntArray, person: IntArray, steps: int
 ) -> tuple[FloatArray, BoolArray]:
     """Return a rater's predictions at some keys: of the last state up to there, or of the base."""
     score, label = experiment.base.score[person], experiment.base.label[person]

@@ -85,7 +85,7 @@ class NoiseItem:
             yield np.flatnonzero(profiles == number), model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Base:
     """People in the order of their cells (fold, then group), with the predictions of their true features.
 
@@ -114,7 +114,7 @@ class Ranks:
     room: FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """What is simulated: a second rater (or two) who makes mistakes in the features of the same people.
 
@@ -160,7 +160,13 @@ class Experiment:
     >>> from evenhand.stats.noise.models import Flip
     >>> people = np.array([[0.0], [1.0], [0.0], [1.0]])
     >>> model = Linear(np.array([2.0]), -1.0)
-    >>> trial = Experiment(people, (model,), (NoiseItem((0,), Flip()),), np.array([0, 0, 1, 1]), levels=np.array([0.5]))
+    >>> trial = Experiment(
+    ...     features=people,
+    ...     predictors=(model,),
+    ...     items=(NoiseItem((0,), Flip()),),
+    ...     groups=np.array([0, 0, 1, 1]),
+    ...     levels=np.array([0.5]),
+    ... )
     >>> trial.cells
     (1, 2)
     """
@@ -229,7 +235,18 @@ class Experiment:
             score[rows], label[rows] = checked(predict, features[rows])
         sizes = np.maximum(np.diff(starts), 1)
         centre = np.bincount(cell, score, len(sizes)) / sizes
-        return Base(order, features, fold, cell, starts, profile, stratum, score, label, centre)
+        return Base(
+            order=order,
+            features=features,
+            fold=fold,
+            cell=cell,
+            starts=starts,
+            profile=profile,
+            stratum=stratum,
+            score=score,
+            label=label,
+            centre=centre,
+        )
 
     def _merged(self) -> IntArray:
         """Return for each profile the first one with the same pace and models: a difference in name alone is none."""

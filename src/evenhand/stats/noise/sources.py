@@ -131,7 +131,7 @@ class ErrorVectors:
         return np.asarray(np.clip(moved, low, np.inf if self.maxima is None else self.maxima))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pilot:
     """A small table in which two raters rated the same people; from it come the mistakes of an experiment.
 
@@ -159,7 +159,12 @@ class Pilot:
 
     Examples
     --------
-    >>> pilot = Pilot(np.array([[0.0], [0.0], [1.0]]), np.array([[0.0], [1.0], [1.0]]), (4,), {4: (0.0, 1.0)})
+    >>> pilot = Pilot(
+    ...     first=np.array([[0.0], [0.0], [1.0]]),
+    ...     second=np.array([[0.0], [1.0], [1.0]]),
+    ...     columns=(4,),
+    ...     categories={4: (0.0, 1.0)},
+    ... )
     >>> [[round(chance, 2) for chance in row] for row in pilot.items()[0].model.chances]
     [[0.5, 0.5], [0.25, 0.75]]
     """

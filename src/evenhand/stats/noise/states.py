@@ -23,7 +23,7 @@ OF_THE_FIRST = ("first_ones", "first", "first_squares")
 """Those that a second rater's mistakes do not change."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairSums:
     """Sums over people of two raters' decisions and scores; arrays that broadcast, the last axes being the cells.
 
@@ -45,7 +45,18 @@ class PairSums:
     Examples
     --------
     >>> one = np.array(1.0)
-    >>> sums = PairSums(4 * one, 0 * one, 2 * one, one, one, 2 * one, one, 2 * one, one, one)
+    >>> sums = PairSums(
+    ...     n=4 * one,
+    ...     centre=0 * one,
+    ...     first_ones=2 * one,
+    ...     second_ones=one,
+    ...     both_ones=one,
+    ...     first=2 * one,
+    ...     second=one,
+    ...     first_squares=2 * one,
+    ...     second_squares=one,
+    ...     error_squares=one,
+    ... )
     >>> float(sums.counts().kappa())
     0.5
     """

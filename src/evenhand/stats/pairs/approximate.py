@@ -84,9 +84,20 @@ def individual_fairness_sampled(
     stderr = float(np.sqrt((n - 1) / n * between + noise**2)) if n > 2 and mean > 0 else float("nan")
     wide, freedom = widened(stderr, (people,), weight), people.kish - 1.0
     low, high = limits(1.0 - mean, wide, freedom, confidence, 0.0)
-    pairs, error = 2 * _DRAWS, WIDTHS * noise
-    numbers = (1.0 - mean, low, high, stderr, n, pairs, violated, "sampled", error)
-    return PairFairness(*numbers, survey_weight=people.survey, spread=wide, freedom=freedom)
+    return PairFairness(
+        value=1.0 - mean,
+        low=low,
+        high=high,
+        stderr=stderr,
+        n=n,
+        pairs=2 * _DRAWS,
+        violated=violated,
+        method="sampled",
+        error=WIDTHS * noise,
+        survey_weight=people.survey,
+        spread=wide,
+        freedom=freedom,
+    )
 
 
 def _leverage(people: People) -> FloatArray | float:
@@ -307,7 +318,9 @@ def individual_fairness_grid(
     error = WIDTHS * correction.excess_stderr + 1e-12
     rows = row_excess(people, fine, weight, threads)
     exact = (1.0 - excess, error)
-    return summarise(people, weight, rows, share * people.pair_weight, "grid", confidence, exact=exact)
+    return summarise(
+        people, weight, rows, violated=share * people.pair_weight, method="grid", confidence=confidence, exact=exact
+    )
 
 
 def row_excess(people: People, moments: GridMoments, weight: float, threads: int | None = None) -> FloatArray:

@@ -44,7 +44,7 @@ class Lot(NamedTuple):
     weight: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """Lots sorted, padded to whole strips and laid out one after the other on the card.
 
@@ -161,7 +161,16 @@ def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> Plan:
         scales.append([2.0 ** (61 - ceil(log2(heavy))), 2.0 ** (61 - ceil(2.0 * log2(heavy)))])
     alike = all(bool((lot.weight == 1.0).all()) for lot in lots)
     places, boxed = xp.concatenate(parts), xp.concatenate(boxes)
-    return Plan(orders, places, boxed, np.array(start, dtype=np.int64), np.array(scales), diamond, precise, alike)
+    return Plan(
+        orders=orders,
+        people=places,
+        boxes=boxed,
+        start=np.array(start, dtype=np.int64),
+        scales=np.array(scales),
+        diamond=diamond,
+        precise=precise,
+        alike=alike,
+    )
 
 
 def _morton_order(xp: Any, points: Any) -> Any:

@@ -116,7 +116,7 @@ def card_values(cases: Sequence[tuple[People, float]]) -> FloatArray:
 
 
 def card_worst_pairs(
-    score: FloatArray, effort: FloatArray, aggregate: FloatArray, weight: float, count: int, distance: Distance
+    score: FloatArray, effort: FloatArray, aggregate: FloatArray, weight: float, *, count: int, distance: Distance
 ) -> WorstPairs:
     """Return what `exact.worst_pairs` does: the card finds who can be in one of the pairs, the processor the pairs.
 
@@ -132,5 +132,5 @@ def card_worst_pairs(
     kept = np.flatnonzero(most[merged.row] >= max(least, 0.0))
     if kept.size < 2:
         return WorstPairs(np.empty((0, 2), dtype=np.int64), np.empty(0))
-    found = worst_pairs(score[kept], effort[kept], aggregate[kept], weight, count, distance)
+    found = worst_pairs(score[kept], effort[kept], aggregate[kept], weight, count=count, distance=distance)
     return WorstPairs(kept[found.people], found.excess)

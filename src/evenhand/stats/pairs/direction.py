@@ -48,7 +48,7 @@ class Share(NamedTuple):
     stderr: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Reversals:
     """The comparable pairs between people ahead and people behind, summed for each person.
 
@@ -205,7 +205,12 @@ class Direction:
         matchings = kish[2] - 1.0 + kish[2] % 2 if together else max(kish[:2])
         totals = (weight * ahead).sum(axis=0)
         return Reversals(
-            (weight * (ahead + behind))[members], totals, int(members.sum()), kish[2], matchings, self.random
+            sums=(weight * (ahead + behind))[members],
+            totals=totals,
+            n=int(members.sum()),
+            kish=kish[2],
+            matchings=matchings,
+            random=self.random,
         )
 
 

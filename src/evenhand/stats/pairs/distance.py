@@ -104,7 +104,9 @@ EUCLIDEAN = Distance()
 def _moved(
     people: People, effort: FloatArray, aggregate: FloatArray, diamond: bool = False, own: OwnDistance | None = None
 ) -> People:
-    return People(people.score, effort, aggregate, people.survey, diamond, own)
+    return People(
+        score=people.score, effort=effort, aggregate=aggregate, survey=people.survey, diamond=diamond, own=own
+    )
 
 
 def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) -> tuple[float, float, float]:

@@ -146,7 +146,7 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     --------
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 300)
-    >>> merged = Merged(x, x, x, np.ones(300), np.arange(300), np.arange(300))
+    >>> merged = Merged(score=x, effort=x, aggregate=x, weight=np.ones(300), first=np.arange(300), row=np.arange(300))
     >>> block_rows(merged, 0.5).low.shape
     (3, 3)
     """
@@ -325,6 +325,7 @@ def worst_pairs(
     effort: ArrayLike,
     aggregate: ArrayLike,
     weight: float = 0.5,
+    *,
     count: int = 10,
     distance: Distance = EUCLIDEAN,
 ) -> WorstPairs:

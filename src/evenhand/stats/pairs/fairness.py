@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -123,7 +124,7 @@ def individual_fairness(
         ((sums, violated),) = card_sums([(people, weight)], progress)
     else:
         sums, violated = _exact_sums(people, weight, chosen, threads, progress)
-    return summarise(people, weight, sums, violated, chosen, confidence)
+    return summarise(people, weight, sums, violated=violated, method=chosen, confidence=confidence)
 
 
 def individual_fairness_of_models(
@@ -135,7 +136,9 @@ def individual_fairness_of_models(
     survey_weight: FloatArray | None = None,
     progress: Progress | None = None,
     distance: Distance = EUCLIDEAN,
-    **options: Any,
+    method: Method = "auto",
+    confidence: float = 0.95,
+    rng: Generator | None = None,
 ) -> dict[tuple[str, float], PairFairness]:
     """Return `individual_fairness` of every model at every weight on a graphics card, in one launch where it can be.
 
@@ -143,7 +146,7 @@ def individual_fairness_of_models(
     ----------
     scores
         The scores of each model.
-    effort, aggregate, survey_weight, progress, distance, options
+    effort, aggregate, survey_weight, progress, distance, method, confidence, rng
         As for `individual_fairness`, whose `device` is 'cuda' here.
     weights
         Weights of effort in the distance.
@@ -152,14 +155,22 @@ def individual_fairness_of_models(
     checked = {model: check_people(score, effort, aggregate, survey_weight) for model, score in scores.items()}
     for model, weight in product(scores, weights):
         people, placed = distance.of(checked[model], check_weight(weight))
-        if _chosen(people, options.get("method", "auto"), card=True) == "strips":
+        if _chosen(people, method, card=True) == "strips":
             together[model, weight] = people, placed
         else:
             found[model, weight] = individual_fairness(
-                scores[model], effort, aggregate, weight, survey_weight=survey_weight, distance=distance, **options
+                scores[model],
+                effort,
+                aggregate,
+                weight,
+                survey_weight=survey_weight,
+                distance=distance,
+                method=method,
+                confidence=confidence,
+                rng=rng,
             )
     for case, (sums, violated) in zip(together, card_sums(list(together.values()), progress), strict=True):
-        found[case] = summarise(*together[case], sums, violated, "strips", options.get("confidence", 0.95))
+        found[case] = summarise(*together[case], sums, violated=violated, method="strips", confidence=confidence)
     return {case: found[case] for case in product(scores, weights)}
 
 
@@ -216,10 +227,10 @@ def individual_fairness_counts(
     score: ArrayLike,
     effort: ArrayLike,
     aggregate: ArrayLike,
-    heaviness: ArrayLike,
+    *,
+    total_weight: ArrayLike,
     squares: ArrayLike,
     weight: float = 0.5,
-    *,
     n: int,
     confidence: float = 0.95,
 ) -> PairFairness:
@@ -232,7 +243,7 @@ def individual_fairness_counts(
     ----------
     score, effort, aggregate
         One entry for all people who are alike.
-    heaviness
+    total_weight
         The sum of their weights; how many they are, without weights.
     squares
         The sum of their squared weights; how many they are, without weights.
@@ -246,25 +257,35 @@ def individual_fairness_counts(
     Examples
     --------
     >>> from evenhand.stats.pairs import individual_fairness
-    >>> found = individual_fairness_counts([0.1, 0.9], [0, 0.3], [0, 0], [2, 2], [2, 2], 1.0, n=4)
+    >>> found = individual_fairness_counts(
+    ...     [0.1, 0.9], [0, 0.3], [0, 0], total_weight=[2, 2], squares=[2, 2], weight=1.0, n=4
+    ... )
     >>> every = individual_fairness([0.1, 0.1, 0.9, 0.9], [0, 0, 0.3, 0.3], [0, 0, 0, 0], 1.0)
     >>> round(found.value, 9) == round(every.value, 9), round(found.violated, 9) == round(every.violated, 9)
     (True, True)
     """
-    heavy = np.asarray(heaviness, dtype=np.float64)
-    people = check_people(score, effort, aggregate, heavy)
+    weights = np.asarray(total_weight, dtype=np.float64)
+    people = check_people(score, effort, aggregate, weights)
     weight = check_weight(weight)
     rows, points = _counts(people, slice(None))
     method = "blocks" if ROW_SUM * points <= rows // 2 else "strips"
     sums, violated = _exact_sums(people, weight, method)
-    total = float(heavy.sum())
+    total = float(weights.sum())
     unit = total / people.total  # survey weights are scaled to a mean of 1
     squared = np.asarray(squares, dtype=np.float64)
     all_pairs = (total**2 - float(squared.sum())) / 2.0
     excess = unit**2 * float(np.sum(people.weights * sums)) / 2.0 / all_pairs
-    means = 1.0 - unit * sums / total
-    share, kish = unit**2 * violated / all_pairs, total**2 / float(squared.sum())
-    return _result((people, weight), (excess, share), means, squared, kish, 0.0, n, confidence, method)
+    compared = _Compared(
+        people=people,
+        weight=weight,
+        excess=excess,
+        violated=unit**2 * violated / all_pairs,
+        row_means=1.0 - unit * sums / total,
+        squares=squared,
+        effective=total**2 / float(squared.sum()),
+        error=0.0,
+    )
+    return compared.result(n, confidence, method)
 
 
 def individual_fairness_cells(
@@ -272,9 +293,9 @@ def individual_fairness_cells(
     score: ArrayLike,
     effort: ArrayLike,
     aggregate: ArrayLike,
+    *,
     survey_weight: ArrayLike | None,
     weight: float = 0.5,
-    *,
     n: int,
     confidence: float = 0.95,
     rng: Generator | None = None,
@@ -307,7 +328,7 @@ def individual_fairness_cells(
     >>> import numpy as np
     >>> from evenhand.stats.pairs import bin_people, check_people, individual_fairness
     >>> x = np.random.default_rng(0).random((3, 20_000))
-    >>> found = individual_fairness_cells(bin_people(check_people(*x)), *x[:, :5_000], None, n=20_000)
+    >>> found = individual_fairness_cells(bin_people(check_people(*x)), *x[:, :5_000], survey_weight=None, n=20_000)
     >>> exact = individual_fairness(*x)
     >>> bool(abs(found.value - exact.value) < found.error < 1e-4), bool(abs(found.stderr / exact.stderr - 1) < 0.05)
     (True, True)
@@ -319,33 +340,66 @@ def individual_fairness_cells(
     value, violated = extrapolated_means(moments, weight)
     source = np.random.default_rng(0) if rng is None else rng
     off = approximate.correct(people, moments, weight, sample=True, rng=source)
-    heavy = float(moments.mass.sum())
-    means = 1.0 - approximate.row_excess(people, moments, weight) / heavy
-    error = approximate.WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
-    mean, kish = (value - off.excess, violated - off.violated), heavy**2 / moments.squares
-    return _result((people, weight), mean, means, people.weights**2, kish, error, n, confidence, "grid")
+    total_weight = float(moments.mass.sum())
+    compared = _Compared(
+        people=people,
+        weight=weight,
+        excess=value - off.excess,
+        violated=violated - off.violated,
+        row_means=1.0 - approximate.row_excess(people, moments, weight) / total_weight,
+        squares=people.weights**2,
+        effective=total_weight**2 / moments.squares,
+        error=approximate.WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE,
+    )
+    return compared.result(n, confidence, "grid")
 
 
-def _result(
-    compared: tuple[People, float],
-    mean: tuple[float, float],
-    means: FloatArray,
-    squares: FloatArray,
-    kish: float,
-    error: float,
-    n: int,
-    confidence: float,
-    method: str,
-) -> PairFairness:
-    """Return the result; se² = 4 sum v² (h - mean h)² / V², with h the row means."""
-    excess, violated = (min(1.0, max(0.0, share)) for share in mean)
-    stderr = 2.0 * weighted_spread(means, squares) / float(np.sqrt(kish))
-    people, weight = compared
-    wide = widened(stderr, (people,), weight, kish)
-    low, high = limits(1.0 - excess, wide, kish - 1.0, confidence, error)
-    known, pairs = stderr if excess > 0 else float("nan"), n * (n - 1) // 2
-    numbers = (1.0 - excess, low, high, known, n, pairs, violated, method, error)
-    return PairFairness(*numbers, means, squares, kish, people, weight, wide, kish - 1.0)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Compared:
+    """Means over the pairs of people, and what their standard error rests on.
+
+    Parameters
+    ----------
+    people, weight : whose pairs were compared, and the weight of effort in their distance.
+    excess, violated : the mean of max(0, D - d) over all pairs, and the share of pairs with D > d.
+    row_means, squares : each row's mean h of F, and the sum of squared weights v² that it stands for.
+    effective : the effective number of people, V² / sum v².
+    error : how far the mean may be from that over all pairs.
+    """
+
+    people: People
+    weight: float
+    excess: float
+    violated: float
+    row_means: FloatArray
+    squares: FloatArray
+    effective: float
+    error: float
+
+    def result(self, n: int, confidence: float, method: str) -> PairFairness:
+        """Return the result for n people; se² = 4 sum v² (h - mean h)² / V²."""
+        excess, violated = (min(1.0, max(0.0, share)) for share in (self.excess, self.violated))
+        stderr = 2.0 * weighted_spread(self.row_means, self.squares) / float(np.sqrt(self.effective))
+        spread = widened(stderr, (self.people,), self.weight, self.effective)
+        low, high = limits(1.0 - excess, spread, self.effective - 1.0, confidence, self.error)
+        return PairFairness(
+            value=1.0 - excess,
+            low=low,
+            high=high,
+            stderr=stderr if excess > 0 else float("nan"),
+            n=n,
+            pairs=n * (n - 1) // 2,
+            violated=violated,
+            method=method,
+            error=self.error,
+            row_means=self.row_means,
+            survey_weight=self.squares,
+            sampled_from=self.effective,
+            people=self.people,
+            weight=self.weight,
+            spread=spread,
+            freedom=self.effective - 1.0,
+        )
 
 
 def fairness_by_weight(

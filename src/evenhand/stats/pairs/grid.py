@@ -72,7 +72,7 @@ class GridMoments:
 
     @classmethod
     def from_cells(
-        cls, bounds: Bounds, size: int, cells: ArrayLike, sums: ArrayLike, squares: float, own: ArrayLike
+        cls, bounds: Bounds, size: int, cells: ArrayLike, *, sums: ArrayLike, squares: float, own: ArrayLike
     ) -> GridMoments:
         """Return the histogram from sums over grid cells, as a data engine groups them.
 
@@ -98,7 +98,8 @@ class GridMoments:
         --------
         >>> import numpy as np
         >>> box = ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
-        >>> moments = GridMoments.from_cells(box, 3, [[0, 1, 0]], [[2, 1, 0, 0, 0, 0, 0, 0]], 2.0, [[0, 0, 0, 0]])
+        >>> sums, own = [[2, 1, 0, 0, 0, 0, 0, 0]], [[0, 0, 0, 0]]
+        >>> moments = GridMoments.from_cells(box, 3, [[0, 1, 0]], sums=sums, squares=2.0, own=own)
         >>> moments.mass[0, 1]
         array([1., 1., 0.])
         """

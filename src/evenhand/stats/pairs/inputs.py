@@ -114,7 +114,7 @@ def check_people(
     if outside.size:
         raise EvenhandError(f"`score` must be between 0 and 1; person {outside[0]} has {values[0][outside[0]]:g}.")
     survey = None if survey_weight is None else _survey(survey_weight, sizes[0])
-    return People(values[0], values[1], values[2], survey)
+    return People(score=values[0], effort=values[1], aggregate=values[2], survey=survey)
 
 
 def check_weight(weight: float) -> float:
@@ -248,7 +248,7 @@ def _rounded(column: FloatArray) -> FloatArray:
     return np.floor(np.ldexp(column, 20 - int(exponent)) + _ODD)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Merged:
     """The distinct rows of (score, effort, aggregate), in an order that does not depend on that of the people.
 
@@ -314,8 +314,15 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
         weight = np.diff(np.append(start, len(people))).astype(np.float64)
     else:
         weight = np.add.reduceat(people.survey[order], start)
-    columns = people.score[first], people.effort[first], people.aggregate[first]
-    return Merged(*columns, weight, first, row, people.diamond)
+    return Merged(
+        score=people.score[first],
+        effort=people.effort[first],
+        aggregate=people.aggregate[first],
+        weight=weight,
+        first=first,
+        row=row,
+        diamond=people.diamond,
+    )
 
 
 def starts(*columns: FloatArray) -> BoolArray:

@@ -12,7 +12,7 @@ from evenhand.stats.pairs.inputs import People, excess_of, some_pairs
 from evenhand.stats.types import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PairFairness:
     """Effort-aware individual fairness of one set of scores.
 
@@ -82,7 +82,7 @@ class PairFairness:
         return replace(self, low=low, high=high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairDifference:
     """The difference in individual fairness of two sets of scores for the same people, with its interval.
 
@@ -204,6 +204,7 @@ def summarise(
     people: People,
     weight: float,
     row_excess: FloatArray,
+    *,
     violated: float,
     method: str,
     confidence: float,
@@ -237,10 +238,24 @@ def summarise(
     stderr, freedom = jackknife(row_means, value, people)
     spread = widened(stderr, (people,), weight)
     low, high = limits(value, spread, freedom, confidence, error)
-    n, survey = people.counted, people.survey
-    known, share = stderr if value < 1.0 else float("nan"), min(1.0, violated / people.pair_weight)
-    numbers = (value, low, high, known, n, n * (n - 1) // 2, share, method, error)
-    return PairFairness(*numbers, row_means, survey, None, people, weight, spread, freedom)
+    n = people.counted
+    return PairFairness(
+        value=value,
+        low=low,
+        high=high,
+        stderr=stderr if value < 1.0 else float("nan"),
+        n=n,
+        pairs=n * (n - 1) // 2,
+        violated=min(1.0, violated / people.pair_weight),
+        method=method,
+        error=error,
+        row_means=row_means,
+        survey_weight=people.survey,
+        people=people,
+        weight=weight,
+        spread=spread,
+        freedom=freedom,
+    )
 
 
 def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairDifference:
@@ -284,10 +299,17 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
         stderr, freedom = jackknife(apart, value, a.people)
     wide = widened(stderr, (a.people, b.people), a.weight, a.sampled_from)
     if wide == 0.0 and value != 0.0:  # pairs that do not differ say nothing about other people
-        return PairDifference(value, float("nan"), float("nan"), stderr, a.n)
+        return PairDifference(value=value, low=float("nan"), high=float("nan"), stderr=stderr, n=a.n)
     error = a.error + b.error
     half = float(t_quantile(freedom, confidence)) * wide + error
-    return PairDifference(value, value - half, value + half, stderr, a.n, _p_value(value, wide, error, freedom))
+    return PairDifference(
+        value=value,
+        low=value - half,
+        high=value + half,
+        stderr=stderr,
+        n=a.n,
+        p_value=_p_value(value, wide, error, freedom),
+    )
 
 
 def _p_value(value: float, stderr: float, error: float, freedom: float) -> float:

@@ -16,7 +16,7 @@ _SMALLEST_P = 1e-15
 _LEAST_TILT, _MOST_TILT = 1e-4, 36.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gap:
     """A metric of one group less that of another, over noise levels.
 
@@ -110,6 +110,7 @@ def joint_band(
 def gap_of(
     draws: Draws,
     confidence: float = 0.95,
+    *,
     freedom: float = float("inf"),
     levels: FloatArray | None = None,
     least_stderr: float = 0.0,
@@ -163,18 +164,18 @@ def gap_of(
     value, half, factor = each.estimate, quantile * stderr[:-1], wider[:-1]
     further, higher = (end / (quantile * error) if error > 0 else 1.0 for end in (down, up))
     return Gap(
-        value,
-        stderr[:-1],
-        Interval(value - further * half, value + higher * half),
-        Interval(value + further * factor * (low - value), value + higher * factor * (high - value)),
-        average,
-        average - down,
-        average + up,
-        error,
-        average / error if error > 0 else float("nan"),
-        freedom,
-        _p_of_average(average, error, freedom, unseen),
-        unseen,
+        value=value,
+        stderr=stderr[:-1],
+        pointwise=Interval(value - further * half, value + higher * half),
+        simultaneous=Interval(value + further * factor * (low - value), value + higher * factor * (high - value)),
+        average=average,
+        average_low=average - down,
+        average_high=average + up,
+        average_stderr=error,
+        z=average / error if error > 0 else float("nan"),
+        freedom=freedom,
+        p_value=_p_of_average(average, error, freedom, unseen),
+        unseen=unseen,
     )
 
 

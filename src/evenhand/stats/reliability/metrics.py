@@ -45,7 +45,18 @@ def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -
     Examples
     --------
     >>> one = np.array(1.0)
-    >>> sums = PairSums(4 * one, 0 * one, 2 * one, one, one, 2 * one, one, 2 * one, one, one)
+    >>> sums = PairSums(
+    ...     n=4 * one,
+    ...     centre=0 * one,
+    ...     first_ones=2 * one,
+    ...     second_ones=one,
+    ...     both_ones=one,
+    ...     first=2 * one,
+    ...     second=one,
+    ...     first_squares=2 * one,
+    ...     second_squares=one,
+    ...     error_squares=one,
+    ... )
     >>> float(metric_values("pabak", sums)), float(metric_values("icc_spread", sums, np.array(0.5)))
     (0.5, 0.5)
     """
@@ -65,7 +76,8 @@ def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -
     Examples
     --------
     >>> zero = np.array(0.0)
-    >>> sums = PairSums(*[zero] * 10)
+    >>> from evenhand.stats.noise import SUMS
+    >>> sums = PairSums(**dict.fromkeys(("n", "centre", *SUMS), zero))
     >>> str(why_undefined("kappa", sums))
     'there is nobody to rate'
     """
@@ -87,7 +99,11 @@ def fold_spread(experiment: Experiment) -> FloatArray:
     >>> from evenhand.stats.noise import Flip, Linear, NoiseItem
     >>> people = np.array([[0.0], [1.0], [0.0], [1.0]])
     >>> model = Linear(np.ones(1), 0.0, link="identity")
-    >>> fold_spread(Experiment(people, (model,), (NoiseItem((0,), Flip()),), np.array([0, 0, 1, 1]))).tolist()
+    >>> fold_spread(
+    ...     Experiment(
+    ...         features=people, predictors=(model,), items=(NoiseItem((0,), Flip()),), groups=np.array([0, 0, 1, 1])
+    ...     )
+    ... ).tolist()
     [[0.5]]
     """
     return experiment.spread
@@ -139,7 +155,12 @@ def curves(experiment: Experiment, simulation: Simulation, name: str) -> Curves:
     --------
     >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds, simulate
     >>> people = np.arange(40.0)[:, np.newaxis] % 2
-    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(40) // 20)
+    >>> trial = Experiment(
+    ...     features=people,
+    ...     predictors=(Linear(np.array([2.0]), -1.0),),
+    ...     items=(NoiseItem((0,), Flip()),),
+    ...     groups=np.arange(40) // 20,
+    ... )
     >>> done = simulate(trial, replicate_seeds(50, np.random.default_rng(0)))
     >>> curves(trial, done, "pabak").mean[[0, 10, 20]].round(2).tolist()
     [[1.0, 1.0], [0.81, 0.79], [0.56, 0.61]]

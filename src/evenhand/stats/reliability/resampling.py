@@ -39,7 +39,7 @@ _DRAWS = 8
 """The draws of people may take so many times the memory of rows: fewer at once are drawn again and again."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PeopleDraws:
     """Metrics of resamples of people, averaged over folds and replicates.
 
@@ -118,7 +118,7 @@ class PeopleDraws:
         Examples
         --------
         >>> parts = {"pabak": np.array([[0.0, 0.01]])}
-        >>> draws = PeopleDraws(np.ones(1), {}, {}, np.array([[50, 100]]), parts)
+        >>> draws = PeopleDraws(levels=np.ones(1), estimate={}, values={}, sizes=np.array([[50, 100]]), variances=parts)
         >>> round(draws.pooled_stderr("pabak", 0, 1) ** 2, 12)  # 2 / 3 for a person: 2 / 3 / 50 + 2 / 3 / 100
         0.02
         """
@@ -183,7 +183,12 @@ def bootstrap_people(
     --------
     >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds
     >>> people = np.arange(200.0)[:, np.newaxis] % 2
-    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(200) // 100)
+    >>> trial = Experiment(
+    ...     features=people,
+    ...     predictors=(Linear(np.array([2.0]), -1.0),),
+    ...     items=(NoiseItem((0,), Flip()),),
+    ...     groups=np.arange(200) // 100,
+    ... )
     >>> rng = np.random.default_rng(0)
     >>> drawn = bootstrap_people(trial, replicate_seeds(5, rng), ["pabak"], resamples=200, rng=rng)
     >>> drawn.gap("pabak", 1, 0).values.shape  # 30 levels above 0, and their mean
@@ -200,8 +205,10 @@ def bootstrap_people(
     streams = [cast(SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
     totals = _Totals(experiment, names, resamples, len(seeds))
     if has_backend():
-        work = [(experiment, names, resamples, seeds, streams, size, start, stop) for start, stop in blocks]
-        for part in in_parallel(_totals_of_block, work):
+        block = _Blocks(
+            experiment=experiment, names=names, resamples=resamples, seeds=seeds, streams=streams, size=size
+        )
+        for part in in_parallel(block.totals, blocks):
             totals.take(part)
         return totals.draws()
     chains = [totals.chain(seeds, streams, size, start, stop) for start, stop in blocks]
@@ -264,35 +271,39 @@ class _Totals:
         """Return the resamples, moved to the estimate of everybody."""
         cell, (folds, groups) = self.experiment.base.cell, self.experiment.cells
         return PeopleDraws(
-            self.experiment.levels,
-            self.estimate,
-            {name: self.estimate[name] + (values[:-1] - values[-1]) for name, values in self.stretched.items()},
-            self.sizes,
-            {name: (self.stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in self.by_fold.items()},
-            self.damage / max(self.replicates * int(np.count_nonzero(self.experiment.levels > 0)), 1),
-            cell % groups,
+            levels=self.experiment.levels,
+            estimate=self.estimate,
+            values={name: self.estimate[name] + (values[:-1] - values[-1]) for name, values in self.stretched.items()},
+            sizes=self.sizes,
+            variances={
+                name: (self.stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in self.by_fold.items()
+            },
+            damage=self.damage / max(self.replicates * int(np.count_nonzero(self.experiment.levels > 0)), 1),
+            group_of=cell % groups,
         )
 
 
-def _totals_of_block(
-    experiment: Experiment,
-    names: Sequence[str],
-    resamples: int,
-    seeds: Sequence[SeedSequence],
-    streams: Sequence[SeedSequence],
-    size: int,
-    start: int,
-    stop: int,
-) -> _Part:
-    """Work out one block of resamples, in a process that has nothing else of them."""
-    totals = _Totals(experiment, names, resamples, len(seeds))
-    for _, step in totals.chain(seeds, streams, size, start, stop):
-        step()
-    rows = totals.rows(start, stop)
-    stretched, by_fold = (
-        {name: values[rows] for name, values in every.items()} for every in (totals.stretched, totals.by_fold)
-    )
-    return start, stop, stretched, by_fold, totals.estimate, totals.damage
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Blocks:
+    """What all blocks of resamples share, for processes that have nothing else of them."""
+
+    experiment: Experiment
+    names: Sequence[str]
+    resamples: int
+    seeds: Sequence[SeedSequence]
+    streams: Sequence[SeedSequence]
+    size: int
+
+    def totals(self, start: int, stop: int) -> _Part:
+        """Compute one block of resamples."""
+        totals = _Totals(self.experiment, self.names, self.resamples, len(self.seeds))
+        for _, step in totals.chain(self.seeds, self.streams, self.size, start, stop):
+            step()
+        rows = totals.rows(start, stop)
+        stretched, by_fold = (
+            {name: values[rows] for name, values in every.items()} for every in (totals.stretched, totals.by_fold)
+        )
+        return start, stop, stretched, by_fold, totals.estimate, totals.damage
 
 
 def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:
@@ -401,7 +412,7 @@ def _metrics(
     total = _resampled_sums(experiment, replicate, times, true)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
     n = np.diff(base.starts).astype(np.float64).reshape(folds, groups, 1)
-    sums = PairSums(n, base.centre.reshape(folds, groups, 1), *shaped)
+    sums = PairSums(n=n, centre=base.centre.reshape(folds, groups, 1), **dict(zip(SUMS, shaped, strict=True)))
     spread = fold_spread(experiment)[:, :, np.newaxis]
     return {name: np.moveaxis(metric_values(name, sums, spread), -1, 0) for name in names}
 
