@@ -166,7 +166,7 @@ def test_a_family_of_none_is_not_told() -> None:
 
 
 def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:
-    said = _more_needed(1058, "people", 0.05, 0.0, 0.1005, 0.1)
+    said = _more_needed(1058, "people", value=0.05, low=0.0, high=0.1005, limit=0.1)
     assert said == "; it rests on 1,058 people, and about 1,100 of the same kind in all would decide it"
 
 

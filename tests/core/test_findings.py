@@ -146,12 +146,14 @@ def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tupl
 def test_intervals_shrink_with_the_root_of_the_number_of_people(
     n: int, low: float | None, high: float, said: str
 ) -> None:
-    assert _more_needed(n, "people", 0.2, low, high, 0.1) == said
+    assert _more_needed(n, "people", value=0.2, low=low, high=high, limit=0.1) == said
 
 
 def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
-    assert "about 100,000 of" in _more_needed(100, "people", 0.0, None, 0.0999**0.5 * 100**0.5, 0.1)
-    assert "too near" in _more_needed(100, "people", 0.0, None, 3.2, 0.1)
+    assert "about 100,000 of" in _more_needed(
+        100, "people", value=0.0, low=None, high=0.0999**0.5 * 100**0.5, limit=0.1
+    )
+    assert "too near" in _more_needed(100, "people", value=0.0, low=None, high=3.2, limit=0.1)
 
 
 @pytest.mark.parametrize(

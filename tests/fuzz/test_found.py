@@ -43,7 +43,9 @@ def seal(place: Path, results: str) -> None:
 
 @pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.51])
 def test_limits_of_a_set_never_lie_within_it_at_a_low_confidence(confidence: float) -> None:
-    below, above = critical_values(0.2, 0.4, 0.05, 0.05, 0.5, confidence)
+    below, above = critical_values(
+        0.2, 0.4, lower_stderr=0.05, upper_stderr=0.05, correlation=0.5, confidence=confidence
+    )
     assert 0 < below < 0.1
     assert 0 < above < 0.1
     found = set_interval(0.2, 0.4, 0.05, 0.05, 0.5, confidence=confidence)
@@ -53,7 +55,11 @@ def test_limits_of_a_set_never_lie_within_it_at_a_low_confidence(confidence: flo
 def test_a_frontier_with_an_undefined_draw_is_unbounded() -> None:
     values = np.full((50, 3, 1, 2), 0.5)
     values[0, 0] = np.nan
-    region = frontier_region(ValueDraws(values[1], values, None, None, 9, 9, "cells"), 0, 0.99)
+    region = frontier_region(
+        ValueDraws(estimate=values[1], values=values, spread=None, spreads=None, rows=9, cells=9, method="cells"),
+        0,
+        0.99,
+    )
     assert region[:, :, 2].tolist() == [[np.inf, np.inf], [np.inf, np.inf]]
 
 

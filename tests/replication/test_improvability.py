@@ -104,17 +104,19 @@ def test_the_largest_delta_of_the_signed_test_and_none_of_the_published(holdout:
 def test_the_sign_is_that_of_the_paper(holdout: Holdout) -> None:
     """On these rows Black patients are sicker among the selected, as in every iteration of table 1."""
     y = holdout.rows.terms[:, 0, 0, 0]
-    assert worst_pair(holdout.rows.group, y, holdout.status_quo, CALIBRATION, ["Black", "White"]) == Pair(BLACK, WHITE)
+    assert worst_pair(holdout.rows.group, y, holdout.status_quo, utility=CALIBRATION, names=["Black", "White"]) == Pair(
+        BLACK, WHITE
+    )
 
 
 def test_cells_and_rows_agree(holdout: Holdout) -> None:
     draws = bootstrap_values(
         holdout.rows, resamples=20_000, rng=np.random.default_rng(1), method="cells", studentised=True
     )
-    cells, rows = SplitTest(draws, CRITERIA, [Pair(BLACK, WHITE)]), split(holdout)
+    cells, rows = SplitTest(draws=draws, criteria=CRITERIA, worst=[Pair(BLACK, WHITE)]), split(holdout)
     deltas = np.linspace(0, 0.9, 10)
     np.testing.assert_allclose(cells.curve("fairness", deltas), rows.curve("fairness", deltas), atol=0.016)
-    studentised = SplitTest(draws, CRITERIA, [Pair(BLACK, WHITE)], studentised=True)
+    studentised = SplitTest(draws=draws, criteria=CRITERIA, worst=[Pair(BLACK, WHITE)], studentised=True)
     np.testing.assert_allclose(studentised.curve("fairness", deltas), cells.curve("fairness", deltas), atol=0.01)
 
 

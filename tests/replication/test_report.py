@@ -51,10 +51,10 @@ def test_a_paper_or_folder_that_is_not_there_is_named() -> None:
 
 
 def test_a_range_agrees_within_its_ends_and_the_tolerance() -> None:
-    line = Line("Table 3", "value", 7.17, 7.65, 0.02, printed_high=7.64)
+    line = Line(item="Table 3", what="value", printed=7.17, ours=7.65, tolerance=0.02, printed_high=7.64)
     assert line.difference == pytest.approx(0.01)
     assert line.agrees
-    assert not Line("Table 3", "value", 7.17, 7.1, 0.02, printed_high=7.64).agrees
+    assert not Line(item="Table 3", what="value", printed=7.17, ours=7.1, tolerance=0.02, printed_high=7.64).agrees
 
 
 def test_one_row_of_the_printed_tables_contradicts_itself() -> None:

@@ -92,7 +92,7 @@ class TestEffort:
     def test_who_failed_the_checks_is_left_out(self, effort: StudySpec, answers: Responses) -> None:
         passed = dict(answers.people)
         passed["checks_passed"] = passed["checks_total"]
-        everybody = Responses("effort", passed, answers.answers)
+        everybody = Responses(kind="effort", people=passed, answers=answers.answers)
         count = {
             name: sum(one.n for one in live_estimates(effort)(who))
             for name, who in (("all", everybody), ("kept", answers))
@@ -122,7 +122,7 @@ class TestEffort:
 
     def test_answers_all_alike_give_a_reason(self, effort: StudySpec, answers: Responses) -> None:
         alike = {**answers.answers, "overall": np.full(len(answers.person), 3.0)}
-        estimates = live_estimates(effort)(Responses("effort", answers.people, alike))
+        estimates = live_estimates(effort)(Responses(kind="effort", people=answers.people, answers=alike))
         assert {one.status for one in estimates} == {"undefined: the overall distance does not vary"}
 
 
@@ -192,9 +192,9 @@ class TestFeedback:
         responses = simulated(directed)
         said = responses.answers["answer"]
         without = Responses(
-            "disagreement",
-            responses.people,
-            {**responses.answers, "answer": np.where(said == "agree", "agree", "disagree").astype(object)},
+            kind="disagreement",
+            people=responses.people,
+            answers={**responses.answers, "answer": np.where(said == "agree", "agree", "disagree").astype(object)},
         )
         name = ("Equal opportunity", "race")
         narrow, wide = by_name(live_estimates(directed)(responses))[name], by_name(live_estimates(plain)(without))[name]

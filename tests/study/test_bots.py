@@ -129,7 +129,7 @@ class Site:
     def visitors(self, people: int, **more: Any) -> Visitors:
         known = more.pop("answers", AnswerModel())
         known = AnswerModel(known.respondents, known.critics, right_answers(self.design.spec))
-        return Visitors(people, answers=known, patience=60.0, **more)
+        return Visitors(people=people, answers=known, patience=60.0, **more)
 
 
 @pytest.fixture
@@ -284,9 +284,9 @@ def test_several_processes_serve_one_study(tmp_path: Path, workers: str) -> None
 
 def test_nobody_there() -> None:
     with pytest.raises(ConfigError, match=r"no study answers at http://127\.0\.0\.1:9;"):
-        visit_study("http://127.0.0.1:9", Visitors(1))
+        visit_study("http://127.0.0.1:9", Visitors(people=1))
     with pytest.raises(ConfigError, match="must start with http:// or https://; got 'ftp://x'"):
-        visit_study("ftp://x", Visitors(1))
+        visit_study("ftp://x", Visitors(people=1))
 
 
 # Reading pages and answering them ---------------------------------------------------------------------------

@@ -146,10 +146,10 @@ def simulate(
 
     spec: StudySpec | None = read_study(study) if study is not None else None
     visitors = Visitors(
-        people,
-        rate,
-        think,
-        seed,
+        people=people,
+        rate=rate,
+        think=think,
+        seed=seed,
         answers=AnswerModel(right=right_answers(spec) if spec else {}),
         behaviour=NO_DETOURS if straight else Behaviour(),
         parameter=spec.recruitment.id_parameter if spec else "PROLIFIC_PID",

@@ -85,9 +85,9 @@ def critic_errors(
 def replicate_disagreement() -> Chapter:
     """Replicate the disagreement paper: figure 1 on the critics of Dressel and Farid."""
     chapter = Chapter(
-        "disagreement",
-        "Fairness from disagreement",
-        "M. Telukunta and V. S. S. Nadendla, Towards inclusive fairness evaluation via eliciting disagreement "
+        name="disagreement",
+        title="Fairness from disagreement",
+        citation="M. Telukunta and V. S. S. Nadendla, Towards inclusive fairness evaluation via eliciting disagreement "
         "feedback from non-expert stakeholders (2023)",
         missing=(
             Missing(
@@ -120,18 +120,44 @@ _ANSWER_COLUMNS = ("condition", "race", "critic", "case", "compas_decision", "pr
 def _error_lines(answers: Mapping[str, Any]) -> Iterator[Line]:
     printed = published()["disagreement_paper"]
     told = answers["condition"] == "race"
-    yield Line("Section 7", "critics", printed["critics"], np.unique(answers["critic"][told]).size, 0.5)
-    yield Line("Section 7", "defendants", printed["cases"], np.unique(answers["case"][told]).size, 0.5)
+    yield Line(
+        item="Section 7",
+        what="critics",
+        printed=printed["critics"],
+        ours=np.unique(answers["critic"][told]).size,
+        tolerance=0.5,
+    )
+    yield Line(
+        item="Section 7",
+        what="defendants",
+        printed=printed["cases"],
+        ours=np.unique(answers["case"][told]).size,
+        tolerance=0.5,
+    )
     for condition, words in (("race", "told the race, as described"), ("no_race", "not told the race")):
         for notion, short in NOTIONS.items():
             error = critic_errors(answers, condition, notion, bounds="published").error
             why = "White and Black defendants, the paper's bounds; see the errata on figure 1d"
             value = printed["figure1d_mean_abs_error"][short]
-            yield Line("Figure 1d", f"{short}, {words}: mean error", value, float(error.mean()), 0.005, why)
+            yield Line(
+                item="Figure 1d",
+                what=f"{short}, {words}: mean error",
+                printed=value,
+                ours=float(error.mean()),
+                tolerance=0.005,
+                why=why,
+            )
     error = critic_errors(answers, "race", "equal_opportunity", bounds="published").error
     low, high = printed["figure1d_range"]["EO"]
     for name, value, ours in (("smallest", low, error.min()), ("largest", high, error.max())):
-        yield Line("Figure 1d", f"EO, told the race: {name} error", value, float(ours), 0.02, "read off in the text")
+        yield Line(
+            item="Figure 1d",
+            what=f"EO, told the race: {name} error",
+            printed=value,
+            ours=float(ours),
+            tolerance=0.02,
+            why="read off in the text",
+        )
 
 
 def _critic_claims(answers: Mapping[str, Any]) -> Iterator[Claim]:

@@ -83,14 +83,14 @@ def replicate_effort() -> Chapter:
         found, figures = shed_results(load_shed(shed))
         lines += found
     return Chapter(
-        "effort",
-        "Effort-aware fairness",
-        "T. T. Nguyen, J. Xu, Z. Che et al., Effort-aware fairness: incorporating a philosophy-informed, "
+        name="effort",
+        title="Effort-aware fairness",
+        citation="T. T. Nguyen, J. Xu, Z. Che et al., Effort-aware fairness: incorporating a philosophy-informed, "
         "human-centered notion of effort into algorithmic fairness metrics (2025)",
-        tuple(lines),
-        tuple(_study_claims()),
-        tuple(_missing_effort(shed)),
-        figures,
+        lines=tuple(lines),
+        claims=tuple(_study_claims()),
+        missing=tuple(_missing_effort(shed)),
+        figures=figures,
     )
 
 
@@ -102,26 +102,56 @@ def _study_lines() -> Iterator[Line]:
         for test, title in (("hotelling", "Hotelling's t"), ("meng", "“Steiger's Z”")):
             why = f"from table 2; {_ROUNDED}" + ("; it is Meng's z" if test == "meng" else "")
             value = printed["table3"][condition][f"{test}_{target}"]
-            yield Line("Table 3", f"{where}: {title}", value, found[test], 4e-3, why)
+            yield Line(
+                item="Table 3", what=f"{where}: {title}", printed=value, ours=found[test], tolerance=4e-3, why=why
+            )
     fits = {key.replace("_", ", "): (fit, 2) for key, fit in printed["table5_ols"].items()}
     fits |= {f"moderation, {key}": (fit, 5) for key, fit in printed["table5_moderation"].items()}
     for where, (fit, regressors) in fits.items():
         rest = fit["n"] - regressors - 1
         f = (fit["r2"] / regressors) / ((1 - fit["r2"]) / rest)
         adjusted = 1 - (1 - fit["r2"]) * (fit["n"] - 1) / rest
-        yield Line("Table 5", f"{where}: F", fit["F"], f, 8e-4 * fit["F"], "from the printed R²")
-        yield Line("Table 5", f"{where}: adjusted R²", fit["adj_r2"], adjusted, 2e-4, "from the printed R²")
+        yield Line(
+            item="Table 5",
+            what=f"{where}: F",
+            printed=fit["F"],
+            ours=f,
+            tolerance=8e-4 * fit["F"],
+            why="from the printed R²",
+        )
+        yield Line(
+            item="Table 5",
+            what=f"{where}: adjusted R²",
+            printed=fit["adj_r2"],
+            ours=adjusted,
+            tolerance=2e-4,
+            why="from the printed R²",
+        )
     yield from _moderation_lines(printed)
     for condition, target in CELLS:
         ends = [wald_equal(condition, target, r, by) for r, by in ((0.1, 5e-5), (-0.1, -5e-5))]
         value = printed["table5_ols"][f"{condition}_{_TARGET[target]}"]["wald_equal"]
         ours = wald_equal(condition, target)
         why = "null a1 = a2, from table 5 and the correlation of table 2; standard errors of two digits"
-        yield Line("Footnotes 15, 16", f"{condition}, {target}: Wald", value, ours, max(ends) - min(ends), why)
+        yield Line(
+            item="Footnotes 15, 16",
+            what=f"{condition}, {target}: Wald",
+            printed=value,
+            ours=ours,
+            tolerance=max(ends) - min(ends),
+            why=why,
+        )
     for condition, (weight, _) in printed["human_weights"].items():
         fit = printed["table5_ols"][f"{condition}_d"]
         ours = fit["trajectory"] / (fit["trajectory"] + fit["aggregate"])
-        yield Line("Tables 1 and 7", f"{condition}: weight of effort", weight, ours, 5e-5, "from table 5")
+        yield Line(
+            item="Tables 1 and 7",
+            what=f"{condition}: weight of effort",
+            printed=weight,
+            ours=ours,
+            tolerance=5e-5,
+            why="from table 5",
+        )
 
 
 def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[Line]:
@@ -131,7 +161,14 @@ def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[Line]:
         of = printed["table5_moderation"][target]
         for name, key in (("condition", "intercept"), ("aggregate_x", "aggregate"), ("trajectory_x", "trajectory")):
             why = "CLUE less SHED; coefficients of four digits"
-            yield Line("Table 5", f"moderation, {target}: {name}", of[name], fits[0][key] - fits[1][key], 1.5e-4, why)
+            yield Line(
+                item="Table 5",
+                what=f"moderation, {target}: {name}",
+                printed=of[name],
+                ours=fits[0][key] - fits[1][key],
+                tolerance=1.5e-4,
+                why=why,
+            )
 
 
 def _study_claims() -> Iterator[Claim]:
@@ -236,18 +273,45 @@ def shed_results(households: Any) -> tuple[list[Line], tuple[Figure, ...]]:
     )
     parity = eh.parity(table, metrics=["mean_score"], resamples=200)
     why = "out-of-fold scores; the paper's settings of the models and of its household link are not printed"
-    lines = [Line("Data", "households", printed["table1_eaif_SHED"]["n"], table.rows, 0.5, "link of `load_shed`")]
+    lines = [
+        Line(
+            item="Data",
+            what="households",
+            printed=printed["table1_eaif_SHED"]["n"],
+            ours=table.rows,
+            tolerance=0.5,
+            why="link of `load_shed`",
+        )
+    ]
     for model in models:
         for value, weight in zip(printed["table1_eaif_SHED"][model], weights, strict=True):
             ours = result.get("values", metric="eaif", model=model, weight=weight).value
-            lines.append(Line("Table 1", f"{model}, weight {weight:g}", value, ours, 0.005, why))
+            lines.append(
+                Line(
+                    item="Table 1",
+                    what=f"{model}, weight {weight:g}",
+                    printed=value,
+                    ours=ours,
+                    tolerance=0.005,
+                    why=why,
+                )
+            )
         for value, grouping in zip(printed["table6_parity_SHED"][model], arguments["groups"], strict=True):
             means = [
                 record.value
                 for record in parity.rows("values", metric="mean_score", model=model, grouping=grouping)
                 if record.n >= 10 and record.value
             ]
-            lines.append(Line("Table 6", f"{model}, {grouping}", value, min(means) / max(means), 0.005, why))
+            lines.append(
+                Line(
+                    item="Table 6",
+                    what=f"{model}, {grouping}",
+                    printed=value,
+                    ours=min(means) / max(means),
+                    tolerance=0.005,
+                    why=why,
+                )
+            )
     return lines, (_parity_figure(result),)
 
 

@@ -54,7 +54,13 @@ class Holdout(NamedTuple):
 
     def split(self, kind: FairnessTest = "signed", *, studentised: bool = False) -> SplitTest:
         """Return the test, with the pair of groups that the paper names."""
-        return SplitTest(self.draws, _CRITERIA, [Pair(BLACK, WHITE)], kind, studentised)
+        return SplitTest(
+            draws=self.draws,
+            criteria=_CRITERIA,
+            worst=[Pair(BLACK, WHITE)],
+            fairness_test=kind,
+            studentised=studentised,
+        )
 
 
 @lru_cache
@@ -66,7 +72,7 @@ def holdout(resamples: int = 100_000) -> Holdout:
     scores = (column["risk_score_t"], column["gagne_sum_t_hat"])
     old, new = (select_top(score, 0.03, rng).selected for score in scores)
     group = (column["race"] == "White").astype(np.int64)
-    rows = make_rows(group, column["gagne_sum_t"], old, new, [_CALIBRATION], GROUPS)
+    rows = make_rows(group, column["gagne_sum_t"], old, new, utilities=[_CALIBRATION], names=GROUPS)
     return Holdout(rows, bootstrap_values(rows, resamples=resamples, rng=rng, method="rows"), old, new, scores)
 
 
@@ -94,14 +100,14 @@ def replicate_improvability() -> Chapter:
             )
         )
     return Chapter(
-        "improvability",
-        "Fairness-improvability",
-        "E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura, Testing the fairness-improvability of algorithms "
-        "(2024)",
-        tuple(lines),
-        tuple(claims),
-        tuple(missing),
-        tuple(figures),
+        name="improvability",
+        title="Fairness-improvability",
+        citation="E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura, Testing the fairness-improvability of "
+        "algorithms (2024)",
+        lines=tuple(lines),
+        claims=tuple(claims),
+        missing=tuple(missing),
+        figures=tuple(figures),
     )
 
 
@@ -112,7 +118,14 @@ def _printed_lines() -> Iterator[Line]:
         p = [max(split[part][2] for part in split) for split in printed[key]]
         combined = combine_splits(p, 0.10, "median")
         name = key.split("_", 1)[1]
-        yield Line(item, f"{name}: median p", printed["median_p"][name], float(combined.median), 5e-5, "five printed p")
+        yield Line(
+            item=item,
+            what=f"{name}: median p",
+            printed=printed["median_p"][name],
+            ours=float(combined.median),
+            tolerance=5e-5,
+            why="five printed p",
+        )
         gaps = [
             (abs(split["black"][side] - split["white"][side]), split["unfairness"][side], number, side)
             for number, split in enumerate(printed[key], 1)
@@ -121,7 +134,14 @@ def _printed_lines() -> Iterator[Line]:
         ours, value, number, side = max(gaps, key=lambda gap: abs(gap[0] - gap[1]))
         who = ("candidate", "status quo")[side]
         what = f"{name}: the gap of ten that is furthest off (iteration {number}, {who})"
-        yield Line(item, what, value, ours, 0.0101, "from the printed values of the two groups")
+        yield Line(
+            item=item,
+            what=what,
+            printed=value,
+            ours=ours,
+            tolerance=0.0101,
+            why="from the printed values of the two groups",
+        )
 
 
 def _printed_claims() -> Iterator[Claim]:
@@ -157,15 +177,37 @@ def _holdout_lines() -> Iterator[Line]:
             (("candidate", 0.15), ("status quo", 0.15), ("p, published test", 0.02))
         ):
             ends = [split[part][number] for split in iterations]
-            yield Line("Table 3", f"{part}, {what}", min(ends), float(of[number]), spread, _ONE_SPLIT, max(ends))
+            yield Line(
+                item="Table 3",
+                what=f"{part}, {what}",
+                printed=min(ends),
+                ours=float(of[number]),
+                tolerance=spread,
+                why=_ONE_SPLIT,
+                printed_high=max(ends),
+            )
     largest = {kind: largest_delta(DELTAS, holdout().split(kind).curve("fairness", DELTAS) < 0.05) for kind in _KINDS}
     table = published()["improvability_paper"]["table2_largest_delta"]
     why = f"signed test at 5 %, {_ONE_SPLIT}; the paper's test breaks down for margins above 0"
-    yield Line("Table 2", "largest margin, fairness", table["fairness"], largest["signed"], 0.05, why)
+    yield Line(
+        item="Table 2",
+        what="largest margin, fairness",
+        printed=table["fairness"],
+        ours=largest["signed"],
+        tolerance=0.05,
+        why=why,
+    )
     for name, goal in (("joint_accuracy", "joint_accuracy"), ("accuracy_black", BLACK), ("accuracy_white", WHITE)):
         found = largest_delta(DELTAS, holdout().split().curve(goal, DELTAS) < 0.05)  # type: ignore[arg-type]
         what = f"largest margin, {name.replace('_', ' of ') if 'joint' not in name else 'joint accuracy'}"
-        yield Line("Table 2", what, table[name], found, 0.05, f"signed test at 5 %, {_ONE_SPLIT}")
+        yield Line(
+            item="Table 2",
+            what=what,
+            printed=table[name],
+            ours=found,
+            tolerance=0.05,
+            why=f"signed test at 5 %, {_ONE_SPLIT}",
+        )
 
 
 _KINDS: tuple[FairnessTest, ...] = ("signed", "published")
@@ -275,10 +317,19 @@ def full_lines(patients: Any) -> Iterator[Line]:
             ends = [split[group.lower()][0] for split in printed[key]]
             value = result.get("values", model=name, group=group, metric="calibration").value
             what = f"full file, {name}, {group}, mean over splits"
-            yield Line(item, what, min(ends), value, 0.05, why, max(ends))
+            yield Line(
+                item=item, what=what, printed=min(ends), ours=value, tolerance=0.05, why=why, printed_high=max(ends)
+            )
         decision = result.get("decisions", model=name, test="published", metric="improvable_fairness", margin=0.0)
         p = decision.p_median
-        yield Line(item, f"full file, {name}: median p", printed["median_p"][name], p, 0.02, f"{why}, published test")
+        yield Line(
+            item=item,
+            what=f"full file, {name}: median p",
+            printed=printed["median_p"][name],
+            ours=p,
+            tolerance=0.02,
+            why=f"{why}, published test",
+        )
 
 
 def _names(table: Any) -> list[str]:

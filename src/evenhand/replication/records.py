@@ -38,7 +38,7 @@ def data_folder(*parts: str) -> Path | None:
     return path if path is not None and path.exists() else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Line:
     """A printed number, or range of numbers, beside ours.
 
@@ -59,7 +59,7 @@ class Line:
 
     Examples
     --------
-    >>> line = Line("Table 2", "largest margin", 0.725, 0.41, 0.05, "signed test")
+    >>> line = Line(item="Table 2", what="largest margin", printed=0.725, ours=0.41, tolerance=0.05, why="signed test")
     >>> round(line.difference, 3), line.agrees
     (-0.315, False)
     """
@@ -103,7 +103,7 @@ class Missing:
     loader: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Chapter:
     """All that was found of one paper."""
 

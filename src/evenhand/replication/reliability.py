@@ -6,7 +6,7 @@ Claims are judged by new folds, models and mistakes, and by a bootstrap over peo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,15 @@ def experiment(name: str, split: Split, **settings: Any) -> Experiment:
     minima = dict.fromkeys(at(*NUMERIC), 0.0) | {at("age")[0]: 18.0}
     items = noise.items(at(*NUMERIC), at(*BINARY), minima)
     people = defendants()
-    return Experiment(people.features, split[1], items, people.white, split[0], shares=noise.shares, **settings)
+    return Experiment(
+        features=people.features,
+        predictors=split[1],
+        items=items,
+        groups=people.white,
+        folds=split[0],
+        shares=noise.shares,
+        **settings,
+    )
 
 
 @lru_cache
@@ -115,10 +123,11 @@ def sure_levels(gap: Gap) -> int:
 
 def replicate_reliability() -> Chapter:
     """Replicate the reliability paper where ProPublica's file is at hand."""
-    about = (
-        "reliability",
-        "Reliability gaps",
-        "T. Räz, Reliability gaps between groups in COMPAS dataset, FAccT '24 (2024)",
+    about = partial(
+        Chapter,
+        name="reliability",
+        title="Reliability gaps",
+        citation="T. Räz, Reliability gaps between groups in COMPAS dataset, FAccT '24 (2024)",
     )
     if not at_hand("compas"):
         wait = Missing(
@@ -126,7 +135,7 @@ def replicate_reliability() -> Chapter:
             "ProPublica's file is not at hand.",
             "`evenhand data fetch compas`: `load_compas` reads it, and the paper's table is made from it.",
         )
-        return Chapter(*about, missing=(wait,))
+        return about(missing=(wait,))
     missing = []
     if not published_curves():
         missing.append(
@@ -139,14 +148,16 @@ def replicate_reliability() -> Chapter:
         )
     step("Replaying the author's random numbers")
     lines, figures = tuple(_curve_lines()), tuple(_curve_figures())
-    return Chapter(*about, lines, tuple(_claims()), tuple(missing), figures)
+    return about(lines=lines, claims=tuple(_claims()), missing=tuple(missing), figures=figures)
 
 
 def _curve_lines() -> Iterator[Line]:
     printed, white = published()["reliability_paper"], defendants().white
     for what, number in (("n", white.size), ("white", int(white.sum())), ("non_white", int((1 - white).sum()))):
         why = "ProPublica's filter, charge known"
-        yield Line("Section 4.2", what.replace("_", "-"), printed[what], number, 0.5, why)
+        yield Line(
+            item="Section 4.2", what=what.replace("_", "-"), printed=printed[what], ours=number, tolerance=0.5, why=why
+        )
     for setting, item in SETTINGS.items():
         if setting not in published_curves():
             continue
@@ -155,7 +166,7 @@ def _curve_lines() -> Iterator[Line]:
         worst = np.unravel_index(np.argmax(np.abs(ours - theirs)), ours.shape)
         what = f"the one of {ours.size} numbers that is furthest off ({names[worst[0]]}, noise {LEVELS[worst[1]]:g})"
         why = "the author's models and random stream, with standard deviations"
-        yield Line(item, what, float(theirs[worst]), float(ours[worst]), 1e-9, why)
+        yield Line(item=item, what=what, printed=float(theirs[worst]), ours=float(ours[worst]), tolerance=1e-9, why=why)
 
 
 def _curve_figures() -> Iterator[Figure]:

@@ -91,17 +91,17 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
             else:
                 estimates.append(
                     Estimate(
-                        label,
-                        condition,
-                        record.value,
-                        record.low,
-                        record.high,
-                        None,
-                        None,
-                        record.n,
-                        record.answers,
-                        record.status,
-                        kind,
+                        label=label,
+                        group=condition,
+                        value=record.value,
+                        low=record.low,
+                        high=record.high,
+                        lower=None,
+                        upper=None,
+                        n=record.n,
+                        answers=record.answers,
+                        status=record.status,
+                        kind=kind,
                     )
                 )
     return estimates
@@ -144,17 +144,17 @@ def _gaps(asked: Disagreement, cases: Table, kept: Responses, seed: int) -> list
         gaps, _ = gap_records(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
         estimates += [
             Estimate(
-                METRICS[gap.metric].title,
-                grouping.name,
-                gap.value,
-                gap.low,
-                gap.high,
-                gap.lower,
-                gap.upper,
-                gap.critics,
-                gap.n,
-                gap.status,
-                "gap",
+                label=METRICS[gap.metric].title,
+                group=grouping.name,
+                value=gap.value,
+                low=gap.low,
+                high=gap.high,
+                lower=gap.lower,
+                upper=gap.upper,
+                n=gap.critics,
+                answers=gap.n,
+                status=gap.status,
+                kind="gap",
             )
             for gap in gaps
             if gap.same_as is None
@@ -175,7 +175,18 @@ def _cases(spec: StudySpec, asked: Disagreement) -> Table | None:
 
 
 def _undefined(label: str, group: str, why: str) -> Estimate:
-    return Estimate(label, group, None, None, None, None, None, 0, 0, f"undefined: {why}")
+    return Estimate(
+        label=label,
+        group=group,
+        value=None,
+        low=None,
+        high=None,
+        lower=None,
+        upper=None,
+        n=0,
+        answers=0,
+        status=f"undefined: {why}",
+    )
 
 
 def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> Audit:
@@ -229,8 +240,26 @@ def _agreement_on(
     given = {name: [held[name][one] for one in both] for name in raters}
     if len(set(chain.from_iterable(given.values()))) < 2:
         why = "both raters gave the same to all" if both else "no reason was rated by both yet"
-        yield RatingAgreement(what, "Agreement", "", len(both), None, None, None, f"undefined: {why}")
+        yield RatingAgreement(
+            what=what,
+            title="Agreement",
+            metric="",
+            n=len(both),
+            value=None,
+            low=None,
+            high=None,
+            status=f"undefined: {why}",
+        )
         return
     for one in agreement(Table(given), raters=list(raters), **settings).values:
         title = AGREEMENT[one.metric].title
-        yield RatingAgreement(what, title, one.metric, one.n, one.value, one.low, one.high, one.status)
+        yield RatingAgreement(
+            what=what,
+            title=title,
+            metric=one.metric,
+            n=one.n,
+            value=one.value,
+            low=one.low,
+            high=one.high,
+            status=one.status,
+        )

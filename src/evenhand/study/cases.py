@@ -305,9 +305,9 @@ def simulate_feedback(
     critic = np.repeat(np.arange(len(assignment.critics)), list(map(len, assignment.critics)))
     rng = np.random.default_rng(seed)
     careless = rng.random(len(assignment.critics)) < who.careless
-    chance = _chance_to_disagree(cases, rows, critic, careless, who, rng)
+    chance = _chance_to_disagree(cases, rows=rows, critic=critic, careless=careless, who=who, rng=rng)
     level = np.array(list(map(order.index, cases.label_names)))[cases.label[rows]]
-    words = _words(rng.random(rows.size) < chance, level, len(order) - 1, answers, who, rng)
+    words = _words(rng.random(rows.size) < chance, level, highest=len(order) - 1, answers=answers, who=who, rng=rng)
     return build_responses(
         {
             "participant": [f"c{number + 1:04d}" for number in critic],
@@ -324,7 +324,7 @@ def simulate_feedback(
 
 
 def _chance_to_disagree(
-    cases: Cases, rows: IntArray, critic: IntArray, careless: BoolArray, who: Critics, rng: np.random.Generator
+    cases: Cases, *, rows: IntArray, critic: IntArray, careless: BoolArray, who: Critics, rng: np.random.Generator
 ) -> FloatArray:
     """Return the chance of every answer to be a disagreement; careless critics toss a coin."""
     rates = np.array([who.rate(name) for name in cases.group_names])[cases.group[rows]]
@@ -343,7 +343,7 @@ def _rows(cases: Cases, assignment: Assignment) -> IntArray:
 
 
 def _words(
-    against: BoolArray, level: IntArray, highest: int, answers: Sequence[str], who: Critics, rng: np.random.Generator
+    against: BoolArray, level: IntArray, *, highest: int, answers: Sequence[str], who: Critics, rng: np.random.Generator
 ) -> list[str]:
     """Return the answers in words; where both directions are open, chance picks one."""
     allowed = set(answers)

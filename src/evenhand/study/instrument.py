@@ -67,10 +67,17 @@ def design_sets(
     pool, notes = _pool(table, trajectory, balance, model, spec)
     chooser = _Chooser(pool, spec)
     sets = tuple(chooser.next_set(str(number)) for number in range(1, spec.sets + 1))
-    return Instrument(sets, spec, tuple(trajectory), pool.unit[0], pool.unit[1], notes)
+    return Instrument(
+        sets=sets,
+        settings=spec,
+        trajectory=tuple(trajectory),
+        unit_trajectory=pool.unit[0],
+        unit_aggregate=pool.unit[1],
+        notes=notes,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Pool:
     """The people to choose from: values, measures (people, 2) in standard deviations, groups and scores."""
 
@@ -100,7 +107,15 @@ def _pool(
     ids, units = tuple(compress(rows.ids or (), keep)), (float(unit[0]), float(unit[1]))
     groups = labels if by else ()
     kept_scores = None if scores is None else scores[keep]
-    return _Pool(ids, values[keep], raw / unit, units, groups, codes[keep], kept_scores), notes
+    return _Pool(
+        ids=ids,
+        values=values[keep],
+        measures=raw / unit,
+        unit=units,
+        groups=groups,
+        codes=codes[keep],
+        scores=kept_scores,
+    ), notes
 
 
 def _balanced_column(columns: Sequence[str], balance: str | None) -> str | None:
@@ -263,7 +278,16 @@ class _Chooser:
         score = None if pool.scores is None or role != "K" else float(pool.scores[person])
         group = pool.groups[pool.codes[person]] if pool.groups else None
         shown, slope, total = tuple(map(float, values)), float(measures[0]), float(measures[1])
-        return Subject(role, pool.ids[person], group, shown, copy is not None, slope, total, score)
+        return Subject(
+            role=role,
+            id=pool.ids[person],
+            group=group,
+            values=shown,
+            perturbed=copy is not None,
+            trajectory=slope,
+            aggregate=total,
+            score=score,
+        )
 
 
 def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:
@@ -277,7 +301,12 @@ def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:
     far_limit = np.array([spec.different_trajectory, spec.different_aggregate])
     margin = min(float(((near_limit - similar) / near_limit).min()), float(((different - far_limit) / far_limit).min()))
     return SetQuality(
-        float(similar[0]), float(different[0]), float(similar[1]), float(different[1]), margin, crossing_of(apart)
+        similar_trajectory=float(similar[0]),
+        different_trajectory=float(different[0]),
+        similar_aggregate=float(similar[1]),
+        different_aggregate=float(different[1]),
+        margin=margin,
+        crossing=crossing_of(apart),
     )
 
 

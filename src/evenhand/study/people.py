@@ -17,7 +17,7 @@ UNTOLD = ("data_expired", "consent_revoked", "rather not say", "prefer not to sa
 _SEVERAL = re.compile(r"[,;|]")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecruitRecord:
     """How one person does by one filter: 'meets', 'breaks' or 'unknown', where the recruiter does not tell."""
 
@@ -29,7 +29,7 @@ class RecruitRecord:
     status: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecruitCheck:
     """What the recruiter's export says of the people of a study.
 
@@ -130,7 +130,9 @@ def _record(one: str, participant: str, rule: Filter, values: Sequence[str | Non
     """Return how a person does by a filter; of several rows, the worst."""
     states = [(_status(rule, value), value) for value in values]
     status, value = max(states, key=lambda state: ("meets", "unknown", "breaks").index(state[0]))
-    return RecruitRecord(one, participant, rule.column, rule.in_words, value, status)
+    return RecruitRecord(
+        recruitment_id=one, participant=participant, column=rule.column, asked=rule.in_words, value=value, status=status
+    )
 
 
 def _status(rule: Filter, value: str | None) -> str:

@@ -45,7 +45,7 @@ class Reason:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RatingAgreement:
     """How far two raters agree in 'points' or in what is 'left out': a metric of the agreement audit."""
 
@@ -59,7 +59,7 @@ class RatingAgreement:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonScore:
     """A person's reasons: how many count, the value, the rank, whether they are paid, and 'ok' or why not."""
 
@@ -162,9 +162,22 @@ def reason_scores(
     for place, (who, found) in enumerate(counted.items()):
         if found:
             rank, chosen = int(paid.rank[place]), bool(paid.chosen[place])
-            scored.append(ReasonScore(who, len(found), values[place], rank, chosen, "ok"))
+            scored.append(
+                ReasonScore(
+                    participant=who, reasons=len(found), value=values[place], rank=rank, bonus=chosen, status="ok"
+                )
+            )
         else:
-            unscored.append(ReasonScore(who, 0, None, None, False, "no reason that both raters rated"))
+            unscored.append(
+                ReasonScore(
+                    participant=who,
+                    reasons=0,
+                    value=None,
+                    rank=None,
+                    bonus=False,
+                    status="no reason that both raters rated",
+                )
+            )
     return sorted(scored, key=attrgetter("rank", "participant")) + sorted(unscored, key=attrgetter("participant"))
 
 

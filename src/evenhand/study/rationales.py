@@ -24,7 +24,7 @@ SOURCES = ("reason", "factor_text")
 _SEPARATOR = ";"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CodeShare:
     """The share of rationales with a code: by one coder or by both, published (rows) or clustered (people)."""
 
@@ -261,8 +261,18 @@ def _shares(responses: Responses, coding: _Coding, confidence: float) -> Iterato
                 for method, share in estimates.items():
                     value, low, high = finite(share.value), finite(share.low), finite(share.high)
                     status = "ok" if low is not None else "no interval: too few people, or all coded alike"
-                    asked = (condition, coding.names[code], coder, method, len(who), len(np.unique(who)))
-                    yield CodeShare(*asked, value, low, high, status)
+                    yield CodeShare(
+                        condition=condition,
+                        code=coding.names[code],
+                        coder=coder,
+                        method=method,
+                        n=len(who),
+                        people=len(np.unique(who)),
+                        value=value,
+                        low=low,
+                        high=high,
+                        status=status,
+                    )
 
 
 def _agreement(marks: Mapping[str, BoolArray], names: Sequence[str]) -> Iterator[CodeAgreement]:

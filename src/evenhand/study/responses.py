@@ -23,7 +23,7 @@ CORE = {"effort": ("trajectory", "aggregate", "overall"), "disagreement": ("answ
 """What an answer must hold to count as given."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExclusionRecord:
     """People left out by one rule.
 
@@ -43,7 +43,7 @@ class ExclusionRecord:
     participants: tuple[str, ...]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Responses:
     """The answers of a study.
 
@@ -194,7 +194,7 @@ def build_responses(
     }
     order = _answer_order(typed, who)
     answers = {"person": who[order], **{name: v[order] for name, v in typed.items() if name not in personal}}
-    responses = Responses(kind, people, answers, points, notes=notes, backend=backend)
+    responses = Responses(kind=kind, people=people, answers=answers, points=points, notes=notes, backend=backend)
     _check_answers(responses, where)
     return responses
 
@@ -300,8 +300,16 @@ def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | 
     records = []
     for rule, limit, broken in _broken(responses, rules):
         out = broken & left
-        counts = int(out.sum()), int(rows[out].sum()), int(broken.sum())
-        records.append(ExclusionRecord(rule, limit, *counts, tuple(map(str, names[out]))))
+        records.append(
+            ExclusionRecord(
+                rule=rule,
+                limit=limit,
+                people=int(out.sum()),
+                rows=int(rows[out].sum()),
+                broken=int(broken.sum()),
+                participants=tuple(map(str, names[out])),
+            )
+        )
         left &= ~out
     return responses.keep(left, tuple(records))
 

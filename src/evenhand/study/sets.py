@@ -51,7 +51,7 @@ class SetSettings(Settings):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Subject:
     """One of the five: role, who it is in the table, group, values over time, and the score shown for K.
 
@@ -68,7 +68,7 @@ class Subject:
     score: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SetQuality:
     """How well a set separates the two distances, in standard deviations of the table.
 
@@ -98,7 +98,7 @@ class SubjectSet:
     quality: SetQuality
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Instrument:
     """The sets of a study, and how they were chosen.
 
@@ -141,8 +141,14 @@ class Instrument:
         try:
             sets = tuple(map(_subject_set, values["sets"]))
             settings = SetSettings.parse(values["settings"], "the instrument")
-            units = float(values["unit_trajectory"]), float(values["unit_aggregate"])
-            return cls(sets, settings, tuple(values["trajectory"]), *units, tuple(values["notes"]))
+            return cls(
+                sets=sets,
+                settings=settings,
+                trajectory=tuple(values["trajectory"]),
+                unit_trajectory=float(values["unit_trajectory"]),
+                unit_aggregate=float(values["unit_aggregate"]),
+                notes=tuple(values["notes"]),
+            )
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no instrument that design_sets() made: {error} is missing or wrong.") from None
 

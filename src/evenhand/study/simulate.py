@@ -234,7 +234,7 @@ def _on_scale(latent: FloatArray, careless: Any, rng: np.random.Generator) -> Fl
     return np.where(careless[..., np.newaxis], rng.integers(1, _POINTS + 1, latent.shape), rounded)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Power:
     """The share of simulated studies that find the difference, with the interval their number allows."""
 
@@ -290,7 +290,15 @@ def power(
         p = _regression_p(drawn) if test == "regression" else _correlation_p(drawn, rng)
         significant += int((p < alpha).sum())
     low, high = wilson(significant / studies, studies)
-    return Power(people, significant / studies, float(low), float(high), studies, test, alpha)
+    return Power(
+        people=people,
+        value=significant / studies,
+        low=float(low),
+        high=float(high),
+        studies=studies,
+        test=test,
+        alpha=alpha,
+    )
 
 
 def people_needed(

@@ -39,7 +39,15 @@ def value_range(metric: str, raters: int, people: float) -> tuple[float, float]:
 
 def records(scale: Scale, ratings: FloatArray, weight: FloatArray | None, confidence: float) -> list[AgreementValue]:
     categories = () if scale == "interval" else tuple("abcd"[: 2 if scale == "binary" else 4])
-    rated = Rated(scale, categories, ratings, weight, Cells({}, {}, np.ones(len(ratings))), 0, ("a", "b"))  # type: ignore[arg-type]
+    rated = Rated(
+        scale=scale,
+        labels=categories,
+        ratings=ratings,
+        weight=weight,
+        groups=Cells({}, {}, np.ones(len(ratings))),  # type: ignore[arg-type]
+        dropped=0,
+        raters=("a", "b"),
+    )
     metrics = metrics_for(scale, ratings.shape[1])
     spec = AgreementSpec(raters=("a", "b"), resamples=100, confidence=confidence)
     everybody = np.ones(len(ratings), dtype=np.bool_)

@@ -383,6 +383,6 @@ def test_code_that_cannot_be_sent_to_other_processes() -> None:
 def test_code_that_gives_no_number_a_row(odd: Any) -> None:
     with pytest.raises(EvenhandError, match="the candidate 'own'"):
         run(candidates={"own": lambda rows: odd}, features=["x"], test={"splits": 1})
-    utility = eh.stats.improvability.Utility("mine", lambda y, _: odd(y), lambda y, d: np.ones_like(d))
+    utility = eh.stats.improvability.Utility(name="mine", u=lambda y, _: odd(y), w=lambda y, d: np.ones_like(d))
     with pytest.raises(EvenhandError, match="the utility 'mine'"):
         run(utility=utility, test={"splits": 1})

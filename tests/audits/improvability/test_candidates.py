@@ -77,8 +77,11 @@ def test_the_search_keeps_to_the_training_rows(patients: pd.DataFrame) -> None:
     test = make_splits(len(changed), first.spec)[0].test
     changed.loc[test, "illnesses"] = np.random.default_rng(0).permutation(changed.loc[test, "illnesses"])
     second = eh.improvability(make_table(changed), candidates=search, **options)
-    for goal, chosen in first.evidence.trials["best"][0].choice.items():
-        np.testing.assert_array_equal(chosen, second.evidence.trials["best"][0].choice[goal])
+    one, other = (found.evidence.trials["best"][0].search for found in (first, second))
+    assert one is not None
+    assert other is not None
+    for goal, chosen in one.choice.items():
+        np.testing.assert_array_equal(chosen, other.choice[goal])
 
 
 def test_linear_coefficients_are_those_of_least_squares(patients: pd.DataFrame) -> None:
@@ -161,17 +164,17 @@ def test_candidates_are_exported(patients: pd.DataFrame, tmp_path: Path) -> None
     about = json.loads((tmp_path / "out/linear.json").read_text(encoding="utf-8"))
     split = about["split"]
     tested = result.evidence.trials["linear"][split - 1]
-    matrix = result.evidence.inputs.sample.matrix[tested.test]
+    matrix = result.evidence.inputs.sample.matrix[tested.piece.test]
     for name in ("linear", "sweep"):
         one = result.evidence.trials[name][json.loads((tmp_path / f"out/{name}.json").read_text())["split"] - 1]
-        matrix = result.evidence.inputs.sample.matrix[one.test]
+        matrix = result.evidence.inputs.sample.matrix[one.piece.test]
         pipeline = skops.load(tmp_path / f"out/{name}.skops", trusted=[])
         session = onnxruntime.InferenceSession(str(tmp_path / f"out/{name}.onnx"))
         scores: list[FloatArray] = [pipeline.predict(matrix), session.run(None, {"features": matrix})[0].ravel()]
-        assert one.made is not None
+        assert one.piece.made is not None
         for score in scores:
-            again = select_top(score, 0.2, rng_of(0, "ties", name, one.split)).selected
-            assert (again == one.made.decisions.values).mean() > 0.999
+            again = select_top(score, 0.2, rng_of(0, "ties", name, one.piece.split)).selected
+            assert (again == one.piece.made.decisions.values).mean() > 0.999
     table = pd.read_csv(tmp_path / "out/linear-decisions.csv")
     assert len(table) == 2 * 1000
     assert table.id.str.startswith("'=cmd|").all()

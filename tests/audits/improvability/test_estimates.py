@@ -269,7 +269,7 @@ def test_an_own_utility_with_negative_values_has_no_share() -> None:
     rng = np.random.default_rng(3)
     y, old, new = rng.integers(0, 2, (3, n))
     data = {"g": np.where(np.arange(n) % 2, "a", "b"), "y": y, "old": old, "new": y | new}
-    loss = Utility("loss", lambda y, d: -1.0 * (y != d), lambda y, d: np.ones_like(d))
+    loss = Utility(name="loss", u=lambda y, d: -1.0 * (y != d), w=lambda y, d: np.ones_like(d))
     result = eh.improvability(
         eh.Table(data, outcome="y", groups="g"),
         status_quo="old",

@@ -218,8 +218,8 @@ def test_every_gap_is_stated() -> None:
 
 
 def test_two_utilities_of_one_name_are_refused() -> None:
-    right = Utility("mine", lambda y, d: 1.0 * (y == d), lambda y, d: np.ones_like(d))
-    chosen = Utility("mine", lambda y, d: 1.0 * d, lambda y, d: np.ones_like(d))
+    right = Utility(name="mine", u=lambda y, d: 1.0 * (y == d), w=lambda y, d: np.ones_like(d))
+    chosen = Utility(name="mine", u=lambda y, d: 1.0 * d, w=lambda y, d: np.ones_like(d))
     with pytest.raises(ConfigError, match="two different utilities are called 'mine'"):
         audited(right_or_wrong(), utility=right, fairness_utility=chosen)
     assert audited(right_or_wrong(), utility=right, fairness_utility=right).decisions

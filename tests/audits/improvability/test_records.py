@@ -55,7 +55,7 @@ def fitted() -> ImprovabilityResult:
 
 @cache
 def undefined() -> ImprovabilityResult:
-    loss = Utility("loss", lambda y, d: -1.0 * (y != d), lambda y, d: np.ones_like(d), better="lower")
+    loss = Utility(name="loss", u=lambda y, d: -1.0 * (y != d), w=lambda y, d: np.ones_like(d), better="lower")
     return eh.improvability(
         people(),
         status_quo=lambda features: (features[:, 1] > 0.5).astype(float),

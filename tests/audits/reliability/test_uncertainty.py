@@ -120,7 +120,13 @@ def flips(sizes: tuple[int, ...], levels: list[float], **settings: Any) -> Exper
     features = np.zeros((len(groups), 1))
     model = Linear(np.array([2.0]), -1.0)
     return Experiment(
-        features, (model,), (NoiseItem((0,), Flip()),), groups, levels=np.array(levels), shares="exact", **settings
+        features=features,
+        predictors=(model,),
+        items=(NoiseItem((0,), Flip()),),
+        groups=groups,
+        levels=np.array(levels),
+        shares="exact",
+        **settings,
     )
 
 

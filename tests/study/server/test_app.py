@@ -96,7 +96,18 @@ class TestDashboard:
         assert f'data-stamp="{full["stamp"]}"' in researcher.get("/researcher").text
 
     def test_an_undefined_estimate_is_null(self, serve: Any, effort_design: Any) -> None:
-        none = Estimate("Weight", "income", None, None, None, None, None, 0, 0, "undefined: too few answers")
+        none = Estimate(
+            label="Weight",
+            group="income",
+            value=None,
+            low=None,
+            high=None,
+            lower=None,
+            upper=None,
+            n=0,
+            answers=0,
+            status="undefined: too few answers",
+        )
         served = serve(effort_design, estimates=lambda _: [none])
         browser = served.browser()
         browser.begin()

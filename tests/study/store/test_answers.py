@@ -12,9 +12,9 @@ import pytest
 from evenhand.study.flow.design import Step
 from evenhand.study.store import Participant, Study
 
-FIRST = Step("pair:1/A", "pair", item="1", subject="A", position=1)
-SECOND = Step("pair:1/B", "pair", item="1", subject="B", position=1)
-CHECK = Step("check:1", "check", check=1)
+FIRST = Step(key="pair:1/A", kind="pair", item="1", subject="A", position=1)
+SECOND = Step(key="pair:1/B", kind="pair", item="1", subject="B", position=1)
+CHECK = Step(key="check:1", kind="check", check=1)
 
 
 def payload(overall: int = 2, **more: Any) -> dict[str, Any]:

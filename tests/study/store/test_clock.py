@@ -16,7 +16,7 @@ Wait = Callable[..., None]
 
 
 def pair(number: int) -> Step:
-    return Step(f"pair:{number}/A", "pair", item=str(number), subject="A", position=number)
+    return Step(key=f"pair:{number}/A", kind="pair", item=str(number), subject="A", position=number)
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ from evenhand.study.store.study import _hold
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS
 
 HOSTILE = '=HYPERLINK("http://x.example", "click")\n<script>alert(\'é😀\')</script>, "quoted"'
-INSTRUCTIONS, PRACTICE = Step("instructions", "instructions"), Step("practice", "practice")
+INSTRUCTIONS, PRACTICE = Step(key="instructions", kind="instructions"), Step(key="practice", kind="practice")
 
 
 def pair(item: str, subject: str, position: int) -> Step:
-    return Step(f"pair:{item}/{subject}", "pair", item=item, subject=subject, position=position)
+    return Step(key=f"pair:{item}/{subject}", kind="pair", item=item, subject=subject, position=position)
 
 
 def fill(study: Study, start: datetime) -> None:
@@ -51,9 +51,9 @@ def fill(study: Study, start: datetime) -> None:
         (INSTRUCTIONS, {}),
         (PRACTICE, judged),
         (pair("set 2", "B", 1), judged),
-        (Step("check:1", "check", check=1), {"choice": "blue", "passed": 1}),
+        (Step(key="check:1", kind="check", check=1), {"choice": "blue", "passed": 1}),
         (pair("set 2", "A", 1), {**judged, "overall": 5, "reason": None, "factor_text": None}),
-        (Step("check:2", "check", check=2), {"choice": "red", "passed": 0}),
+        (Step(key="check:2", kind="check", check=2), {"choice": "red", "passed": 0}),
     ]
     for name, reach in (("done", 6), ("middle", 4), ("silent", 2), ("withdrawn", 6)):
         person, now = study.participants.enrol(name, now=start), start
@@ -196,7 +196,7 @@ def test_a_feedback_study(store: Store, make_design: Any) -> None:
     study = store.register(make_design(kind="disagreement", places=9))
     person = study.participants.enrol("key")
     for index, answer in enumerate(("agree", "too_high")):
-        step = Step(f"case:{index}", "case", item=f"00{index}", position=index + 1)
+        step = Step(key=f"case:{index}", kind="case", item=f"00{index}", position=index + 1)
         study.answers.save(person, step, index, {"decision": "high", "answer": answer, "reason": ""}, revision=0)
     columns = study.results.responses().to_columns()
     assert columns["item"].tolist() == ["000", "001"]

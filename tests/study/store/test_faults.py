@@ -27,7 +27,7 @@ from evenhand.study.store import Store, StoreError, Study, StudyClosed, database
 from evenhand.study.store.records import Busy
 from evenhand.study.store.sqlite import SharedSync
 
-PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
+PAIR = Step(key="pair:1/A", kind="pair", item="1", subject="A", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2}
 
 WRITER = """
@@ -405,7 +405,9 @@ def test_what_no_answer_would_survive_is_never_accepted(
     changed = make_design(**BEFORE | after, fingerprint="0" * 64)
     store.register(changed, accept=True)
     store.register(make_design(**BEFORE), accept=True)
-    study.answers.save(person, Step("case:1", "case", item="1", position=1), 0, {"answer": "agree"}, revision=0)
+    study.answers.save(
+        person, Step(key="case:1", kind="case", item="1", position=1), 0, {"answer": "agree"}, revision=0
+    )
     with pytest.raises(ConfigError, match=said) as caught:
         store.register(changed, accept=True)
     assert str(caught.value).endswith("also not with --accept. Give the changed study a new name.")

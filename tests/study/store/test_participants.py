@@ -17,8 +17,8 @@ from evenhand.errors import ConfigError
 from evenhand.study.flow.design import Step
 from evenhand.study.store import Store, Study, StudyClosed, StudyFull, open_store
 
-PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
-OTHER = Step("pair:1/B", "pair", item="1", subject="B", position=1)
+PAIR = Step(key="pair:1/A", kind="pair", item="1", subject="A", position=1)
+OTHER = Step(key="pair:1/B", kind="pair", item="1", subject="B", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2, "reason": "the trend of the years"}
 
 

@@ -109,7 +109,7 @@ def test_large_values_go_through_in_parts(database: Database) -> None:
 
 
 def test_answers_of_many_people_at_once(postgres_url: str, make_design: Callable[..., Any]) -> None:
-    step = Step("pair:1/A", "pair", item="1", subject="A", position=1)
+    step = Step(key="pair:1/A", kind="pair", item="1", subject="A", position=1)
     payload = {"trajectory": 1, "aggregate": 3, "overall": 2}
     with open_store(postgres_url) as store:
         study: Study = store.register(make_design())

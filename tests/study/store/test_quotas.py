@@ -13,7 +13,7 @@ from evenhand.study.flow.design import Step
 from evenhand.study.store import QuotaFull, Store, StudyFull, open_store
 
 QUOTAS = {"kind": {"patient": 2, "surgeon": 1}, "sex": {"female": 2}}
-CASE = Step("case:1", "case", item="1", position=1)
+CASE = Step(key="case:1", kind="case", item="1", position=1)
 
 
 def test_a_quota_turns_away_and_others_still_come(store: Store, make_design: Any) -> None:

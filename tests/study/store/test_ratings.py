@@ -10,7 +10,7 @@ from evenhand.study.flow.design import Step
 from evenhand.study.ratings import Rating
 from evenhand.study.store import Participant, Study
 
-PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
+PAIR = Step(key="pair:1/A", kind="pair", item="1", subject="A", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2}
 
 

@@ -92,7 +92,12 @@ def test_up_from_an_older_database_with_people_in_it(database: Database, store_u
         assert [action.action for action in study.researchers.actions()] == ["export"]
         assert study.participants.enrol("new").id == 2
         assert person.fingerprint is None
-        assert study.answers.save(person, Step("pair 2", "pair", "1", "B", 1), 1, {}, revision=0).status == "saved"
+        assert (
+            study.answers.save(
+                person, Step(key="pair 2", kind="pair", item="1", subject="B", position=1), 1, {}, revision=0
+            ).status
+            == "saved"
+        )
     with database.reading() as connection:
         assert revision_of(connection) == HEAD
 

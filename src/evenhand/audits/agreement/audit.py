@@ -118,7 +118,7 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         claims=list(make_claims(values, gaps, metrics, len(rated.raters), spec)),
         at=lambda confidence: list(make_claims(*estimated(spec.at(confidence)), metrics, len(rated.raters), spec)),
         sentences=SENTENCES,
-        notes=lambda found: agreement_notes(rated, values, found.gaps, metrics, groupings, spec),
+        notes=lambda found: agreement_notes(rated, values, found.gaps, metrics=metrics, groupings=groupings, spec=spec),
     )
 
 

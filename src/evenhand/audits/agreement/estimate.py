@@ -45,7 +45,7 @@ LEAST_SCORED = 10
 """People that the differences of scores must rest on: the largest weigh most. `benchmarks/agreement_coverage.py`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Variation:
     """What the ratings of a group give to go on.
 
@@ -110,7 +110,16 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
         differ = np.nanmax(given, axis=0) > np.nanmin(given, axis=0)
         squares = np.where(differ, np.nanvar(given, axis=0), 0.0)
         average = float((weight * squares).sum() / weight.sum())
-        return Variation(nan, people, _resting_on(squares, weight, each), inf, inf, nan, average, float(squares.max()))
+        return Variation(
+            agreement=nan,
+            trials=people,
+            disagreeing=_resting_on(squares, weight, each),
+            uncommon=inf,
+            shared=inf,
+            chance=nan,
+            average=average,
+            largest=float(squares.max()),
+        )
     rated = (~np.isnan(given)).sum(axis=0)
     alike, common, agreed = np.zeros(len(weight)), [], []
     for category in range(ratings.categories):
@@ -125,7 +134,14 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
     uncommon, shared = 1.0 - max(common), sum(agreed) - agreed[int(np.argmax(common))]
     rests_on = _resting_on(1.0 - alike, weight, each)
     chance = sum(one * (1.0 - one) for one in common) / max(ratings.categories - 1, 1)
-    return Variation(share, trials, rests_on, round(people * uncommon, 9), round(people * shared, 9), chance)
+    return Variation(
+        agreement=share,
+        trials=trials,
+        disagreeing=rests_on,
+        uncommon=round(people * uncommon, 9),
+        shared=round(people * shared, 9),
+        chance=chance,
+    )
 
 
 def _resting_on(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
@@ -270,7 +286,7 @@ def count_records(rated: Rated, inside: BoolArray, grouping: str | None, group: 
 # Gaps between groups --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Pairs:
     """Pairs of groups: the values of one metric, the difference's limits at two confidences, its p-value.
 
@@ -339,19 +355,28 @@ class _GapMaker:
             spread: Sequence[FloatArray] = (known[first], known[second])
             scores = self.drawn[0].variation.scores
             if scores:
-                spread = alike_stderr(value[first], spread[0], trials[first], value[second], spread[1], trials[second])
+                spread = alike_stderr(
+                    (value[first], spread[0], trials[first]),
+                    (value[second], spread[1], trials[second]),
+                )
 
             def limits(tail: FloatArray) -> Interval:
                 a, b = ((value[at], se, trials[at] - 1) for at, se in zip((first, second), spread, strict=True))
                 sides = ((first, second), (second, first)) if scores else ()
-                return coefficient_difference(*a, *b, tail, [self._unseen(*side, tail) for side in sides])
+                return coefficient_difference(a, b, tail, [self._unseen(*side, tail) for side in sides])
 
         confidences = (self.spec.confidence, bonferroni(self.spec.confidence, len(first)))
         own, joint = (limits(np.full(first.shape, tail_share(confidence))) for confidence in confidences)
         with np.errstate(invalid="ignore"):
             p = p_of_equality(limits, first.shape)
             return _Pairs(
-                first, second, value[first] - value[second], np.hypot(stderr[first], stderr[second]), own, joint, p
+                first=first,
+                second=second,
+                value=value[first] - value[second],
+                stderr=np.hypot(stderr[first], stderr[second]),
+                own=own,
+                joint=joint,
+                p=p,
             )
 
     def _unseen(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:

@@ -143,6 +143,7 @@ def agreement_notes(
     rated: Rated,
     values: Sequence[AgreementValue],
     gaps: Sequence[AgreementGap],
+    *,
     metrics: Metrics,
     groupings: Sequence[ComparedGroups],
     spec: AgreementSpec,

@@ -23,7 +23,7 @@ MOST_CELLS = 50_000_000
 """Items by raters of a table in which a row is one rating."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Rated:
     """People and what raters gave them.
 
@@ -60,13 +60,13 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
     by = [*ratings[keep].T, *groups.codes.values(), *([] if weight is None else [weight])]
     order = np.lexsort(by)
     return Rated(
-        scale,
-        tuple(label_of(value) for value in known),
-        ratings[keep][order],
-        None if weight is None else weight[order],
-        groups.where(order),
-        int((~keep).sum()),
-        names,
+        scale=scale,
+        labels=tuple(label_of(value) for value in known),
+        ratings=ratings[keep][order],
+        weight=None if weight is None else weight[order],
+        groups=groups.where(order),
+        dropped=int((~keep).sum()),
+        raters=names,
     )
 
 

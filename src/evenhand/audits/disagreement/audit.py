@@ -90,7 +90,7 @@ def disagreement(table: Table, **settings: Any) -> DisagreementResult:
     return settled(run(table, DisagreementSpec.parse(settings, "the arguments of disagreement()")))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Tables:
     """The records so far."""
 
@@ -117,7 +117,7 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     for number, grouping in enumerate(groupings):
         step(f"Comparing by {grouping.name}")
         compared = answer_set(panel, grouping)
-        _add_records(panel, grouping, compared, spec, number, tables)
+        _add_records(panel, grouping, compared, spec=spec, number=number, tables=tables)
         draws = resampling_of(compared.answers, spec).draws
         if compared.why_not_compared(spec.min_count) is None and draws < spec.resamples:
             fewer[grouping.name] = draws
@@ -145,7 +145,7 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
 
 
 def _add_records(
-    panel: Panel, grouping: Grouping, compared: AnswerSet, spec: DisagreementSpec, number: int, tables: _Tables
+    panel: Panel, grouping: Grouping, compared: AnswerSet, *, spec: DisagreementSpec, number: int, tables: _Tables
 ) -> None:
     """Add the records by one grouping: of all critics, of each kind of them, and of each critic."""
     metrics = computed_metrics(spec.answers.tolerance)

@@ -251,16 +251,19 @@ def _pair(
         )
         return
     for cell in np.ndindex(comparison.disagreement.lower.shape):
-        record = _stakeholder_gap(heard, comparison, comparison.disagreement, cell, DISAGREEMENT, names)
+        record = _stakeholder_gap(
+            heard, comparison, comparison.disagreement, cell=cell, metric=DISAGREEMENT, names=names
+        )
         yield replace(record, group=heard.groups[cell[0]], label=heard.labels[cell[1]])
     for number, metric in enumerate(comparison.metrics):
-        yield _stakeholder_gap(heard, comparison, comparison.gaps, (number,), metric, names)
+        yield _stakeholder_gap(heard, comparison, comparison.gaps, cell=(number,), metric=metric, names=names)
 
 
 def _stakeholder_gap(
     heard: AnswerSet,
     comparison: Comparison,
     values: Differences,
+    *,
     cell: tuple[int, ...],
     metric: str,
     names: tuple[str, str],
@@ -343,7 +346,15 @@ def _all_answers(panel: Panel, answer: IntArray, feedback: Feedback) -> Answers:
     """Return all answers of a panel, without groups."""
     one_group = np.zeros(len(panel.cases), dtype=np.int64)
     return Answers(
-        panel.critic, panel.case, answer, one_group, panel.label, 1, len(panel.critics), feedback, panel.weight
+        critic=panel.critic,
+        case=panel.case,
+        answer=answer,
+        group=one_group,
+        label=panel.label,
+        groups=1,
+        critics=len(panel.critics),
+        feedback=feedback,
+        weight=panel.weight,
     )
 
 

@@ -36,7 +36,7 @@ _ABSENT = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
     """Answers of critics on cases.
 
@@ -97,7 +97,7 @@ class Panel:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows:
     """Answers as they stand in the data, before they are sorted and checked."""
 
@@ -129,7 +129,9 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
         truth = rows.labels.codes_of(rows.columns["truth"], "truth", names["truth"])
     if spec.answers.contradictions == "latest":
         time = read_times(rows.columns["answered"], names["answered"])
-    answers = RowAnswers(rows.critic, rows.case, codes, truth, time, rows.weight, rows.cases)
+    answers = RowAnswers(
+        critic=rows.critic, case=rows.case, answer=codes, truth=truth, time=time, weight=rows.weight, cases=rows.cases
+    )
     kept, repeated, superseded = one_answer_each(answers)
     panel = _panel(rows, answers, kept, feedback)
     _refuse_impossible(panel)
@@ -156,7 +158,16 @@ def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
     groups = Cells(
         {n: by_case[n] for n in coded.groups.codes}, coded.groups.labels, np.ones(len(names), dtype=np.int64)
     )
-    found = _Rows(columns["critic"], case, columns, by_case[spec.decision], groups, names, coded.weight, labels)
+    found = _Rows(
+        critic=columns["critic"],
+        case=case,
+        columns=columns,
+        label=by_case[spec.decision],
+        groups=groups,
+        cases=names,
+        weight=coded.weight,
+        labels=labels,
+    )
     return replace(found, traits=_traits(coded.columns, by_case, spec))
 
 
@@ -227,7 +238,17 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
     weight = None if cases.weight is None else cases.weight[order][case]
     by_case = {name: cases.columns[role].codes[order] for role, name in _like_columns(spec).items()}
     traits = _traits(cases.columns, by_case, spec)
-    return _Rows(columns["critic"], case, columns, label, groups, names, weight, labels, traits=traits)
+    return _Rows(
+        critic=columns["critic"],
+        case=case,
+        columns=columns,
+        label=label,
+        groups=groups,
+        cases=names,
+        weight=weight,
+        labels=labels,
+        traits=traits,
+    )
 
 
 def _known_cases(column: Coded, cases: tuple[str, ...], name: str) -> IntArray:

@@ -21,7 +21,7 @@ MOST_PRODUCTS = 2_000_000_000
 MOST_PAIRS = 6_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Grouping:
     """One grouping of the cases.
 
@@ -60,7 +60,17 @@ def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]
         by_answer = group[panel.case]
         answers = np.bincount(by_answer[by_answer >= 0], minlength=len(known))
         compared = tuple(bool(n >= min_count) for n in cases)
-        groupings.append(Grouping(name, known, compared, group, cases, answers, int((by_answer < 0).sum())))
+        groupings.append(
+            Grouping(
+                name=name,
+                groups=known,
+                compared=compared,
+                group=group,
+                cases=cases,
+                answers=answers,
+                missing=int((by_answer < 0).sum()),
+            )
+        )
     return groupings
 
 
@@ -87,7 +97,7 @@ def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int
                 yield LeftOut(grouping=grouping.name, group=group, n=int(n), reason=reason)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerSet:
     """Answers for the kernels, of all critics or of some, on the cases of a grouping.
 
@@ -175,7 +185,9 @@ def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> An
         answers, truth = answers.where(keep), None if truth is None else truth.where(keep)
         critics = numbered(panel.critic[keep], len(panel.critics))[0]
     groups = tuple(name for name, chosen in zip(grouping.groups, wanted, strict=True) if chosen)
-    return AnswerSet(answers, truth, critics, grouping.name, groups, panel.labels.names)
+    return AnswerSet(
+        answers=answers, truth=truth, critics=critics, grouping=grouping.name, groups=groups, labels=panel.labels.names
+    )
 
 
 @dataclass(frozen=True)

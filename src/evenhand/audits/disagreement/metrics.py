@@ -34,7 +34,9 @@ class CriticMetric(Metric):
     asks: str
 
 
-def _row(name: str, title: str, asks: str, formula: str, caveat: str, moves_with: str = _WHO_ANSWERS) -> CriticMetric:
+def _row(
+    name: str, title: str, *, asks: str, formula: str, caveat: str, moves_with: str = _WHO_ANSWERS
+) -> CriticMetric:
     """Return a metric of fairness; in its formula y is the system's label, z the label that the critic has in mind."""
     return CriticMetric(
         name=name,
@@ -54,59 +56,59 @@ _ROWS = (
     _row(
         "statistical_parity",
         "Statistical parity",
-        "How often does the system give this label?",
-        "P(y = k)",
-        "It rests on the system's labels alone; the answers have no part in it.",
-        _SHOWN_CASES,
+        asks="How often does the system give this label?",
+        formula="P(y = k)",
+        caveat="It rests on the system's labels alone; the answers have no part in it.",
+        moves_with=_SHOWN_CASES,
     ),
     _row(
         "calibration",
         "Calibration",
-        "When the system gives this label, how often do critics agree?",
-        "P(z = k | y = k)",
-        _NOT_WHO_IS_RIGHT,
+        asks="When the system gives this label, how often do critics agree?",
+        formula="P(z = k | y = k)",
+        caveat=_NOT_WHO_IS_RIGHT,
     ),
     _row(
         "accuracy_equality",
         "Accuracy equality",
-        "How often do critics agree with the system, whatever the label?",
-        "P(z = y)",
-        _NOT_WHO_IS_RIGHT,
+        asks="How often do critics agree with the system, whatever the label?",
+        formula="P(z = y)",
+        caveat=_NOT_WHO_IS_RIGHT,
     ),
     _row(
         "equal_opportunity",
         "Equal opportunity",
-        "Of the cases that critics would give this label, how many did the system give it?",
-        "P(y = k | z = k)",
-        _OPEN,
+        asks="Of the cases that critics would give this label, how many did the system give it?",
+        formula="P(y = k | z = k)",
+        caveat=_OPEN,
     ),
     _row(
         "predictive_equality",
         "Predictive equality",
-        "Of the cases that critics would not give this label, how many did the system give it?",
-        "P(y = k | z is not k)",
-        _OPEN,
+        asks="Of the cases that critics would not give this label, how many did the system give it?",
+        formula="P(y = k | z is not k)",
+        caveat=_OPEN,
     ),
     _row(
         "overall_misclassification",
         "Overall misclassification",
-        "Of the cases that critics would give this label, how many did the system not give it?",
-        "P(y is not k | z = k)",
-        _OPEN,
+        asks="Of the cases that critics would give this label, how many did the system not give it?",
+        formula="P(y is not k | z = k)",
+        caveat=_OPEN,
     ),
     _row(
         "tolerant_calibration",
         "Tolerant calibration",
-        "When the system gives this label, how often do critics find it near enough?",
-        "P(z near k | y = k)",
-        _NOT_WHO_IS_RIGHT,
+        asks="When the system gives this label, how often do critics find it near enough?",
+        formula="P(z near k | y = k)",
+        caveat=_NOT_WHO_IS_RIGHT,
     ),
     _row(
         "tolerant_accuracy",
         "Tolerant accuracy",
-        "How often do critics find the system near enough, whatever the label?",
-        "P(z near y)",
-        _NOT_WHO_IS_RIGHT,
+        asks="How often do critics find the system near enough, whatever the label?",
+        formula="P(z near y)",
+        caveat=_NOT_WHO_IS_RIGHT,
     ),
     CriticMetric(
         name=DISAGREEMENT,

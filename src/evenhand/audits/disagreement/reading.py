@@ -185,7 +185,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RowAnswers:
     """Answers as the rows of the data hold them, with repeats.
 

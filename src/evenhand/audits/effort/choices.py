@@ -71,7 +71,7 @@ class Choice:
     chosen: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Grid:
     """Every choice with its options; a specification takes one option of each choice that enters its metric."""
 
@@ -177,15 +177,15 @@ class Choices(Settings):
         """
         windows = _default_windows(len(steps)) if self.windows is None else [_window(w, steps) for w in self.windows]
         grid = Grid(
-            _choice("window", "Window", (0, len(steps) - 1), windows, _window_labels(steps)),
-            _choice("measure", "Trajectory measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
-            self._inertia(spec),
-            _numbers("unit", "Unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
-            _numbers("weight", "Weight of effort", spec.weights[0], [*spec.weights, *self.weights]),
-            _numbers("scale", "Scale", spec.scale, [multiple * spec.scale for multiple in self.scales]),
-            _choice("distance", "Distance", spec.distance.norm, self.distances, str),
-            _numbers("width", "Width of effort bins", spec.width, self.widths),
-            _numbers("min_count", "Smallest group compared", spec.min_count, self.min_counts),
+            window=_choice("window", "Window", (0, len(steps) - 1), windows, _window_labels(steps)),
+            measure=_choice("measure", "Trajectory measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
+            inertia=self._inertia(spec),
+            unit=_numbers("unit", "Unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
+            weight=_numbers("weight", "Weight of effort", spec.weights[0], [*spec.weights, *self.weights]),
+            scale=_numbers("scale", "Scale", spec.scale, [multiple * spec.scale for multiple in self.scales]),
+            distance=_choice("distance", "Distance", spec.distance.norm, self.distances, str),
+            width=_numbers("width", "Width of effort bins", spec.width, self.widths),
+            min_count=_numbers("min_count", "Smallest group compared", spec.min_count, self.min_counts),
         )
         size = sum(prod(len(choice.options) for choice in choices) for choices in (grid.individual, grid.group))
         if size > MOST_SPECIFICATIONS:

@@ -189,7 +189,12 @@ def _between(
         if not np.isnan(alone.value):
             differences.append(_Difference((a, b), alone, joint, p_value))
     return [rows[pair] for pair in permutations(groups, 2)], _worst_gap(
-        differences, int(np.isin(counts.group, groups).sum()), labels, len(groups), where, spec
+        differences,
+        n=int(np.isin(counts.group, groups).sum()),
+        labels=labels,
+        groups=len(groups),
+        where=where,
+        spec=spec,
     )
 
 
@@ -203,7 +208,13 @@ class _Difference(NamedTuple):
 
 
 def _worst_gap(
-    found: Sequence[_Difference], n: int, labels: tuple[str, ...], groups: int, where: dict[str, Any], spec: EffortSpec
+    found: Sequence[_Difference],
+    *,
+    n: int,
+    labels: tuple[str, ...],
+    groups: int,
+    where: dict[str, Any],
+    spec: EffortSpec,
 ) -> records.EffortGap:
     """Return the largest difference of two groups, each as the one that came further than the other.
 

@@ -197,7 +197,7 @@ def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairR
         step(f"Finding the least fair pairs under {model}")
         find = card_worst_pairs if card and not own else worst_pairs
         score = people.rows.scores[model]
-        worst = find(*people.numbers(model), weight, spec.worst, people.distance)
+        worst = find(*people.numbers(model), weight, count=spec.worst, distance=people.distance)
         for (a, b), excess in zip(worst.people, worst.excess, strict=True):
             yield records.PairRecord(
                 model=model,

@@ -47,7 +47,7 @@ class Trajectories:
     not_in_table: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class People:
     """The people an effort audit compares, all in memory.
 
@@ -113,12 +113,22 @@ def gather(table: Table, spec: EffortSpec) -> People:
     require_pairs(len(values))
     if (wrong := ~(np.isfinite(inertia) & (inertia > 0))).any():
         refuse_inertia(column, float(inertia[wrong][0]))
-    effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, spec.measure)
+    effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, measure=spec.measure)
     aggregate = aggregate_scores(values, spec.scale)
     distance, judged = _distance(spec, table.roles.id, rows.ids, effort, aggregate)
     cuts = {model: table.prediction(model).threshold for model in table.models if spec.parity_of == "decisions"}
     paths = replace(paths, values=values)
-    return People(rows, paths, inertia, effort, aggregate, dropped, distance, judged, cuts)
+    return People(
+        rows=rows,
+        trajectories=paths,
+        inertia=inertia,
+        effort=effort,
+        aggregate=aggregate,
+        dropped=dropped,
+        distance=distance,
+        judged=judged,
+        thresholds=cuts,
+    )
 
 
 def inertia_column(spec: EffortSpec) -> str | None:
@@ -180,14 +190,17 @@ def source_inertia(
     table: Table, rows: PersonRows, asked: InertiaSources, draws: int = 1, rng: np.random.Generator | None = None
 ) -> Iterator[FloatArray]:
     """Yield everybody's inertia from several sources: as given, or with a source of randomness as it may truly be."""
-    parts = [_drawn_source(table, rows, name, source, draws, rng) for name, source in asked.sources.items()]
+    parts = [
+        _drawn_source(table, rows, name=name, source=source, draws=draws, rng=rng)
+        for name, source in asked.sources.items()
+    ]
     for number in range(draws):
         of_each = np.stack([part[number] for part in parts])
         yield of_each.prod(axis=0) if asked.combine == "product" else of_each.mean(axis=0)
 
 
 def _drawn_source(
-    table: Table, rows: PersonRows, name: str, source: InertiaSource, draws: int, rng: np.random.Generator | None
+    table: Table, rows: PersonRows, *, name: str, source: InertiaSource, draws: int, rng: np.random.Generator | None
 ) -> FloatArray:
     """Return (draws, people) the numbers of one source."""
 

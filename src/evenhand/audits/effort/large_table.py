@@ -51,7 +51,7 @@ class Sample:
     clustering: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LargeTable:
     """The people of a table too long for memory.
 
@@ -117,7 +117,12 @@ class LargeTable:
             people = rows[name], rows["effort"], rows["aggregate"]
             for weight in self.spec.weights:
                 estimates[model, weight] = pairs.individual_fairness_counts(
-                    *people, rows["w"], rows["ww"], weight, n=self.n, confidence=self.spec.confidence
+                    *people,
+                    total_weight=rows["w"],
+                    squares=rows["ww"],
+                    weight=weight,
+                    n=self.n,
+                    confidence=self.spec.confidence,
                 )
             values, errors = pairs.fairness_by_weight(*people, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
             curves[model] = 1.0 - share * (1.0 - values), share * errors
@@ -133,8 +138,8 @@ class LargeTable:
                 estimates[model, weight] = pairs.individual_fairness_cells(
                     moments,
                     *people,
-                    sample.rows["weight"],
-                    weight,
+                    survey_weight=sample.rows["weight"],
+                    weight=weight,
                     n=self.n,
                     confidence=self.spec.confidence,
                     rng=np.random.default_rng(self.spec.seed),
@@ -166,7 +171,7 @@ class LargeTable:
         sums = np.column_stack([cells.sums[f"corner{number}"] for number in range(8)])
         selves = [[float(cells.sums[f"self{size}.{number}"].sum()) for number in range(4)] for size in sizes]
         return pairs.GridMoments.from_cells(
-            bounds, pairs.SIZE, positions, sums, float(cells.sums["squares"].sum()), selves
+            bounds, pairs.SIZE, positions, sums=sums, squares=float(cells.sums["squares"].sum()), own=selves
         )
 
     def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Sample:
@@ -252,7 +257,15 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
     )
     sizes = {x: max(abs(end) for end in ends[f"step:{x}"]) for x in spec.trajectory}
     gather.refuse_huge(sizes)
-    return LargeTable(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]), sizes)
+    return LargeTable(
+        table=table,
+        spec=spec,
+        stages=stages,
+        n=table.rows - lost,
+        dropped=lost,
+        bounds=(ends["effort"], ends["aggregate"]),
+        sizes=sizes,
+    )
 
 
 def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:

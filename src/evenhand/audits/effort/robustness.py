@@ -50,7 +50,7 @@ Position = tuple[int, ...]
 Groups = Mapping[str, tuple[IntArray, BoolArray]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SpecificationCurve:
     """One metric of every model under every specification.
 
@@ -152,9 +152,17 @@ class _Sheet:
 
     def curve(self, metric: Ranked, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
         """Return the sheet, filled, with the models ranked."""
-        bins = (None, None) if grouping is None else (self.bins, self.bins_left_out)
-        fairest = rank(self.value, self.error)
-        return SpecificationCurve(metric, grouping, self.choices, models, self.value, self.error, fairest, *bins)
+        return SpecificationCurve(
+            metric=metric,
+            grouping=grouping,
+            choices=self.choices,
+            models=models,
+            value=self.value,
+            error=self.error,
+            fairest=rank(self.value, self.error),
+            bins=None if grouping is None else self.bins,
+            bins_left_out=None if grouping is None else self.bins_left_out,
+        )
 
 
 class _Sheets:
@@ -179,7 +187,7 @@ class _Sheets:
         times = None if paths.times is None else paths.times[first : last + 1]
         aggregates = [aggregate_scores(values, scale) for scale in grid.scale.options]
         plain = effort_scores(
-            values, 1.0, self.spec.desirable, grid.unit.options[unit], times, grid.measure.options[measure]
+            values, 1.0, self.spec.desirable, grid.unit.options[unit], times, measure=grid.measure.options[measure]
         )
         for i, name in enumerate(grid.inertia.options):
             self._fill_individual((window, measure, i, unit), inertia[name] * plain, aggregates)

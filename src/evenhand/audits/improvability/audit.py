@@ -19,10 +19,12 @@ from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.rules import Decisions
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import (
+    Comparison,
     Inputs,
     MadeCandidate,
     NoCandidateError,
     Piece,
+    Search,
     Trial,
     Trials,
     choose_members,
@@ -221,9 +223,9 @@ def _refuse_unknown_outcomes(inputs: Inputs) -> None:
 
 def _require_some(trials: Trials) -> None:
     """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
-    if all(trial.status != "ok" for each in trials.values() for trial in each):
+    if all(trial.piece.status != "ok" for each in trials.values() for trial in each):
         name, each = next(iter(trials.items()))
-        status = each[0].status
+        status = each[0].piece.status
         raise EvenhandError(
             f"in no split was there a candidate to test: {status.removeprefix('no candidate: ')}"
             if repr(name) in status
@@ -278,7 +280,7 @@ def _column(inputs: Inputs, name: str) -> Trial:
     rows = np.arange(len(inputs.sample))
     split = stats.Split(rows, rows)
     made = make_candidate(inputs, name, inputs.spec.candidates[name], 0, split)
-    return tested(inputs, name, untested(inputs, name, 0, split), made, _WHERE, None, _direction(inputs))
+    return tested(inputs, name, untested(inputs, name, 0, split), made, Comparison(_WHERE, None, _direction(inputs)))
 
 
 def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> Step:
@@ -312,7 +314,7 @@ def _together(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps: S
     ends = np.cumsum([columns.shape[1] for columns in chosen.values()])[:-1]
     choice = dict(zip(chosen, np.split(position.ravel(), ends), strict=True))
     first = members[int(choice["fairness"][0])]
-    return first if len(members) == 1 else replace(first, members=members, choice=choice)
+    return first if len(members) == 1 else replace(first, search=Search(members, choice))
 
 
 def _combination(
@@ -325,21 +327,21 @@ def _combination(
     found = [piece.made for piece in pieces if piece.made is not None]
     bare = replace(bare, steps=pieces)
     if not found:
-        return replace(bare, status=pieces[0].status)
-    decisions, step = bare.status_quo.values.copy(), np.empty(bare.test.size, dtype=np.int64)
+        return replace(bare, piece=bare.piece._replace(status=pieces[0].status))
+    decisions, step = bare.piece.status_quo.values.copy(), np.empty(bare.piece.test.size, dtype=np.int64)
     for piece in pieces:
-        at = np.searchsorted(bare.test, piece.test)
+        at = np.searchsorted(bare.piece.test, piece.test)
         step[at] = piece.split
         if piece.made is not None:
             decisions[at] = piece.made.decisions.values
     ties = [sum(column) for column in zip(*(each.decisions[1:] for each in found), strict=True)]
     whole = MadeCandidate(Decisions(decisions, *ties), "; ".join(dict.fromkeys(each.what for each in found)))
-    return tested(inputs, name, bare, whole, _WHERE, step, _direction(inputs))
+    return tested(inputs, name, bare, whole, Comparison(_WHERE, step, _direction(inputs)))
 
 
 def _piece(bare: Trial, number: int, rows: IntArray, made: MadeCandidate | str) -> Piece:
-    values = bare.status_quo.values[np.searchsorted(bare.test, rows)]
-    status_quo = bare.status_quo._replace(values=values)
+    values = bare.piece.status_quo.values[np.searchsorted(bare.piece.test, rows)]
+    status_quo = bare.piece.status_quo._replace(values=values)
     if isinstance(made, str):
         return Piece(number, rows, status_quo, None, made)
     return Piece(number, rows, status_quo, made, "ok")

@@ -147,7 +147,7 @@ def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, tr
     return Power(
         {name: stats.power_curve(effect, noise, rows, sizes, level / pairs) for name, effect in effects.items()},
         {
-            name: stats.sample_size(effect, noise, rows, level / pairs, plan.power, train)
+            name: stats.sample_size(effect, noise, rows, level=level / pairs, power=plan.power, train=train)
             for name, effect in effects.items()
         },
         bool((effects["found"] > 0).all()),

@@ -62,7 +62,7 @@ def _components(inputs: Inputs) -> list[str]:
 # The p-values of all splits -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Curve:
     """The p-values of one candidate by one test, for one target, over its margins.
 
@@ -90,7 +90,7 @@ class Curve:
     @property
     def shares_defined(self) -> bool:
         """Whether a margin is a share of something positive."""
-        return self.columns["metric"] != ACCURACY or all(trial.shares for trial in self.trials)
+        return self.columns["metric"] != ACCURACY or all(trial.tests.shares for trial in self.trials)
 
     def point(self, index: int) -> dict[str, Any]:
         """Return the columns of a record at one margin."""
@@ -128,7 +128,14 @@ def _curve(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: 
     columns |= {"metric": target.metric, "group": target.group}
     established = established_margins(rejected, test)
     return Curve(
-        trials, goal, columns, inputs.margins.of(goal), combined, adjusted(spec, combined), rejected, established
+        trials=trials,
+        goal=goal,
+        columns=columns,
+        margins=inputs.margins.of(goal),
+        combined=combined,
+        adjusted=adjusted(spec, combined),
+        rejected=rejected,
+        established=established,
     )
 
 
@@ -164,9 +171,11 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
-    most = max(trials.values(), key=lambda each: sum(trial.test.size for trial in each if trial.status == "ok"))
+    most = max(
+        trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == "ok")
+    )
     for name, side, each in [(STATUS_QUO, OLD, most), *((name, CANDIDATE, each) for name, each in trials.items())]:
-        tested = [trial for trial in each if trial.status == "ok"]
+        tested = [trial for trial in each if trial.piece.status == "ok"]
         for k, utility in enumerate(inputs.spec.criteria.utilities):
             for g, group in enumerate((*inputs.sample.groups, OVERALL)):
                 yield records.ImprovabilityValue(
@@ -183,13 +192,16 @@ def _means(trials: Sequence[Trial], group: int, utility: int, side: int) -> dict
     """Return a group's value, its interval and standard error, and the rows that count, the means over the splits."""
     if not trials:
         return {"n": 0, "value": None}
-    groups = len(trials[0].counted)
+    groups = len(trials[0].estimates.counted)
     rows = slice(None) if group == groups else group
     means = {
-        part: finite(np.mean([getattr(trial, source)[group, utility, side] for trial in trials]))
+        part: finite(np.mean([getattr(trial.estimates, source)[group, utility, side] for trial in trials]))
         for part, source in {"value": "values", "low": "low", "high": "high", "stderr": "stderr"}.items()
     }
-    return {"n": round(float(np.mean([trial.counted[rows, utility, side].sum() for trial in trials]))), **means}
+    return {
+        "n": round(float(np.mean([trial.estimates.counted[rows, utility, side].sum() for trial in trials]))),
+        **means,
+    }
 
 
 def gap_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityGap]:
@@ -200,14 +212,14 @@ def gap_records(inputs: Inputs, trials: Trials) -> Iterator[records.Improvabilit
 def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityGap]:
     """Yield the accuracy of all groups, which the tests share, and by each test fairness and all components at once."""
     spec, grouping, groups = inputs.spec, inputs.sample.grouping, accuracy_groups(inputs)
-    everyone = trial.counted.sum(axis=0)
+    everyone = trial.estimates.counted.sum(axis=0)
     parts = trial.parts(JUDGED, "fairness")[:, 0]
     for number, group in enumerate(groups):
         columns = {"component": "accuracy", "metric": spec.utility.name, "group": group}
         if group == OVERALL:
-            yield _gap(trial, number, parts, everyone[0], trial.values[-1, 0], **columns)
+            yield _gap(trial, number, parts, everyone[0], trial.estimates.values[-1, 0], **columns)
         else:
-            counted, values = trial.counted[number, 0], trial.values[number, 0]
+            counted, values = trial.estimates.counted[number, 0], trial.estimates.values[number, 0]
             yield _gap(trial, number, parts, counted, values, **columns, grouping=grouping)
     for test in inputs.tests:
         parts = trial.parts(test, "fairness")[:, 0]
@@ -216,32 +228,32 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
             zip(spec.fairness, spec.criteria.fairness_index, strict=True), len(groups)
         ):
             columns = {"component": "fairness", "metric": utility.name, **shared}
-            yield _gap(trial, number, parts, everyone[k], np.ptp(trial.values[:-1, k], axis=0), **columns)
+            yield _gap(trial, number, parts, everyone[k], np.ptp(trial.estimates.values[:-1, k], axis=0), **columns)
         yield records.ImprovabilityGap(
             **_compared(trial),
             **shared,
             component="all",
             metric=IMPROVEMENT,
-            n=trial.test.size,
-            n_reference=trial.test.size,
+            n=trial.piece.test.size,
+            n_reference=trial.piece.test.size,
             value=None,
             p_value=float(parts.max()),
             binding=False,
-            status=_ONLY_P if trial.status == "ok" else trial.status,
+            status=_ONLY_P if trial.piece.status == "ok" else trial.piece.status,
         )
 
 
 def _compared(trial: Trial) -> dict[str, Any]:
     """Return what every gap of a trial begins with."""
     models = {"model": trial.candidate, "model_reference": STATUS_QUO}
-    return {**models, "split": trial.split + 1, "kind": "difference", "against": "status_quo"}
+    return {**models, "split": trial.piece.split + 1, "kind": "difference", "against": "status_quo"}
 
 
 def _gap(
     trial: Trial, number: int, parts: FloatArray, counted: IntArray, values: FloatArray, **columns: Any
 ) -> records.ImprovabilityGap:
     """Return one component, from all p-values and from rows that count and values under both algorithms."""
-    value, low, high = (finite(change) for change in trial.change[number])
+    value, low, high = (finite(change) for change in trial.estimates.change[number])
     return records.ImprovabilityGap(
         **_compared(trial),
         **columns,
@@ -254,7 +266,7 @@ def _gap(
         reference_value=finite(values[OLD]),
         p_value=float(parts[number]),
         binding=bool(parts[number] == parts.max()),
-        status=trial.status,
+        status=trial.piece.status,
     )
 
 
@@ -373,7 +385,7 @@ def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any],
     plan = {"gain": inputs.spec.plan.gain, "reduction": inputs.spec.plan.reduction}
     for name, scenario in product(trials, SCENARIOS):
         columns = {"model": name, "scenario": scenario, **(plan if scenario == "planned" else {})}
-        yield columns, [trial.power for trial in trials[name] if trial.power is not None]
+        yield columns, [trial.tests.power for trial in trials[name] if trial.tests.power is not None]
 
 
 def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecord]:

@@ -162,7 +162,7 @@ def _p(inputs: Inputs, decision: records.Decision) -> str:
 
 def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> str:
     """Return every fairness utility's gap on the candidate's test rows in words; empty where it was never tested."""
-    tested = [trial.values for trial in trials if trial.status == "ok"]
+    tested = [trial.estimates.values for trial in trials if trial.piece.status == "ok"]
     if not tested:
         return ""
     clauses: list[str] = []
@@ -194,7 +194,7 @@ def reason_records(
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {(size.model, size.scenario): size.n for size in sizes}
     for name in (name for name in trials if name not in shown):
-        improved = sum(trial.power is not None and trial.power.improved for trial in trials[name])
+        improved = sum(trial.tests.power is not None and trial.tests.power.improved for trial in trials[name])
         planned, splits = here[name, "planned"], len(trials[name])
         reason = plausible_reason(improved, splits, planned, plan.power, needed[name, "found"])
         if all(trial.unchanged for trial in trials[name]):
@@ -208,7 +208,7 @@ def reason_records(
             power_found=here[name, "found"],
             power_planned=planned,
             n_needed=rows.found,
-            sentence=_reason_sentence(inputs, reason, name, improved, planned, rows),
+            sentence=_reason_sentence(inputs, reason, name=name, improved=improved, planned=planned, needed=rows),
         )
 
 
@@ -234,7 +234,7 @@ def plausible_reason(
 
 
 def _reason_sentence(
-    inputs: Inputs, reason: records.Reason, name: str, improved: int, planned: float | None, needed: _Needed
+    inputs: Inputs, reason: records.Reason, *, name: str, improved: int, planned: float | None, needed: _Needed
 ) -> str:
     spec, splits = inputs.spec, inputs.spec.test.splits
     one_pass = spec.test.design == "one_pass"
@@ -349,7 +349,11 @@ class Shares(NamedTuple):
 
 def selected_shares(trials: Sequence[Trial]) -> Shares | None:
     """Return the shares selected; None without a candidate, or where decisions are not 0 or 1."""
-    pairs = [(trial.made.decisions.values, trial.status_quo.values) for trial in trials if trial.made is not None]
+    pairs = [
+        (trial.piece.made.decisions.values, trial.piece.status_quo.values)
+        for trial in trials
+        if trial.piece.made is not None
+    ]
     if not pairs or not all(np.isin(values, (0.0, 1.0)).all() for pair in pairs for values in pair):
         return None
     return Shares(*(float(np.mean([values.mean() for values in side])) for side in zip(*pairs, strict=True)))
@@ -372,8 +376,8 @@ def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
     """Return the groups of which a candidate selects nobody in some split, though it selects others."""
     sample, nobody = inputs.sample, set()
     for trial in trials:
-        if trial.made is not None and np.isin(trial.made.decisions.values, (0.0, 1.0)).all():
-            chosen = np.bincount(sample.group[trial.test], trial.made.decisions.values, len(sample.groups))
+        if trial.piece.made is not None and np.isin(trial.piece.made.decisions.values, (0.0, 1.0)).all():
+            chosen = np.bincount(sample.group[trial.piece.test], trial.piece.made.decisions.values, len(sample.groups))
             nobody |= set(np.flatnonzero(chosen == 0).tolist())
     return tuple(sample.groups[group] for group in sorted(nobody))
 
@@ -407,7 +411,7 @@ def _missing_outcomes(sample: Sample, trials: Trials) -> Iterator[str]:
 
 def _all_alike(trials: Trials) -> str:
     """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
-    decisions = np.concatenate([trial.status_quo.values for trial in next(iter(trials.values()))])
+    decisions = np.concatenate([trial.piece.status_quo.values for trial in next(iter(trials.values()))])
     for value, whom in ((1.0, "selects everybody"), (0.0, "selects nobody")):
         if (decisions == value).all():
             return (
@@ -427,9 +431,9 @@ def _unchanged(trials: Trials) -> Iterator[str]:
 
 
 def _ties(trials: Trials) -> Iterator[str]:
-    most = {"the status quo": max(trial.status_quo.tied for trial in next(iter(trials.values())))}
+    most = {"the status quo": max(trial.piece.status_quo.tied for trial in next(iter(trials.values())))}
     for name, each in trials.items():
-        most[name] = max((trial.made.decisions.tied for trial in each if trial.made is not None), default=0)
+        most[name] = max((trial.piece.made.decisions.tied for trial in each if trial.piece.made is not None), default=0)
     tied = [f"{name}: up to {count(rows, 'row')}" for name, rows in most.items() if rows]
     if tied:
         yield (

@@ -27,7 +27,9 @@ _NO_CANDIDATE = "undefined: no split has a candidate"
 
 def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator[FrontierPoint]:
     """Yield the status quo and every candidate; of a search also what it chooses at larger margins."""
-    most = max(trials.values(), key=lambda each: sum(trial.test.size for trial in each if trial.status == "ok"))
+    most = max(
+        trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == "ok")
+    )
     points = [_point(inputs, STATUS_QUO, most, OLD)]
     fairness = targets(inputs)[0]
     for name, each in trials.items():
@@ -39,26 +41,28 @@ def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator
 
 def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterator[FrontierPoint]:
     """Yield the members that a search chooses at margins above 0, in one pass or one split."""
-    if len(trials) != 1 or not trials[0].members:
+    if len(trials) != 1 or (search := trials[0].search) is None:
         return
-    choice, margins = trials[0].choice["fairness"], inputs.margins.fairness
+    choice, margins = search.choice["fairness"], inputs.margins.fairness
     for member in dict.fromkeys(choice.tolist()):
         if member != choice[0]:
             margin = float(margins[int(np.argmax(choice == member))])
-            yield replace(_point(inputs, name, [trials[0].members[member]], 1 - OLD), margin=margin)
+            yield replace(_point(inputs, name, [search.members[member]], 1 - OLD), margin=margin)
 
 
 def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> FrontierPoint:
     spec = inputs.spec
     named = {"model": name, "metric": spec.utility.name, "gap_metric": spec.fairness[0].name}
-    known = [trial for trial in trials if trial.status == "ok"]
+    known = [trial for trial in trials if trial.piece.status == "ok"]
     if not known:
         return records.FrontierPoint(**named, n=0, accuracy=None, gap=None, status=_NO_CANDIDATE)
-    accuracy, gap = ([finite(value) for value in row] for row in np.mean([t.region[side] for t in known], axis=0))
-    eigenvalue = finite(min(trial.eigenvalue for trial in known)) if side != OLD else None
+    accuracy, gap = (
+        [finite(value) for value in row] for row in np.mean([t.estimates.region[side] for t in known], axis=0)
+    )
+    eigenvalue = finite(min(trial.estimates.eigenvalue for trial in known)) if side != OLD else None
     return records.FrontierPoint(
         **named,
-        n=round(float(np.mean([trial.test.size for trial in known]))),
+        n=round(float(np.mean([trial.piece.test.size for trial in known]))),
         accuracy=accuracy[0],
         accuracy_low=accuracy[1],
         accuracy_high=accuracy[2],

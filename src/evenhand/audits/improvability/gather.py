@@ -46,7 +46,7 @@ class Predictions:
     threshold: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Sample:
     """The rows of the test, in one canonical order.
 

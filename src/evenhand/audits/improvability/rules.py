@@ -27,7 +27,7 @@ DEFAULT_THRESHOLD = 0.5
 INTERCEPT = "(intercept)"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingRows:
     """What a selection rule may see.
 

@@ -390,7 +390,7 @@ def _utility(value: Any, info: ValidationInfo) -> Utility:
     if not isinstance(value, str | Utility):
         raise ValueError(f"a utility must be a name or an evenhand.stats.improvability.Utility; got {brief(value)}")
     if isinstance(value, str) and value not in UTILITIES and is_recorded(info):
-        return Utility(value, _not_recorded, _not_recorded)
+        return Utility(name=value, u=_not_recorded, w=_not_recorded)
     if isinstance(value, Utility) and value.name in (FAIRNESS, ACCURACY, IMPROVEMENT):
         raise ValueError(f"a utility is called {value.name!r}, the name of something else; rename it")
     try:

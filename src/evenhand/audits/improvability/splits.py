@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,35 +90,19 @@ class Piece(NamedTuple):
         return linear is not None and linear.solver is not None and "time limit" in linear.solver.status
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One candidate on one split, or in one pass through the rows.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimates:
+    """What the test rows say of the status quo and of a candidate.
 
     Parameters
     ----------
-    candidate, split : which.
-    test : the test rows.
-    status_quo, made : the decisions of both on the test rows; `made` is None where there is no candidate.
-    worst : for each fairness utility the pair of groups furthest apart on the training rows.
     values, low, high, stderr : (G + 1, K, 2) values of groups and everyone, their intervals and standard errors.
     counted : (G, K, 2) rows that count.
     change : (A + F, 3) how much accuracy rises and gaps shrink, with intervals.
     region : (2, 2, 3) accuracy of everyone and gap of both algorithms, with limits for all points together.
     eigenvalue : the smallest of the correlation of both algorithms' values.
-    curves : p-values of the components by test.
-    power : the power of the test.
-    shares : whether accuracy is positive, so that it can improve by a share of itself.
-    members, choice : for a search, the candidates that it chose among, and for each goal the one at each margin.
-    steps : what the candidate was in each step, where it was made in several.
-    remarks : what a reader should know.
-    status : "ok", or why there is no candidate here.
     """
 
-    candidate: str
-    split: int
-    test: IntArray
-    status_quo: rules.Decisions
-    worst: tuple[stats.Pair, ...]
     values: FloatArray
     low: FloatArray
     high: FloatArray
@@ -127,32 +111,72 @@ class Trial:
     change: FloatArray
     region: FloatArray
     eigenvalue: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tests:
+    """The tests of a candidate at all margins.
+
+    Parameters
+    ----------
+    curves : p-values of the components by test.
+    power : the power of the test; None where nothing was tested.
+    shares : whether accuracy is positive, so that it can improve by a share of itself.
+    """
+
     curves: Mapping[stats.FairnessTest, Curves]
-    made: MadeCandidate | None = None
     power: Power | None = None
     shares: bool = True
-    members: tuple[Trial, ...] = ()
-    choice: Mapping[stats.Goal, IntArray] = field(default_factory=dict)
+
+
+class Search(NamedTuple):
+    """The candidates that a search chose among, and for each goal the one at each margin."""
+
+    members: tuple[Trial, ...]
+    choice: Mapping[stats.Goal, IntArray]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trial:
+    """One candidate on one split, or in one pass through the rows.
+
+    Parameters
+    ----------
+    candidate : its name.
+    piece : the candidate and the status quo on the test rows.
+    worst : for each fairness utility the pair of groups furthest apart on the training rows.
+    estimates, tests : what the test rows say, and whether it can be relied on.
+    search : what a search chose; None for other candidates.
+    steps : what the candidate was in each step, where it was made in several.
+    remarks : what a reader should know.
+    """
+
+    candidate: str
+    piece: Piece
+    worst: tuple[stats.Pair, ...]
+    estimates: Estimates
+    tests: Tests
+    search: Search | None = None
     steps: tuple[Piece, ...] = ()
     remarks: tuple[str, ...] = ()
-    status: str = "ok"
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """What the candidate was: in this split, or in each of the steps."""
-        return self.steps or (Piece(self.split, self.test, self.status_quo, self.made, self.status),)
+        return self.steps or (self.piece,)
 
     @property
     def unchanged(self) -> bool:
         """Whether it decides every test row as the status quo does, so that nothing is compared."""
-        return self.made is not None and bool((self.made.decisions.values == self.status_quo.values).all())
+        made = self.piece.made
+        return made is not None and bool((made.decisions.values == self.piece.status_quo.values).all())
 
     def parts(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
         """Return (A + F, D) the p-values of all components at the margins of a goal."""
-        if not self.members:
-            return self.curves[test].parts(goal)
-        every = np.stack([member.curves[test].parts(goal) for member in self.members])
-        return np.asarray(np.take_along_axis(every, self.choice[goal][np.newaxis, np.newaxis], axis=0)[0])
+        if self.search is None:
+            return self.tests.curves[test].parts(goal)
+        every = np.stack([member.tests.curves[test].parts(goal) for member in self.search.members])
+        return np.asarray(np.take_along_axis(every, self.search.choice[goal][np.newaxis, np.newaxis], axis=0)[0])
 
     def p(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
         """Return (D,) the p-values at the margins of a goal."""
@@ -191,45 +215,62 @@ def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) ->
     candidate = inputs.spec.candidates[name]
     if candidate.rule == "search":
         return _search_family(inputs, name, number, split)
-    return _try_single(inputs, name, name, candidate, number, split)
+    return _try_single(inputs, name, shown=name, candidate=candidate, number=number, split=split)
 
 
-def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, number: int, split: stats.Split) -> Trial:
+def _try_single(
+    inputs: Inputs, name: str, *, shown: str, candidate: Candidate, number: int, split: stats.Split
+) -> Trial:
     """Make and test a candidate that is no search; where a linear search finds nothing, say so."""
     trial = untested(inputs, shown, number, split)
     try:
         made = make_candidate(inputs, name, candidate, number, split)
     except NoCandidateError as error:
-        return replace(trial, status=f"no candidate: {error}")
-    return tested(inputs, name, trial, made, f"split {number + 1}", None, "named")
+        return replace(trial, piece=trial.piece._replace(status=f"no candidate: {error}"))
+    return tested(inputs, name, trial, made, Comparison(f"split {number + 1}"))
 
 
-def tested(
-    inputs: Inputs,
-    name: str,
-    trial: Trial,
-    made: MadeCandidate,
-    where: str,
-    part: IntArray | None,
-    direction: stats.Direction,
-) -> Trial:
+class Comparison(NamedTuple):
+    """How a candidate is compared: where, in which steps its rows were decided, and for which pair of groups."""
+
+    where: str
+    part: IntArray | None = None
+    direction: stats.Direction = "named"
+
+
+def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, comparison: Comparison) -> Trial:
     """Return a trial with the test of a candidate's decisions; `name` is the candidate's, or that of its search."""
-    spec, shown = inputs.spec, trial.candidate
-    old, new = trial.status_quo.values, made.decisions.values
+    spec, shown, where = inputs.spec, trial.candidate, comparison.where
+    old, new = trial.piece.status_quo.values, made.decisions.values
     _refuse_all_or_none(new, old, shown, where)
-    rows = rows_of(inputs, trial.test, old, new, f"{where}, candidate {shown!r}")
+    rows = rows_of(inputs, trial.piece.test, old, new, f"{where}, candidate {shown!r}")
     of = where if spec.test.design == "one_pass" else f"the test rows of {where}"
     remarks = stats.check_counts(rows, f"{of}, candidate {shown!r}")
     draws = stats.bootstrap_values(
         rows,
         resamples=spec.resamples,
-        rng=inputs.rng("bootstrap", name, trial.split),
+        rng=inputs.rng("bootstrap", name, trial.piece.split),
         studentised=spec.test.studentised,
-        part=part,
+        part=comparison.part,
     )
-    counted = rows.counted()
-    estimates = _estimates(inputs, draws, trial.worst, direction, rows.freedom())
-    return replace(trial, made=made, remarks=remarks, counted=counted, **estimates)
+    tests = {
+        kind: stats.SplitTest(
+            draws=draws,
+            criteria=spec.criteria,
+            worst=trial.worst,
+            fairness_test=kind,
+            studentised=kind == "signed" and spec.test.studentised,
+            direction=comparison.direction,
+        )
+        for kind in inputs.tests
+    }
+    return replace(
+        trial,
+        piece=trial.piece._replace(made=made),
+        remarks=remarks,
+        estimates=_estimates(inputs, tests["signed"], rows),
+        tests=_tests(inputs, tests),
+    )
 
 
 def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
@@ -239,55 +280,51 @@ def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Tria
     nothing, ones = np.full(shape, np.nan), inputs.curves(1.0)
     return Trial(
         candidate=name,
-        split=number,
-        test=split.test,
-        status_quo=_status_quo(inputs, "test", number, split.test),
+        piece=Piece(number, split.test, _status_quo(inputs, "test", number, split.test), None, "ok"),
         worst=tuple(_worst_pairs(inputs, number, split)),
-        values=nothing,
-        low=nothing,
-        high=nothing,
-        stderr=nothing,
-        counted=np.zeros((len(sample.groups), *shape[1:]), dtype=np.int64),
-        change=np.full((len(ones.accuracy) + len(ones.fairness), 3), np.nan),
-        region=np.full((2, 2, 3), np.nan),
-        eigenvalue=float("nan"),
-        curves=dict.fromkeys(inputs.tests, ones),
+        estimates=Estimates(
+            values=nothing,
+            low=nothing,
+            high=nothing,
+            stderr=nothing,
+            counted=np.zeros((len(sample.groups), *shape[1:]), dtype=np.int64),
+            change=np.full((len(ones.accuracy) + len(ones.fairness), 3), np.nan),
+            region=np.full((2, 2, 3), np.nan),
+            eigenvalue=float("nan"),
+        ),
+        tests=Tests(curves=dict.fromkeys(inputs.tests, ones)),
     )
 
 
-def _estimates(
-    inputs: Inputs,
-    draws: stats.ValueDraws,
-    worst: tuple[stats.Pair, ...],
-    direction: stats.Direction,
-    freedom: float,
-) -> dict[str, Any]:
-    """Return what the draws of the test rows say of a trial."""
-    spec = inputs.spec
-    studentised = {"signed": spec.test.studentised, "published": False}
-    tests = {
-        kind: stats.SplitTest(draws, spec.criteria, worst, kind, studentised[kind], direction) for kind in inputs.tests
-    }
-    signed = tests["signed"]
+def _estimates(inputs: Inputs, signed: stats.SplitTest, rows: stats.Rows) -> Estimates:
+    """Return the values of both algorithms on the test rows, with their limits."""
+    spec, draws = inputs.spec, signed.draws
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
     low, high = np.nanquantile(draws.values, ends, axis=0)
     change = split_curves.component_changes(signed, draws.estimate[np.newaxis])[0]
     moved = np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)
     together = 1 - (1 - spec.confidence) / (len(spec.candidates) + 1)  # the candidates and the status quo
-    return {
-        "values": draws.estimate,
-        "low": np.fmin(low, draws.estimate),  # at a low confidence the middle of the draws can lie beside it
-        "high": np.fmax(high, draws.estimate),
-        "stderr": np.nanstd(draws.values, axis=0),
-        "change": np.column_stack([change, np.fmin(moved[0], change), np.fmax(moved[1], change)]),
-        "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, freedom),
-        "eigenvalue": stats.smallest_eigenvalue(draws),
-        "curves": {kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},
-        "power": split_curves.split_power(
-            signed, spec, spec.test.alpha / spec.counts, 1 - draws.rows / len(inputs.sample)
-        ),
-        "shares": split_curves.shares_defined(signed),
-    }
+    return Estimates(
+        values=draws.estimate,
+        low=np.fmin(low, draws.estimate),  # at a low confidence the middle of the draws can lie beside it
+        high=np.fmax(high, draws.estimate),
+        stderr=np.nanstd(draws.values, axis=0),
+        counted=rows.counted(),
+        change=np.column_stack([change, np.fmin(moved[0], change), np.fmax(moved[1], change)]),
+        region=stats.frontier_region(draws, spec.criteria.fairness_index[0], together, rows.freedom()),
+        eigenvalue=stats.smallest_eigenvalue(draws),
+    )
+
+
+def _tests(inputs: Inputs, tests: Mapping[stats.FairnessTest, stats.SplitTest]) -> Tests:
+    """Return the p-values of every test at all margins, and the power of the signed one."""
+    spec, signed = inputs.spec, tests["signed"]
+    left = 1 - signed.draws.rows / len(inputs.sample)
+    return Tests(
+        curves={kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},
+        power=split_curves.split_power(signed, spec, spec.test.alpha / spec.counts, left),
+        shares=split_curves.shares_defined(signed),
+    )
 
 
 def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str) -> None:
@@ -306,8 +343,16 @@ def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, wh
     """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
     sample = inputs.sample.rows(rows)
     try:
-        shared = (inputs.spec.criteria.utilities, sample.groups, sample.weight, sample.columns)
-        return stats.make_rows(sample.group, sample.outcome, old, new, *shared)
+        return stats.make_rows(
+            sample.group,
+            sample.outcome,
+            old,
+            new,
+            inputs.spec.criteria.utilities,
+            names=sample.groups,
+            weights=sample.weight,
+            columns=sample.columns,
+        )
     except DataError as error:
         unknown = np.isnan(sample.outcome)
         if not unknown.any():
@@ -381,19 +426,28 @@ def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[st
     old = _status_quo(inputs, "train", number, split.train).values[known]
     sample = inputs.sample.rows(split.train[known])
     where = "the rows" if split.train is split.test else f"the training rows of split {number + 1}"
-    shared = (sample.groups, sample.weight, where, sample.columns)
     for utility in inputs.spec.fairness:
-        yield stats.worst_pair(sample.group, sample.outcome, old, utility, *shared)
+        yield stats.worst_pair(
+            sample.group,
+            sample.outcome,
+            old,
+            utility=utility,
+            names=sample.groups,
+            weights=sample.weight,
+            where=where,
+            columns=sample.columns,
+        )
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
     """Choose the most promising member on the training rows, for every goal and margin, and test those chosen."""
     chosen, choice = choose_members(inputs, name, number, split)
     members = tuple(
-        _try_single(inputs, name, f"{name}: {member.in_words()}", member, number, split) for member in chosen
+        _try_single(inputs, name, shown=f"{name}: {member.in_words()}", candidate=member, number=number, split=split)
+        for member in chosen
     )
     first = members[int(choice["fairness"][0])]
-    return replace(first, candidate=name, members=members, choice=choice)
+    return replace(first, candidate=name, search=Search(members, choice))
 
 
 def choose_members(
@@ -421,7 +475,9 @@ def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: s
     rows = rows_of(inputs, split.train, old, decisions, f"the training rows of split {number + 1}")
     draws = stats.bootstrap_values(rows, resamples=1, rng=np.random.default_rng(0), studentised=True)
     worst = tuple(_worst_pairs(inputs, number, split))
-    return split_curves.z_curves(stats.SplitTest(draws, inputs.spec.criteria, worst), inputs.margins)
+    return split_curves.z_curves(
+        stats.SplitTest(draws=draws, criteria=inputs.spec.criteria, worst=worst), inputs.margins
+    )
 
 
 def _out_of_fold(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> FloatArray:

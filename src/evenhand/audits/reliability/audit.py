@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from evenhand.audits.reliability.derived import make_derivation
-from evenhand.audits.reliability.estimate import model_records, run_simulation, value_records
+from evenhand.audits.reliability.estimate import Setup, model_records, run_simulation, value_records
 from evenhand.audits.reliability.findings import SENTENCES, make_claims
 from evenhand.audits.reliability.gaps import attribution_records, gap_records, undefined_gaps, with_worse_off
 from evenhand.audits.reliability.gather import People, deal_folds, gather
@@ -117,7 +117,10 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
                     compared.append(partial(undefined_gaps, model.name, mistakes.setting.name, grouping))
                 if not grouping.groups:
                     continue
-                simulated = run_simulation(model, mistakes, grouping, people, derivation, spec)
+                setup = Setup(
+                    model=model, mistakes=mistakes, groups=grouping, people=people, derivation=derivation, spec=spec
+                )
+                simulated = run_simulation(setup)
                 values += value_records(simulated, spec)
                 compared.append(partial(gap_records, simulated))
                 attribution += attribution_records(simulated, spec)
@@ -139,7 +142,9 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
         gaps=tuple(gaps),
         attribution=tuple(attribution),
         moved=tuple(places),
-        mitigation=tuple(mitigation_records(models, people, settings, groups, derivation, spec)),
+        mitigation=tuple(
+            mitigation_records(models, people, settings=settings, groups=groups, derivation=derivation, spec=spec)
+        ),
         models=tuple(model_records(models, people)),
         hash=people.digest(),
     )
@@ -156,7 +161,10 @@ def _models(table: Table, people: People, spec: ReliabilitySpec) -> list[Model]:
     fitting = any(needs_folds(source, spec) for source in spec.model.values())
     fold = deal_folds(people, spec.folds or FOLDS, spec.seed) if fitting else None
     positive = table.roles.positive
-    return [prepare_model(name, source, people, spec, positive, fold) for name, source in spec.model.items()]
+    return [
+        prepare_model(name, source, people, spec=spec, positive=positive, fold=fold)
+        for name, source in spec.model.items()
+    ]
 
 
 def _left_out(table: Table, people: People, groups: Sequence[ComparedGroups]) -> Iterator[LeftOut]:

@@ -50,7 +50,7 @@ PEOPLE_REPLICATES = 20
 """Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Simulated:
     """What was simulated.
 
@@ -88,17 +88,34 @@ class Simulated:
         return self.groups.groups[group]
 
 
-def run_simulation(
-    model: Model,
-    mistakes: Mistakes,
-    groups: ComparedGroups,
-    people: People,
-    derivation: Derivation,
-    spec: ReliabilitySpec,
-) -> Simulated:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Setup:
+    """One simulation to run: a model, the mistakes that it meets, and the people by group.
+
+    Parameters
+    ----------
+    model, mistakes, groups : the model, the way of going wrong, and the grouping.
+    people, derivation : the people's features, and those that are computed from others.
+    spec : the settings of the audit.
+    """
+
+    model: Model
+    mistakes: Mistakes
+    groups: ComparedGroups
+    people: People
+    derivation: Derivation
+    spec: ReliabilitySpec
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator of the mistakes, the same for all models."""
+        return named_rng(self.spec.seed, self.mistakes.setting.name, self.groups.name)
+
+
+def run_simulation(setup: Setup) -> Simulated:
     """Simulate mistakes, resample people, and share the gap out."""
-    experiment = make_experiment(model, mistakes, groups, people, derivation, spec)
-    rng = named_rng(spec.seed, mistakes.setting.name, groups.name)
+    model, mistakes, groups, spec = setup.model, setup.mistakes, setup.groups, setup.spec
+    experiment, rng = make_experiment(setup), setup.rng
     seeds = replicate_seeds(spec.replicates, rng)
     place = f"{model.name} by {groups.name}, noise {mistakes.setting.name}"
     step(f"Simulating mistakes: {place}")
@@ -114,7 +131,16 @@ def run_simulation(
     if experiment.renew is not None and spec.replicates > 1 and mistakes.learned_by_group:
         step(f"Simulating mistakes of one pilot: {place}")
         same_pilot = simulate(replace(experiment, renew=None), replicate_seeds(spec.replicates, rng))
-    return Simulated(model, mistakes, groups, experiment, runs, draws, attributions, same_pilot)
+    return Simulated(
+        model=model,
+        mistakes=mistakes,
+        groups=groups,
+        experiment=experiment,
+        runs=runs,
+        draws=draws,
+        attributions=attributions,
+        same_pilot=same_pilot,
+    )
 
 
 def _attributions(
@@ -136,38 +162,31 @@ def _metric_of_sums(name: str, spread: FloatArray, sums: PairSums) -> FloatArray
     return metric_values(name, sums, spread)
 
 
-def make_experiment(
-    model: Model,
-    mistakes: Mistakes,
-    groups: ComparedGroups,
-    people: People,
-    derivation: Derivation,
-    spec: ReliabilitySpec,
-) -> Experiment:
+def make_experiment(setup: Setup) -> Experiment:
     """Return the experiment of the people who are compared; folds that none of them is in are left out."""
+    model, mistakes, groups, spec = setup.model, setup.mistakes, setup.groups, setup.spec
     inside = np.flatnonzero(groups.code >= 0)
     predictors, fold = model.predictors, None
     if model.fold is not None:
         present, fold = np.unique(model.fold[inside], return_inverse=True)
         predictors, fold = tuple(predictors[number] for number in present), fold.astype(np.int64)
-    if derivation.derive is not None:
-        derive = derivation.derive
+    if (derive := setup.derivation.derive) is not None:
         predictors = tuple(with_derived(predict, derive) for predict in predictors)
     profiles = mistakes.profiles
     return Experiment(
-        people.matrix[inside],
-        predictors,
-        mistakes.items,
-        groups.code[inside],
-        fold,
-        mistakes.noise_levels,
-        mistakes.shares,
-        not spec.noise.fresh,
-        spec.noise.noisy_raters,
-        spec.scoring.memory * 2**20,
-        mistakes.redraw,
-        None if profiles is None else profiles.code[inside],
-        None if profiles is None else profiles.paces,
+        features=setup.people.matrix[inside],
+        predictors=predictors,
+        items=mistakes.items,
+        groups=groups.code[inside],
+        folds=fold,
+        levels=mistakes.noise_levels,
+        shares=mistakes.shares,
+        common=not spec.noise.fresh,
+        raters=spec.noise.noisy_raters,
+        memory=spec.scoring.memory * 2**20,
+        renew=mistakes.redraw,
+        profiles=None if profiles is None else profiles.code[inside],
+        paces=None if profiles is None else profiles.paces,
     )
 
 

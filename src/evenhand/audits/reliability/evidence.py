@@ -139,9 +139,17 @@ def level_gaps(simulated: Simulated, name: str, pair: tuple[int, int], spec: Rel
     freedom = simulated.draws.freedom(name, *pair)
     least = simulated.draws.pooled_stderr(name, *pair)
     variance = float(np.fmax(draws.stderr()[-1], least)) ** 2
-    more, freedom = _with_pilot(simulated, name, runs, pair, variance, freedom, spec)
+    more, freedom = _with_pilot(simulated, name, runs, pair=pair, variance=variance, freedom=freedom, spec=spec)
     unseen = simulated.draws.unseen(name, *pair)
-    gap = gap_of(draws, spec.confidence, freedom, curve.levels[above], least, more, unseen)
+    gap = gap_of(
+        draws,
+        spec.confidence,
+        freedom=freedom,
+        levels=curve.levels[above],
+        least_stderr=least,
+        more_variance=more,
+        unseen=unseen,
+    )
     rests = _why_rests_on_few(simulated, name, pair)
     return LevelGaps(
         gap,
@@ -163,6 +171,7 @@ def _with_pilot(
     simulated: Simulated,
     name: str,
     runs: FloatArray,
+    *,
     pair: tuple[int, int],
     variance: float,
     freedom: float,
@@ -189,7 +198,7 @@ def _with_pilot(
 # The mean gap ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MeanGap:
     """What is known of a gap averaged over noise levels, the first group less the second.
 
@@ -224,7 +233,15 @@ def mean_gap(
         return _bounded(simulated, pair, gap.average, spec)
     few = undefined is None and untested is not None and (TOO_FEW in untested or RESTS_ON in untested)
     least = _least_of_any_test(simulated, name, pair, spec) if few else None
-    return MeanGap(gap.average, undefined or untested, gap.limits, gap.p_value, gap.average_stderr, gap.freedom, least)
+    return MeanGap(
+        value=gap.average,
+        unknown=undefined or untested,
+        limits=gap.limits,
+        p_value=gap.p_value,
+        stderr=gap.average_stderr,
+        freedom=gap.freedom,
+        least_shown=least,
+    )
 
 
 def _least_of_any_test(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> float | None:
@@ -269,7 +286,7 @@ def _bounded(simulated: Simulated, pair: tuple[int, int], value: float, spec: Re
 
     nobody = np.zeros(min(first.size, second.size))
     least = 2.0 * top * float(bounded_limits(nobody, tail_share(spec.confidence)).high)
-    return MeanGap(value, None, limits, bounded_p(second, first), least_shown=least)
+    return MeanGap(value=value, unknown=None, limits=limits, p_value=bounded_p(second, first), least_shown=least)
 
 
 def _why_undefined(gap: Gap, curve: Curves, groups: tuple[int, int]) -> str | None:

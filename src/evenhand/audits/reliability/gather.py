@@ -87,7 +87,7 @@ class ModelFeature(Feature):
         return column
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class People:
     """The people of a reliability audit.
 
@@ -151,12 +151,12 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
     sorting = np.lexsort(columns_used)
     order = np.flatnonzero(keep)[sorting]
     return People(
-        tuple(features),
-        np.ascontiguousarray(matrix[order]),
-        rows.groups.where(order),
-        None if positive is None else positive[order],
-        int((~keep).sum()),
-        0 if table.roles.id is not None else _copies([column[sorting] for column in columns_used]),
+        features=tuple(features),
+        matrix=np.ascontiguousarray(matrix[order]),
+        groups=rows.groups.where(order),
+        outcome=None if positive is None else positive[order],
+        dropped=int((~keep).sum()),
+        copies=0 if table.roles.id is not None else _copies([column[sorting] for column in columns_used]),
     )
 
 
@@ -304,13 +304,13 @@ def read_pilot(
     placed = list(zip(positions, features, strict=True))
     try:
         pilot = Pilot(
-            first[order],
-            second[order],
-            tuple(positions),
-            {position: _categories(feature) for position, feature in placed if feature.categorical},
-            settings.together,
-            settings.near,
-            {
+            first=first[order],
+            second=second[order],
+            columns=tuple(positions),
+            categories={position: _categories(feature) for position, feature in placed if feature.categorical},
+            together=settings.together,
+            near=settings.near,
+            minima={
                 position: spec.noise.minima.get(feature.name, float(feature.distinct[0]))
                 for position, feature in placed
                 if not feature.categorical

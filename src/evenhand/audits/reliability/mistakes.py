@@ -51,7 +51,7 @@ class Profiles:
     paces: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Mistakes:
     """The mistakes of one setting.
 
@@ -89,7 +89,7 @@ class Mistakes:
         return self.setting.pilot is not None and self.setting.pilot.by is not None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Items:
     """What goes wrong: items and their names, how they are drawn anew, groups with learned mistakes, and remarks."""
 
@@ -124,8 +124,18 @@ def make_mistakes(
     shares = spec.noise.shares or made.shares
     levels = _levels(spec, learned=setting.pilot is not None)
     attribution_level = _attribution_level(spec, levels, learned=setting.pilot is not None)
-    _require_possible(levels, attribution_level, items, people, profiles, shares)
-    return Mistakes(setting, items, names, shares, levels, attribution_level, redraw, profiles, made.notes)
+    _require_possible(levels, attribution_level, items, people=people, profiles=profiles, shares=shares)
+    return Mistakes(
+        setting=setting,
+        items=items,
+        names=names,
+        shares=shares,
+        noise_levels=levels,
+        attribution_level=attribution_level,
+        redraw=redraw,
+        profiles=profiles,
+        notes=made.notes,
+    )
 
 
 def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
@@ -170,8 +180,8 @@ def _make_items(
     assert setting.pilot is not None  # noqa: S101
     learned = read_pilot(setting.pilot, free, people, groupings, spec)
     return _Items(
-        tuple(learned.pilot.items()),
-        (" + ".join(learned.names),) if setting.pilot.together else learned.names,
+        items=tuple(learned.pilot.items()),
+        names=(" + ".join(learned.names),) if setting.pilot.together else learned.names,
         redraw=learned.pilot.resampled() if setting.pilot.resample else None,
         learned=learned.groups,
         notes=learned.notes,
@@ -202,6 +212,7 @@ def _require_possible(
     levels: FloatArray,
     attribution_level: float | None,
     items: Sequence[NoiseItem],
+    *,
     people: People,
     profiles: Profiles | None,
     shares: Shares,
@@ -237,7 +248,9 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: People, sp
         perturbed, notes = [*perturbed, *binary, *wider], list(map(_wider_note, wider))
     if not items:
         raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
-    return _Items(tuple(items), tuple(feature.name for feature in perturbed), noise.shares, notes=tuple(notes))
+    return _Items(
+        items=tuple(items), names=tuple(feature.name for feature in perturbed), shares=noise.shares, notes=tuple(notes)
+    )
 
 
 def _by_kind(
@@ -273,7 +286,7 @@ def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, st
         positions = people.positions(columns)
         model: NoiseModel = OneHot() if how.one_hot else _noise_model(how, people.features[positions[0]])
         items.append(NoiseItem(tuple(positions), model))
-    return _Items(tuple(items), tuple(noise))
+    return _Items(items=tuple(items), names=tuple(noise))
 
 
 def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
-from evenhand.audits.reliability.estimate import base_predictions, make_experiment
+from evenhand.audits.reliability.estimate import Setup, base_predictions, make_experiment
 from evenhand.audits.reliability.gather import People, deal_folds
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.model_sources import ModelSource
@@ -26,7 +26,6 @@ from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, require_extra
-from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, bounded_mean, t_quantile, wilson
 from evenhand.stats.noise import replicate_seeds, simulate
 from evenhand.stats.paired import paired_difference
@@ -90,6 +89,7 @@ class _Met:
 def mitigation_records(
     models: Sequence[Model],
     people: People,
+    *,
     settings: Sequence[Mistakes],
     groups: Sequence[ComparedGroups],
     derivation: Derivation,
@@ -102,11 +102,20 @@ def mitigation_records(
     others = alternatives(spec, people)
     fold = deal_folds(people, spec.folds or FOLDS, spec.seed)
     tried = [("as given", _given(models, spec.mitigation))]
-    tried += [(family, prepare_model(name, made, people, spec, 1, fold)) for name, (family, made) in others.items()]
+    tried += [
+        (family, prepare_model(name, made, people, spec=spec, positive=1, fold=fold))
+        for name, (family, made) in others.items()
+    ]
     compared = [grouping for grouping in groups if len(grouping.groups) > 1]
     for number, (mistakes, grouping) in enumerate(product(settings, compared)):
         step(f"Other models under mistakes: by {grouping.name}, noise {mistakes.setting.name}")
-        met = [_meet(model, family, mistakes, grouping, people, derivation, spec) for family, model in tried]
+        met = [
+            _meet(
+                family,
+                Setup(model=model, mistakes=mistakes, groups=grouping, people=people, derivation=derivation, spec=spec),
+            )
+            for family, model in tried
+        ]
         records = list(_compare(met, mistakes, grouping, spec.mitigation, spec.confidence))
         yield from records
         if spec.mitigation.export is not None and number == 0:
@@ -118,18 +127,11 @@ def _given(models: Sequence[Model], mitigation: Mitigation) -> Model:
     return next((model for model in models if mitigation.model in (None, model.name)), models[0])
 
 
-def _meet(
-    model: Model,
-    family: str,
-    mistakes: Mistakes,
-    grouping: ComparedGroups,
-    people: People,
-    derivation: Derivation,
-    spec: ReliabilitySpec,
-) -> _Met:
-    experiment = make_experiment(model, mistakes, grouping, people, derivation, spec)
-    seeds = replicate_seeds(spec.replicates, named_rng(spec.seed, mistakes.setting.name, grouping.name))
-    inside = np.flatnonzero(grouping.code >= 0)
+def _meet(family: str, setup: Setup) -> _Met:
+    """Simulate the mistakes of one model, and return whom they changed."""
+    experiment, model, people = make_experiment(setup), setup.model, setup.people
+    seeds = replicate_seeds(setup.spec.replicates, setup.rng)
+    inside = np.flatnonzero(setup.groups.code >= 0)
     damage = np.empty(inside.size)
     damage[experiment.base.order] = simulate(experiment, seeds).damage
     right = (base_predictions(model, people).label == people.outcome)[inside]

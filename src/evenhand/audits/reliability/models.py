@@ -37,7 +37,7 @@ _FAR = 8.0
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
     """One model, ready to be asked.
 
@@ -71,6 +71,7 @@ def prepare_model(
     name: str,
     source: ModelSource,
     people: People,
+    *,
     spec: ReliabilitySpec,
     positive: Scalar | None,
     fold: IntArray | None,
@@ -93,10 +94,10 @@ def prepare_model(
     fold = (np.zeros(len(people.matrix), dtype=np.int64) if fold is None else fold) if refit else None
     fitted = [asked]
     if fold is not None:
-        shared = (name, source, asked, columns, people, fold)
-        fitted = list(in_parallel(_fit, ((*shared, number, spec) for number in range(fold.max() + 1))))
+        fitting = _Fitting(name=name, source=source, model=asked, columns=columns, people=people, fold=fold, spec=spec)
+        fitted = list(in_parallel(fitting.fit, ((number,) for number in range(fold.max() + 1))))
     yes = 1 if refit else positive  # what is fitted here is fitted to 0 and 1
-    scorers = [Scorer(name, model, columns, people, spec, yes, named=asked is None) for model in fitted]
+    scorers = [Scorer(name, model, columns, people, spec=spec, positive=yes, named=asked is None) for model in fitted]
     notes = [*_tolerance_notes(name, asked, refit)]
     for scorer in scorers:
         notes += determinism_notes(name, scorer, people)
@@ -104,7 +105,18 @@ def prepare_model(
     predictors: tuple[Predictor, ...] = tuple(thresholded(scorer, threshold + TIE) for scorer in scorers)
     predictors = predictors if linear is None else linear
     remarks = tuple(dict.fromkeys(notes))
-    return Model(name, kind, label, digest, columns, threshold, fold, predictors, linear is not None, remarks)
+    return Model(
+        name=name,
+        kind=kind,
+        source=label,
+        sha256=digest,
+        columns=columns,
+        threshold=threshold,
+        fold=fold,
+        predictors=predictors,
+        linear=linear is not None,
+        notes=remarks,
+    )
 
 
 def _loaded(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None]:
@@ -179,46 +191,70 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
-def _fit(
-    name: str,
-    source: ModelSource,
-    asked: Any,
-    columns: Sequence[str],
-    people: People,
-    fold: IntArray,
-    number: int,
-    spec: ReliabilitySpec,
-) -> Any:
-    """Return the model of one fold, fitted to the people of the others."""
-    if people.outcome is None:
-        raise ConfigError(f"the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`.")
-    step(f"Fitting {name}: fold {number + 1} of {int(fold.max()) + 1}")
-    positions = people.positions(columns)
-    features = [people.features[position] for position in positions]
-    train = np.flatnonzero(fold != number)
-    outcome = people.outcome[train].astype(np.int64)
-    if len(np.unique(outcome)) < 2:
-        raise DataError(f"the model {name!r} cannot be fitted: the people outside fold {number + 1} have one outcome.")
-    if asked is None:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Fitting:
+    """A model to be fitted to all folds but one.
+
+    Parameters
+    ----------
+    name, source : the model.
+    model : the estimator of the user's, or None for one of ours by name.
+    columns : the features it uses.
+    people, fold : whom it is fitted to, and their folds.
+    spec : the settings of the audit.
+    """
+
+    name: str
+    source: ModelSource
+    model: Any
+    columns: Sequence[str]
+    people: People
+    fold: IntArray
+    spec: ReliabilitySpec
+
+    def fit(self, number: int) -> Any:
+        """Return the model of one fold, fitted to the people of the others."""
+        name, outcome = self.name, self.people.outcome
+        if outcome is None:
+            raise ConfigError(
+                f"the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`."
+            )
+        step(f"Fitting {name}: fold {number + 1} of {int(self.fold.max()) + 1}")
+        train = np.flatnonzero(self.fold != number)
+        positive = outcome[train].astype(np.int64)
+        if len(np.unique(positive)) < 2:
+            raise DataError(
+                f"the model {name!r} cannot be fitted: the people outside fold {number + 1} have one outcome."
+            )
+        model, rows = self._estimator(train)
+        with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of several threads differ in last bits
+            try:
+                return model.fit(rows, positive)
+            except Exception as error:
+                reason = str(error).strip() or type(error).__name__
+                raise EvenhandError(f"the model {name!r} could not be fitted: {reason}") from error
+
+    def _estimator(self, train: IntArray) -> tuple[Any, Any]:
+        """Return an estimator that is not fitted yet, and the rows of these people as it takes them."""
+        positions = self.people.positions(self.columns)
+        features = [self.people.features[position] for position in positions]
+        matrix = self.people.matrix[train][:, positions]
+        if self.model is not None:
+            frame = self.spec.scoring.rows != "array"
+            return import_module("sklearn.base").clone(self.model), model_rows(features, matrix, frame=frame)
         text = [number for number, feature in enumerate(features) if feature.kind != "number"]
         numbers = [number for number, feature in enumerate(features) if feature.kind == "number"]
-        model = make_pipeline(str(source.estimator), source.settings, seed=spec.seed, text=text, numbers=numbers)
-        rows: Any = people.matrix[train][:, positions]
-    else:
-        model = import_module("sklearn.base").clone(asked)
-        rows = model_rows(features, people.matrix[train][:, positions], frame=spec.scoring.rows != "array")
-    with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of several threads differ in last bits
-        try:
-            return model.fit(rows, outcome)
-        except Exception as error:
-            reason = str(error).strip() or type(error).__name__
-            raise EvenhandError(f"the model {name!r} could not be fitted: {reason}") from error
+        source = self.source
+        made = make_pipeline(str(source.estimator), source.settings, seed=self.spec.seed, text=text, numbers=numbers)
+        return made, matrix
 
 
 def fit_to_everybody(name: str, source: ModelSource, people: People, spec: ReliabilitySpec) -> Any:
     """Return an estimator by name, fitted to all people."""
     columns = source.features or people.names
-    return _fit(name, source, None, columns, people, np.zeros(len(people.matrix), dtype=np.int64), -1, spec)
+    fold = np.zeros(len(people.matrix), dtype=np.int64)
+    fitting = _Fitting(name=name, source=source, model=None, columns=columns, people=people, fold=fold, spec=spec)
+    return fitting.fit(-1)
 
 
 def _tolerance_notes(name: str, asked: Any, refit: bool) -> Iterator[str]:

@@ -42,9 +42,9 @@ class Scorer:
         model: Any,
         columns: Sequence[str],
         people: People,
+        *,
         spec: ReliabilitySpec,
         positive: Scalar | None,
-        *,
         named: bool,
     ) -> None:
         self.name, self.model, self.columns = name, model, columns

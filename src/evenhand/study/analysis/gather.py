@@ -21,7 +21,7 @@ _NUMBERS = ("stderr", "statistic", "df", "p_value", "low", "high")
 """What there may be beside an estimate: its spread, a test and an interval."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """The rows of one condition that hold both distances and the target.
 
@@ -63,8 +63,15 @@ def parts_of(responses: Responses) -> Iterator[Part]:
             here = names == condition
             whole = here & ~np.isnan(targets[target]) & ~np.isnan(distances).any(axis=1)
             if (here & ~np.isnan(targets[target])).any():
-                rows = distances[whole], targets[target][whole], responses.person[whole]
-                yield Part(condition, target, (c, t), *rows, int(here.sum() - whole.sum()))
+                yield Part(
+                    condition=condition,
+                    target=target,
+                    seeds=(c, t),
+                    distances=distances[whole],
+                    y=targets[target][whole],
+                    who=responses.person[whole],
+                    incomplete=int(here.sum() - whole.sum()),
+                )
 
 
 def why_undefined(part: Part) -> str:

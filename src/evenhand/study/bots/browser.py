@@ -80,7 +80,7 @@ class Browser:
             if not answer.is_redirect:
                 return read_page(urlsplit(str(answer.url)).path, answer.status_code, answer.text)
             path = self.leads_to(answer)
-        return Page(path, answer.status_code, text="redirected without end")
+        return Page(url=path, status=answer.status_code, text="redirected without end")
 
     async def _patient(self, path: str, end: float) -> httpx.Response:
         while True:
@@ -132,7 +132,7 @@ class Browser:
         return answer.is_redirect and not ({"missing", "stale"} & query.keys())
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Control:
     """A field of a form, or one choice of a group of radio buttons."""
 
@@ -175,7 +175,7 @@ class Form:
         return any(control.name == name for control in self.controls)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Page:
     """What came back for a request."""
 
@@ -296,7 +296,9 @@ class _Reader(HTMLParser):
     def _add_control(self, tag: str, given: dict[str, str]) -> None:
         kind = given.get("type", "submit" if tag == "button" else "text") if tag in ("input", "button") else tag
         value = given.get("value", "on" if kind == "checkbox" else "")
-        control = Control(given.get("name", ""), kind, value, "checked" in given, "required" in given)
+        control = Control(
+            name=given.get("name", ""), type=kind, value=value, checked="checked" in given, required="required" in given
+        )
         control.ends = given.get("min", ""), given.get("max", "")
         if control.name and self.form is not None and "disabled" not in given:
             self.form.controls.append(control)
@@ -335,7 +337,7 @@ def read_page(url: str, status: int, html: str) -> Page:
     >>> page.form.choices("agree"), page.form.values()
     (['on'], {})
     """
-    page = Page(url, status)
+    page = Page(url=url, status=status)
     reader = _Reader(page)
     reader.feed(html)
     reader.close()

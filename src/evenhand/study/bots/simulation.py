@@ -44,7 +44,7 @@ class AnswerModel:
     right: Mapping[frozenset[str], str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Visitors:
     """Who comes, and how.
 
@@ -100,7 +100,7 @@ async def _visit_all(site: Site, visitors: Visitors, tick: Tick | None) -> list[
             await asyncio.sleep(number / visitors.rate)
         rng, answer_rng = (np.random.default_rng([visitors.seed, number, *more]) for more in ((), (1,)))
         answerer = Answerer(visitors.answers, answer_rng, seed=visitors.seed)
-        visit = await Visitor(site, Visit(f"bot-{run}-{number:05d}"), answerer, visitors, rng).run()
+        visit = await Visitor(site, Visit(recruitment_id=f"bot-{run}-{number:05d}"), answerer, visitors, rng).run()
         if tick is not None:
             tick(visit)
         return visit

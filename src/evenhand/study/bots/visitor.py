@@ -54,7 +54,7 @@ NO_DETOURS = Behaviour(**dict.fromkeys(Behaviour.model_fields, 0.0))
 """Everybody goes straight through."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Visit:
     """What one virtual respondent went through.
 

@@ -15,7 +15,7 @@ CONSENT = "about_consent"
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QuestionView:
     """A question about the person, in their language.
 
@@ -79,7 +79,14 @@ def _question_view(spec: StudySpec, question: AboutQuestion, language: str, word
     low, high = question.range or (0, 0)
     number = words["whole_number"].replace("{low}", str(low)).replace("{high}", str(high)) if high else ""
     asked = spec.words(question.question, language)
-    return QuestionView(f"about_{question.name}", asked, tuple(choices), question.range, skip, number)
+    return QuestionView(
+        field=f"about_{question.name}",
+        question=asked,
+        choices=tuple(choices),
+        range=question.range,
+        skip=skip,
+        hint=number,
+    )
 
 
 def read_about(spec: StudySpec, fields: Fields, language: str) -> tuple[dict[str, str], dict[str, str]]:

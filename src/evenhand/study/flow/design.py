@@ -26,7 +26,7 @@ _UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consen
 StepKind = Literal["instructions", "practice", "pair", "case", "check"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One page.
 
@@ -57,7 +57,7 @@ class Plan:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Design:
     """A study with its sets or cases.
 
@@ -111,14 +111,14 @@ class Design:
     def _plan(self, condition: str, place: int) -> Plan:
         steps: list[Step] = []
         if self.spec.words(self.spec.instructions).strip():
-            steps.append(Step("instructions", "instructions"))
+            steps.append(Step(key="instructions", kind="instructions"))
         if self.kind == "disagreement":
             cases = enumerate(self.critics[place], 1)
-            items = [Step(f"case:{case}", "case", item=case, position=position) for position, case in cases]
+            items = [Step(key=f"case:{case}", kind="case", item=case, position=position) for position, case in cases]
         else:
             items = list(self._pairs(condition, place))
         if self.spec.practice and (self.kind == "effort" or self.practice_case(place) is not None):
-            steps.append(Step("practice", "practice"))
+            steps.append(Step(key="practice", kind="practice"))
         return Plan(condition, place, (*steps, *self._with_checks(items)))
 
     def _pairs(self, condition: str, place: int) -> Iterator[Step]:
@@ -130,7 +130,7 @@ class Design:
         for position, item in enumerate((names[index] for index in seen), 1):
             for role in rng.permutation(len(SUBJECTS)):
                 subject = SUBJECTS[role]
-                yield Step(f"pair:{item}/{subject}", "pair", item=item, subject=subject, position=position)
+                yield Step(key=f"pair:{item}/{subject}", kind="pair", item=item, subject=subject, position=position)
 
     def _with_checks(self, items: list[Step]) -> Iterator[Step]:
         """Yield the items with each attention check after the item that it belongs to, late ones at the end."""
@@ -165,7 +165,9 @@ def load_design(spec: StudySpec) -> Design:
     parts |= {f"the sets of conditions.{name}": shown for name, shown in sets.items()}
     seen |= {"instruments": sets, "critics": critics, "cases": cases}
     short = {name: _hash(part)[:12] for name, part in parts.items()}
-    return Design(spec, instruments, critics, cases, _hash(seen), short)
+    return Design(
+        spec=spec, instruments=instruments, critics=critics, cases=cases, fingerprint=_hash(seen), parts=short
+    )
 
 
 def _settings_of(seen: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,7 +203,7 @@ def sets_of_place(pool: int, wanted: int, place: int, seed: Sequence[int]) -> li
 
 
 def _check(number: int) -> Step:
-    return Step(f"check:{number}", "check", check=number)
+    return Step(key=f"check:{number}", kind="check", check=number)
 
 
 def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[str, dict[str, str | None]]]:

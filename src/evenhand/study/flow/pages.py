@@ -28,7 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _LETTERS = "LMNO"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairView:
     """A pair to compare: K, the other, their values over time, and the questions.
 
@@ -61,7 +61,7 @@ class PairView:
     pair: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaseView:
     """A case to judge: facts (label and value), the decision, the question and the possible answers (value, words)."""
 
@@ -199,7 +199,16 @@ def _case_view(design: Design, plan: Plan, step: Step, language: str) -> CaseVie
     question = spec.words(spec.questions.feedback, language).replace("{decision}", decision)
     reason = spec.words(spec.questions.reason, language).replace("{decision}", decision)
     items = len(design.critics[plan.place])
-    return CaseView(facts, label, decision, question, reason, offered, step.position or 0, items)
+    return CaseView(
+        facts=facts,
+        label=label,
+        decision=decision,
+        question=question,
+        reason=reason,
+        answers=offered,
+        item=step.position or 0,
+        items=items,
+    )
 
 
 def _possible(answer: str, label: str, labels: tuple[str, ...]) -> bool:

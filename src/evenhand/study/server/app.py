@@ -60,7 +60,7 @@ class StaticFile:
     version: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AppContext:
     """What every page needs.
 
@@ -111,7 +111,9 @@ def create_app(
     files = read_static(_HERE / "static")
     security = Security(study.secret, design.name, https=https)
     newcomers = None if math.isinf(enrolments) else Rates(enrolments / _HOUR, burst=_HOUR)
-    context = AppContext(design, study, security, make_templates(files), files, newcomers)
+    context = AppContext(
+        design=design, study=study, security=security, templates=make_templates(files), files=files, newcomers=newcomers
+    )
     dashboard = Dashboard(design, study, estimates)
 
     @asynccontextmanager

@@ -44,7 +44,7 @@ def bonus_list(
     due = [
         (finished[who].recruitment_id, who, bonus.amount, spec.payment.currency, bonus.by)
         for bonus in spec.payment.bonuses
-        for who in _earned(bonus, responses, list(finished), spec, ratings, agreement)
+        for who in _earned(bonus, responses, finished=list(finished), spec=spec, ratings=ratings, agreement=agreement)
         if who in finished
     ]
     names = ("recruitment_id", "participant", "amount", "currency", "reason")
@@ -54,6 +54,7 @@ def bonus_list(
 def _earned(
     bonus: Bonus,
     responses: Responses,
+    *,
     finished: list[str],
     spec: StudySpec,
     ratings: Sequence[Rating],

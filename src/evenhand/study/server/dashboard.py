@@ -37,7 +37,7 @@ _BUDGET = 20.0
 """Seconds after which a computation adds no further point of the past; the next one goes on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A number that the answers give.
 

@@ -276,7 +276,9 @@ def pair_chart(
     half = max(14.0, _LETTER / 2 * max(len(text) for row in (*texts, times) for text in (row[0], row[-1])))
     left = 10 + _LETTER * max(map(len, tick_texts))
     right = WIDTH - 4 - 1.3 * _LETTER * max(map(len, names))
-    frame = _Frame(left, right, half, ticks[0], ticks[-1], stamps or tuple(range(len(times))))
+    frame = _Frame(
+        left=left, right=right, margin=half, low=ticks[0], high=ticks[-1], stamps=stamps or tuple(range(len(times)))
+    )
     valued = _with_room([*texts[0], *texts[1]], frame)
     if len(valued) < len(times):
         valued = sorted({0, len(times) - 1})
@@ -322,7 +324,7 @@ def axis_ticks(*values: float) -> list[float]:
     return [step * number for number in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
     """Where the values of the chart lie on the canvas; `margin` is room for half of a value at either end."""
 

@@ -169,7 +169,13 @@ class Pages:
             return _redirect("/study/closed" if isinstance(refusal, StudyClosed) else "/study/full")
         response = _redirect(self._way_on(person))
         first = cookie.first if cookie.token == person.token else person.reached
-        known = VisitorCookie(cookie.session, person.token, first, cookie.recruitment_id, language)
+        known = VisitorCookie(
+            session=cookie.session,
+            token=person.token,
+            first=first,
+            recruitment_id=cookie.recruitment_id,
+            language=language,
+        )
         self._security.remember(response, known)
         return response
 

@@ -126,7 +126,9 @@ class Answers:
             moved = connection.execute(_ADVANCE, onwards)
             if moved.rowcount == 1:
                 return Saved("saved", _write(connection, values), index + 1)
-            return _change(connection, step, index, values, revision, _BACK if clock.away else _SEEN)
+            return _change(
+                connection, step, index=index, values=values, revision=revision, sign=_BACK if clock.away else _SEEN
+            )
 
     def page(
         self, person: Participant, step_key: str, *, wait: bool = True, now: datetime | None = None
@@ -223,7 +225,7 @@ def _write(connection: Direct, values: Mapping[str, Any]) -> int:
 
 
 def _change(
-    connection: Direct, step: Step, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
+    connection: Direct, step: Step, *, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
 ) -> Saved:
     """Store an answer to an earlier step with its sign of life, or say why not."""
     reached, finished_at, withdrawn_at = connection.execute(_STATE, {"person": values["person"]}).one()

@@ -272,8 +272,8 @@ class Participants:
 
     def _participant(self, row: Any) -> Participant:
         times = [None if seconds is None else records.moment_of(seconds) for seconds in row[_FIRST_TIME:_AFTER_TIMES]]
-        values: list[Any] = [*row[:_FIRST_TIME], *times, self.row.completion_code, *row[_AFTER_TIMES:]]
-        return Participant(*values)
+        values = dict(zip(_NAMES, [*row[:_FIRST_TIME], *times, *row[_AFTER_TIMES:]], strict=True))
+        return Participant(**values, completion_code=self.row.completion_code)
 
 
 def enrolment_of(key: str) -> str:

@@ -38,7 +38,7 @@ class Busy(StoreError):  # noqa: N818
     """Somebody else writes at this moment, and the caller did not want to wait; nothing was done."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyRow:
     """A study as the database has it.
 
@@ -76,7 +76,7 @@ class StudyRow:
     quotas: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Participant:
     """A person who agreed to take part, as the database had them when they were read.
 
@@ -167,7 +167,7 @@ class BonusRow:
     finished_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionCounts:
     """People of one condition.
 
@@ -235,7 +235,7 @@ class TraitCounts:
     most: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """The numbers of a study at one moment; people who withdrew count only as withdrawn.
 

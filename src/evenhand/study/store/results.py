@@ -239,7 +239,7 @@ def _by_condition(
         states.setdefault(person.condition, []).append("away" if away else state)
     counted = ("active", "away", "abandoned", "finished", "withdrawn")
     return tuple(
-        ConditionCounts(name, len(listed), **{state: listed.count(state) for state in counted})
+        ConditionCounts(condition=name, enrolled=len(listed), **{state: listed.count(state) for state in counted})
         for name, listed in states.items()
     )
 
