@@ -147,7 +147,8 @@ def overall_auc(size: int, prevalence: float, effort: Effort, rng: np.random.Gen
     limits: dict[Kind, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     for _ in range(samples):
         score = rng.standard_normal(n) + float(np.sqrt(2) * ndtri(AUC)) * positive
-        values = auc_values(ScoreRows(score, positive, ones, ones, cells, False), codes, 2, METRICS["auc"])
+        people = ScoreRows(score=score, positive=positive, weight=ones, squares=ones, groups=cells, binned=False)
+        values = auc_values(people, codes, 2, METRICS["auc"])
         for kind, found in limits.items():
             found.append(to_overall(values, np.array([0]), kind, 0.95)[0].limits)
     rarer = round(size * prevalence)

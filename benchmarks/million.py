@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import evenhand as eh
-from evenhand.table.engines import counting_rows
+from evenhand.table.engines import count_transfers
 
 FIGURES = Path(__file__).with_suffix(".json")
 ROWS, ANSWERS = 1_000_000, 10_000_000
@@ -117,10 +117,10 @@ def measure(source: Any, name: str, sections: list[str]) -> tuple[list[dict[str,
     for section in sections:
         wall, cpu = perf_counter(), tree_seconds()
         asked: dict[str, Any] = {section: SECTIONS[section]}
-        with counting_rows() as received:
+        with count_transfers() as received:
             audit = eh.audit(eh.Table(source, **ROLES), **asked)
         line = {"section": section, "wall": perf_counter() - wall, "cpu": tree_seconds() - cpu, "peak": peak()}
-        figures.append(line | {"rows": sum(received), "bytes": received.size})
+        figures.append(line | {"rows": sum(received.rows), "bytes": received.size})
         found[section] = json.loads(audit.to_json())
         print(f"{section:16}{line['wall']:9.1f}{line['cpu']:8.1f}{line['peak']:10.0f}", flush=True)
     total = {what: sum(line[what] for line in figures) for what in ("wall", "cpu")}

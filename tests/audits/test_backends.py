@@ -61,7 +61,7 @@ def audited() -> str:
         **{f"y{step}": rng.uniform(20, 60, PEOPLE) for step in (1, 2, 3)},
     }
     fitted: dict[str, Any] = {"features": ["p", "q"], "fit": ["logistic", "decision_tree"], "folds": 2}
-    scores = cross_predict(data, id="id", outcome="y", **fitted)
+    scores: Any = cross_predict(data, id="id", outcome="y", **fitted)
     table = eh.Table({**data, **scores}, id="id", outcome="y", groups="g", predictions={name: name for name in scores})
     return eh.audit(table, **SECTIONS).to_json()
 

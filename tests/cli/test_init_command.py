@@ -355,7 +355,7 @@ def test_what_is_no_age_is_no_group() -> None:
 
 def test_cut_points() -> None:
     def number(name: str, low: float, high: float, distinct: int = 50) -> ColumnProfile:
-        return ColumnProfile(name, "whole", 100, 0, distinct, low, high, ())
+        return ColumnProfile(name=name, kind="whole", rows=100, distinct=distinct, low=low, high=high)
 
     assert cut_points(number("age", 18, 90)) == [25, 45, 65]
     assert cut_points(number("age", 30, 60)) == [45]

@@ -50,7 +50,7 @@ def test_what_cannot_be_asked_is_said(pipeline: Any) -> None:
     from sklearn.linear_model import LinearRegression, LogisticRegression
 
     with pytest.raises(ConfigError, match="must have predict_proba or predict"):
-        eh.fitted(object(), X)
+        eh.fitted(object(), X)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="the model Pipeline could not score `X`"):
         eh.fitted(pipeline, X[["income"]])
     with pytest.raises(ConfigError, match=r"could not score `X`: .*not fitted"):

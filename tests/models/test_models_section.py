@@ -177,7 +177,7 @@ def test_scores_go_back_to_their_own_rows_of_a_frame(backend: str | None, monkey
     if backend is None:
         monkeypatch.setattr("evenhand.table.frames._is_installed", lambda module: False)
     data = eh.datasets.make_households(500, seed=1, backend=backend)
-    arguments = {"data": data, "outcome": "missed_payment", "groups": "sex"}
+    arguments: dict[str, Any] = {"data": data, "outcome": "missed_payment", "groups": "sex"}
     monkeypatch.setattr(folds, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0] / 1e7})
     settings = ModelsSettings.parse({"features": "income_2022", "fit": {"m": "linear"}}, "here")
     table = folds.add_models(eh.Table(**arguments), arguments, settings)

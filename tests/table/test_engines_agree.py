@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand.table import Table, files, keys
+from evenhand.table import Table, engines, files
 from evenhand.table.engines import connect
 from evenhand.table.rows import ScoreRows
 
@@ -229,7 +229,8 @@ def test_the_expected_facts_are_not_empty(expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize("plain_sql", [False, True])
 def test_many_rows_are_coded_as_they_were_counted(plain_sql: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """More rows than one vector or one thread of DuckDB takes at a time, and more groups than a chain of cases."""
-    monkeypatch.setattr(keys, "_plain_sql", [True] if plain_sql else [])
+    if plain_sql:
+        monkeypatch.setattr(engines, "PORTABLE_SQL_ENGINES", ("duckdb",))
     rows = 150_000
     draw = np.random.default_rng(0)
     codes = draw.integers(0, 700, rows)

@@ -475,6 +475,7 @@ def test_nothing_of_a_table_is_left_for_the_next(tmp_path: Path) -> None:
     source = open_source(path)
     source.head(1)
     assert databases(source.connection) == {"evenhand_head"}
+    assert source.connection is not None
     source.connection.execute("set preserve_insertion_order = true")
     del source
     connection = connect()

@@ -34,10 +34,16 @@ def test_columns(make: Any) -> None:
     found = by_name(make(COLUMNS))
     assert list(found) == list(COLUMNS)
     assert found["person"].unique
-    assert found["race"] == ColumnProfile("race", "text", 4, 1, 2, None, None, ("A", "B"))
+    assert found["race"] == ColumnProfile(
+        name="race", kind="text", rows=4, missing=1, distinct=2, low=None, high=None, values=("A", "B")
+    )
     assert not found["race"].two_valued
-    assert found["score"] == ColumnProfile("score", "real", 4, 1, 3, 0.25, 1.0, (0.25, 0.5, 1.0))
-    assert found["n"] == ColumnProfile("n", "whole", 4, 0, 3, 1.0, 3.0, (2, 1, 3))
+    assert found["score"] == ColumnProfile(
+        name="score", kind="real", rows=4, missing=1, distinct=3, low=0.25, high=1.0, values=(0.25, 0.5, 1.0)
+    )
+    assert found["n"] == ColumnProfile(
+        name="n", kind="whole", rows=4, missing=0, distinct=3, low=1.0, high=3.0, values=(2, 1, 3)
+    )
     assert found["value"].two_valued
     assert found["evenhand_n"].two_valued
     assert (found["hired"].distinct, found["hired"].two_valued) == (4, False)

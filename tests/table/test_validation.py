@@ -314,7 +314,7 @@ def test_five_thousand_groups() -> None:
 
 
 def test_more_combinations_than_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenhand.table.table.MAX_CELLS", 100)
+    monkeypatch.setattr("evenhand.table.checking.MAX_CELLS", 100)
     assert problems(long_table(5000)) == [
         "group column 'race' has 5,000 groups, more than 1,000; is it an identifier? Choose something coarser."
     ]

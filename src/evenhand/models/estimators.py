@@ -5,20 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+from narwhals.typing import IntoDataFrame
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.errors import ConfigError, brief, did_you_mean, require_extra
 from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
-from evenhand.table.roles import Columns
+from evenhand.table.roles import Columns, Scalar
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 SEED = "random_state"
 
+PeopleFeatures: TypeAlias = npt.ArrayLike | IntoDataFrame
+"""The features of people, as a model takes them: an array or a data frame, one row a person."""
 
-@dataclass(frozen=True)
+
+class Predictor(Protocol):
+    """A fitted model that predicts, as scikit-learn's do."""
+
+    def predict(self, features: Any, /) -> npt.ArrayLike:
+        """Return a class or a number for each row."""
+
+
+class ChancePredictor(Protocol):
+    """A fitted model that gives the chance of each class, as scikit-learn's classifiers do."""
+
+    def predict_proba(self, features: Any, /) -> npt.ArrayLike:
+        """Return the chance of each class, a row for each row of the features."""
+
+
+class Estimator(Predictor, Protocol):
+    """A model that can be fitted, as scikit-learn's can."""
+
+    def fit(self, features: Any, outcome: Any, /) -> Self:
+        """Fit the model, and return it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """How a named estimator is built.
 
@@ -50,55 +79,57 @@ class Recipe:
 ESTIMATORS: dict[str, Recipe] = {
     # Newton's method goes to the optimum itself; a looser solver stops where the last bits of the sums take it.
     "logistic": Recipe(
-        "sklearn.linear_model",
-        "LogisticRegression",
-        {"C": 1.0, "solver": "newton-cholesky", "tol": 1e-8, "max_iter": 200},
+        module="sklearn.linear_model",
+        name="LogisticRegression",
+        settings={"C": 1.0, "solver": "newton-cholesky", "tol": 1e-8, "max_iter": 200},
         scaled=True,
     ),
     "random_forest": Recipe(
-        "sklearn.ensemble",
-        "RandomForestClassifier",
-        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1},
-        {"n_jobs": 1},
+        module="sklearn.ensemble",
+        name="RandomForestClassifier",
+        settings={"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1},
+        fixed={"n_jobs": 1},
         regressor="RandomForestRegressor",
     ),
     # Limited, because a tree that grows to the end answers 0 or 1 only.
     "decision_tree": Recipe(
-        "sklearn.tree",
-        "DecisionTreeClassifier",
-        {"max_depth": 5, "min_samples_leaf": 20},
+        module="sklearn.tree",
+        name="DecisionTreeClassifier",
+        settings={"max_depth": 5, "min_samples_leaf": 20},
         regressor="DecisionTreeRegressor",
     ),
     "xgboost": Recipe(
-        "xgboost",
-        "XGBClassifier",
-        {"n_estimators": 100, "max_depth": 6, "learning_rate": 0.3},
-        {"n_jobs": 1, "tree_method": "hist", "verbosity": 0},
+        module="xgboost",
+        name="XGBClassifier",
+        settings={"n_estimators": 100, "max_depth": 6, "learning_rate": 0.3},
+        fixed={"n_jobs": 1, "tree_method": "hist", "verbosity": 0},
         regressor="XGBRegressor",
     ),
     "lightgbm": Recipe(
-        "lightgbm",
-        "LGBMClassifier",
-        {"n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1, "min_child_samples": 20},
-        {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1},
+        module="lightgbm",
+        name="LGBMClassifier",
+        settings={"n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1, "min_child_samples": 20},
+        fixed={"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1},
         regressor="LGBMRegressor",
     ),
     "gradient_boosting": Recipe(
-        "sklearn.ensemble",
-        "HistGradientBoostingClassifier",
-        {"max_iter": 100, "max_leaf_nodes": 31, "learning_rate": 0.1, "early_stopping": False},
+        module="sklearn.ensemble",
+        name="HistGradientBoostingClassifier",
+        settings={"max_iter": 100, "max_leaf_nodes": 31, "learning_rate": 0.1, "early_stopping": False},
         regressor="HistGradientBoostingRegressor",
     ),
     "lasso": Recipe(
-        "sklearn.linear_model",
-        "LassoCV",
-        {"cv": 5, "tol": 1e-8, "max_iter": 10_000},
-        {"n_jobs": 1},
+        module="sklearn.linear_model",
+        name="LassoCV",
+        settings={"cv": 5, "tol": 1e-8, "max_iter": 10_000},
+        fixed={"n_jobs": 1},
         seeded=False,
         scaled=True,
         regressor="LassoCV",
     ),
-    "linear": Recipe("sklearn.linear_model", "LinearRegression", seeded=False, regressor="LinearRegression"),
+    "linear": Recipe(
+        module="sklearn.linear_model", name="LinearRegression", seeded=False, regressor="LinearRegression"
+    ),
 }
 """The estimators by name. The effort paper names XGBoost, LightGBM, logistic regression, random forest and decision
 tree; it tuned XGBoost by a random search and prints no settings of any of them."""
@@ -119,7 +150,7 @@ def make_pipeline(
     text: Sequence[int] = (),
     numbers: Sequence[int] = (),
     regressor: bool = False,
-) -> Any:
+) -> Pipeline:
     """Return a scikit-learn pipeline, not yet fitted: columns prepared, then the estimator.
 
     Columns of text, which come as codes, become one column of 0 and 1 for each code seen in training; a code never
@@ -158,7 +189,7 @@ def make_pipeline(
     return Pipeline([("columns", columns), ("estimator", estimator)])
 
 
-def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int, *, regressor: bool) -> Any:
+def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int, *, regressor: bool) -> Estimator:
     if regressor and recipe.regressor is None:
         raise ConfigError(f"the estimator {name!r} predicts yes or no; the outcome here is a number: use another one.")
     kind = getattr(import_module(recipe.module), (recipe.regressor if regressor else None) or recipe.name)
@@ -167,7 +198,8 @@ def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int
         if option not in known:
             raise ConfigError(f"{recipe.name} ({name!r}) has no setting {option!r}; {did_you_mean(option, known)}")
     seeded = {SEED: small_seed(seed)} if recipe.seeded else {}
-    return kind(**{**recipe.settings, **settings, **recipe.fixed, **seeded})
+    estimator: Estimator = kind(**{**recipe.settings, **settings, **recipe.fixed, **seeded})
+    return estimator
 
 
 def small_seed(seed: int) -> int:
@@ -181,15 +213,13 @@ def small_seed(seed: int) -> int:
     return int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
 
 
-def scores_of(pipeline: Any, matrix: FloatArray) -> FloatArray:
+def scores_of(pipeline: Predictor, matrix: FloatArray) -> FloatArray:
     """Return a fitted pipeline's scores in [0, 1]: the chance of a positive, or a number cut off at 0 and 1.
 
     They have nine decimals: the last of sixteen depend on the processor, and would make its results its own.
     """
-    if hasattr(pipeline, "predict_proba"):
-        scores = pipeline.predict_proba(matrix)[:, 1]
-    else:
-        scores = np.clip(pipeline.predict(matrix), 0.0, 1.0)
+    chances = getattr(pipeline, "predict_proba", None)
+    scores = np.clip(pipeline.predict(matrix), 0.0, 1.0) if chances is None else chances(matrix)[:, 1]
     return np.asarray(np.round(np.asarray(scores, dtype=np.float64), 9))
 
 
@@ -258,9 +288,10 @@ class Fit(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _filled_in(cls, values: Any) -> Any:
-        recipe = ESTIMATORS.get(str(values.get("estimator"))) if isinstance(values, Mapping) else None
-        chosen = values.get("settings", {}) if recipe is not None else None
+    def _filled_in(cls, values: object) -> object:
+        if not isinstance(values, Mapping):
+            return values
+        recipe, chosen = ESTIMATORS.get(str(values.get("estimator"))), values.get("settings", {})
         if recipe is None or not isinstance(chosen, Mapping):
             return values
         return {**values, "settings": {**recipe.settings, **chosen}}
@@ -307,7 +338,7 @@ class ModelsSettings(Settings):
 
     @field_validator("fit", mode="before")
     @classmethod
-    def _by_name(cls, value: Any) -> Any:
+    def _by_name(cls, value: object) -> object:
         if isinstance(value, str):
             return {value: {"estimator": value}}
         if isinstance(value, Mapping):
@@ -318,7 +349,7 @@ class ModelsSettings(Settings):
         return {name: {"estimator": name} for name in names}
 
 
-def _fit(name: Any, fit: Any) -> Any:
+def _fit(name: object, fit: object) -> object:
     if isinstance(fit, str):
         return {"estimator": fit}
     return {"estimator": name, **fit} if isinstance(fit, Mapping) else fit
@@ -327,7 +358,9 @@ def _fit(name: Any, fit: Any) -> Any:
 # Models that are fitted already -------------------------------------------------------------------------------
 
 
-def fitted(model: Any, X: Any, *, positive: Any = None) -> Any:
+def fitted(
+    model: Predictor | ChancePredictor, X: PeopleFeatures, *, positive: Scalar | None = None
+) -> npt.NDArray[Any]:
     """Return what a fitted model says of people: an array to give as a prediction.
 
     Parameters
@@ -359,7 +392,7 @@ def fitted(model: Any, X: Any, *, positive: Any = None) -> Any:
     if not any(callable(getattr(model, method, None)) for method in ("predict_proba", "predict")):
         raise ConfigError(f"a fitted model must have predict_proba or predict; got {brief(model)}.")
     try:
-        return _said(model, X, positive)
+        return _predictions(model, X, positive)
     except ConfigError:
         raise
     except Exception as error:
@@ -367,19 +400,21 @@ def fitted(model: Any, X: Any, *, positive: Any = None) -> Any:
         raise ConfigError(f"the model {name} could not score `X`: {reason}") from error
 
 
-def _said(model: Any, features: Any, positive: Any) -> Any:
-    classes = None if getattr(model, "classes_", None) is None else list(model.classes_)
+def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, positive: object) -> npt.NDArray[Any]:
+    known = getattr(model, "classes_", None)
+    classes = None if known is None else list(known)
     if classes is not None:
         positive = _positive_class(type(model).__name__, classes, positive)
-    if callable(getattr(model, "predict_proba", None)):
-        chances = np.asarray(model.predict_proba(features), dtype=np.float64)
+    predict_chances = getattr(model, "predict_proba", None)
+    if callable(predict_chances):
+        chances = np.asarray(predict_chances(features), dtype=np.float64)
         column = -1 if classes is None else classes.index(positive)
         return chances if chances.ndim == 1 else chances[:, column]
-    answers = np.asarray(model.predict(features))
-    return answers if classes is None else (answers == positive).astype(np.int64)
+    answers = np.asarray(getattr(model, "predict")(features))  # noqa: B009 it has the one or the other
+    return answers if classes is None else np.asarray(answers == positive, dtype=np.int64)
 
 
-def _positive_class(name: str, classes: list[Any], positive: Any) -> Any:
+def _positive_class(name: str, classes: list[Any], positive: object) -> object:
     """Return the class whose chance is the score: the one named, or else the second."""
     if len(classes) != 2:
         raise ConfigError(f"the model {name} knows {len(classes)} classes; a prediction is about two: give one score.")

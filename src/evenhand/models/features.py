@@ -16,11 +16,13 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 from evenhand.table.coding import Coded
-from evenhand.table.engines import elsewhere
+from evenhand.table.engines import remote_engine_name
+from evenhand.table.frames import TableData
 from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kinds_of, plain_value
 from evenhand.table.ledger import rows_digest
 from evenhand.table.roles import Roles
@@ -166,7 +168,7 @@ def _feature(name: str, column: Coded | FloatArray) -> tuple[Feature, FloatArray
 # The rows that models are fitted to -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Training:
     """The rows of the data as models see them, in the order of the data.
 
@@ -185,7 +187,7 @@ class Training:
     outcome: BoolArray
     usable: BoolArray
     by_id: IntArray
-    ids: Any
+    ids: npt.NDArray[Any] | None
 
     @property
     def matrix(self) -> FloatArray:
@@ -202,7 +204,7 @@ class Training:
         return rows_digest(columns)
 
 
-def read_training(data: Any, options: FileOptions, roles: Roles, features: Sequence[str]) -> Training:
+def read_training(data: TableData, options: FileOptions, roles: Roles, features: Sequence[str]) -> Training:
     """Read features and outcome into memory; a missing value is an error, or makes its row unusable when asked."""
     _require_roles(roles, features)
     try:
@@ -221,7 +223,7 @@ def _require_roles(roles: Roles, features: Sequence[str]) -> None:
 
 
 def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
-    engine = elsewhere(source.frame)
+    engine = remote_engine_name(source.frame)
     if engine is not None:
         raise ConfigError(
             f"models are fitted on this machine, and the data is in {engine}; score the table there and name the "
@@ -234,8 +236,7 @@ def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
         # Without an id the folds go by the order of the rows, and the scores are put back by it in any case.
         source.connection.execute("set preserve_insertion_order = true")
     with engine_errors():
-        frame: Any = source.frame
-        arrays = fetch_arrays(frame.select(**_expressions(roles, names, kinds)))
+        arrays = fetch_arrays(source.frame.select(**_expressions(roles, names, kinds)))
     state = np.asarray(arrays["outcome"], dtype=np.int64)
     columns = {
         name: _numbers(arrays[f"feature{i}"]) if kinds[name] in NUMBERS else _coded(arrays[f"feature{i}"])
@@ -247,12 +248,12 @@ def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
         features.refuse_missing(weighted)
     order = np.argsort(np.asarray(arrays["name"]).astype(str), kind="stable") if "id" in arrays else None
     return Training(
-        source,
-        features,
-        state == YES,
-        features.complete & (state != ABSENT) & weighted,
-        np.arange(len(state)) if order is None else order,
-        arrays.get("id"),
+        source=source,
+        features=features,
+        outcome=state == YES,
+        usable=features.complete & (state != ABSENT) & weighted,
+        by_id=np.arange(len(state)) if order is None else order,
+        ids=arrays.get("id"),
     )
 
 
@@ -267,7 +268,8 @@ def _require_columns(features: Sequence[str], kinds: Mapping[str, Kind]) -> None
 
 def _expressions(roles: Roles, features: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, nw.Expr]:
     assert roles.outcome is not None  # noqa: S101
-    expressions = {"outcome": binary_state(roles.outcome, kinds[roles.outcome], roles.positive)}
+    outcome = binary_state(roles.outcome, kinds[roles.outcome], roles.positive, portable=False)
+    expressions = {"outcome": outcome}
     for position, name in enumerate(features):
         expressions[f"feature{position}"] = _feature_expression(name, kinds[name])
     if roles.id is not None:
@@ -281,17 +283,17 @@ def _feature_expression(name: str, kind: Kind) -> nw.Expr:
     """Return numbers with nan, or text with "", for what is missing: rows are fetched in their order, not coded."""
     if kind in NUMBERS:
         return nw.col(name).cast(nw.Float64).fill_null(float("nan"))
-    blank = nw.when(is_absent(name, kind)).then(nw.lit(""))
+    blank = nw.when(is_absent(name, kind, portable=False)).then(nw.lit(""))
     if kind == "text":
         return blank.otherwise(plain_value(name, kind))
     return blank.when(nw.col(name)).then(nw.lit("true")).otherwise(nw.lit("false"))
 
 
-def _numbers(values: Any) -> FloatArray:
+def _numbers(values: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def _coded(values: Any) -> Coded:
+def _coded(values: npt.NDArray[Any]) -> Coded:
     texts, codes = np.unique(np.asarray(values).astype(str), return_inverse=True)
     blank = int(texts[:1].tolist() == [""])  # it comes first
     return Coded(codes.reshape(-1).astype(np.int64) - blank, tuple(texts[blank:].tolist()))

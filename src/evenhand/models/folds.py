@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
-from evenhand.models.estimators import Fit, ModelsSettings, make_pipeline, require_packages, scores_of, small_seed
+from evenhand.models.estimators import (
+    Estimator,
+    Fit,
+    ModelsSettings,
+    make_pipeline,
+    require_packages,
+    scores_of,
+    small_seed,
+)
 from evenhand.models.features import FeatureMatrix, Training, read_training
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import in_parallel
-from evenhand.table.frames import build_frame
+from evenhand.table.frames import NativeFrame, TableData, build_frame
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions, Source
-from evenhand.table.table import Table
+from evenhand.table.table import Table, with_fitted_models
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import RandomizedSearchCV
+    from sklearn.pipeline import Pipeline
 
 
 def cross_predict(
-    data: Any,
+    data: TableData,
     *,
     outcome: str,
     features: Sequence[str] | str,
@@ -33,7 +45,7 @@ def cross_predict(
     folds: int = 5,
     seed: int = 0,
     missing: Literal["error", "drop"] = "error",
-) -> Any:
+) -> NativeFrame:
     """Fit models to an outcome and score every row by k-fold cross-validation.
 
     The rows are dealt into `folds` parts, each with the same share of positive outcomes. Each part is scored by
@@ -95,8 +107,8 @@ def cross_predict(
     training = read_training(data, FileOptions(), table.roles, settings.features)
     scores = out_of_fold(training, settings)
     if isinstance(data, Mapping):
-        return scores
-    ids = {} if id is None else {id: training.ids}
+        return cast(NativeFrame, scores)
+    ids = {} if id is None or training.ids is None else {id: training.ids}
     return build_frame({**ids, **scores}, table.backend)
 
 
@@ -112,11 +124,11 @@ def out_of_fold(
     scores = {name: np.full(len(training.outcome), np.nan) for name in settings.fit}
     every = list(product(settings.fit, range(settings.folds)))
 
-    def work() -> Iterator[tuple[Any, ...]]:
+    def work() -> Iterator[tuple[_FitTask]]:
         for name, fold in every:
             if progress is not None:
                 progress(f"Fitting {name}: fold {fold + 1} of {settings.folds}")
-            yield *_model(training, name, settings), rows[part != fold], rows[part == fold]
+            yield (_fit_task(training, name, settings, fitted_to=rows[part != fold], held_out=rows[part == fold]),)
 
     for (name, fold), found in zip(every, in_parallel(_fitted_scores, work()), strict=True):
         scores[name][rows[part == fold]] = found
@@ -139,38 +151,61 @@ def deal(outcome: BoolArray, folds: int) -> IntArray:
     return part
 
 
-def _model(training: Training, name: str, settings: ModelsSettings) -> tuple[FeatureMatrix, BoolArray, str, Fit, int]:
-    """Return what a fit needs to know, all of which can be sent to other processes."""
-    return training.features, training.outcome, name, settings.fit[name], settings.seed
+@dataclass(frozen=True, kw_only=True)
+class _FitTask:
+    """What a fit needs to know, all of which can be sent to other processes.
+
+    Parameters
+    ----------
+    features, outcome : of all rows.
+    name, fit, seed : the model, how it is fitted, and its seed.
+    fitted_to, held_out : the rows that the model is fitted to, and those that it scores.
+    """
+
+    features: FeatureMatrix
+    outcome: BoolArray
+    name: str
+    fit: Fit
+    seed: int
+    fitted_to: IntArray
+    held_out: IntArray
 
 
-def _fitted_scores(
-    features: FeatureMatrix,
-    outcome: BoolArray,
-    name: str,
-    fit: Fit,
-    seed: int,
-    fitted_to: IntArray,
-    held_out: IntArray,
-) -> FloatArray:
+def _fit_task(
+    training: Training, name: str, settings: ModelsSettings, *, fitted_to: IntArray, held_out: IntArray
+) -> _FitTask:
+    return _FitTask(
+        features=training.features,
+        outcome=training.outcome,
+        name=name,
+        fit=settings.fit[name],
+        seed=settings.seed,
+        fitted_to=fitted_to,
+        held_out=held_out,
+    )
+
+
+def _fitted_scores(task: _FitTask) -> FloatArray:
     """Return the scores of some rows by a model fitted to others."""
-    pipeline = make_pipeline(fit.estimator, fit.settings, seed=seed, text=features.categories, numbers=features.numbers)
+    features, fit = task.features, task.fit
+    text, numbers = features.categories, features.numbers
+    pipeline: Estimator = make_pipeline(fit.estimator, fit.settings, seed=task.seed, text=text, numbers=numbers)
     if fit.search is not None:
-        pipeline = searched(pipeline, fit, seed)
+        pipeline = searched(pipeline, fit, task.seed)
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1)
     with one_thread:  # sums of several threads differ in their last bits
         try:
-            pipeline.fit(features.values[fitted_to], outcome[fitted_to].astype(np.int64))
+            pipeline.fit(features.values[task.fitted_to], task.outcome[task.fitted_to].astype(np.int64))
         except Exception as error:
             reason = str(error).strip() or type(error).__name__
-            raise EvenhandError(f"the model {name!r} ({fit.estimator}) could not be fitted: {reason}") from error
-        return scores_of(pipeline, features.values[held_out])
+            raise EvenhandError(f"the model {task.name!r} ({fit.estimator}) could not be fitted: {reason}") from error
+        return scores_of(pipeline, features.values[task.held_out])
 
 
 _SCORERS = {"weighted_f1": "f1_weighted", "accuracy": "accuracy", "auc": "roc_auc"}
 
 
-def searched(pipeline: Any, fit: Fit, seed: int) -> Any:
+def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
     """Return a pipeline whose settings are searched for when it is fitted."""
     from sklearn.model_selection import ParameterGrid, RandomizedSearchCV, StratifiedKFold
 
@@ -206,7 +241,7 @@ def judged_on_split(training: Training, settings: ModelsSettings) -> str:
     fitted_to, held_out = rows[place == 1], rows[place == 0]
     truth = training.outcome[held_out]
     parts = []
-    work = ((*_model(training, name, settings), fitted_to, held_out) for name in settings.fit)
+    work = ((_fit_task(training, name, settings, fitted_to=fitted_to, held_out=held_out),) for name in settings.fit)
     for name, scores in zip(settings.fit, in_parallel(_fitted_scores, work), strict=True):
         selected = scores > 0.5
         parts.append(f"{name} {(selected == truth).mean():.3f} and {weighted_f1(truth, selected):.3f}")
@@ -268,12 +303,8 @@ def add_models(
     }
     scored = Table(**{**arguments, "data": _with_columns(training.source, scores), "predictions": predictions})
     split = () if settings.split is None else (judged_on_split(training, settings),)
-    notes = (*table.source.notes, *scored.source.notes, _note(training, settings), *split)
-    # The rows are still those of the files, which is what identifies them.
-    scored.source = replace(scored.source, paths=table.source.paths, notes=tuple(dict.fromkeys(notes)))
-    scored.record_models(scores, training.digest())
-    scored.record_table("before the models", table)
-    return scored
+    notes = (_note(training, settings), *split)
+    return with_fitted_models(scored, before=table, models=scores, digest=training.digest(), notes=notes)
 
 
 def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
@@ -283,14 +314,16 @@ def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
             raise ConfigError(f"the data already has a column {taken[name.casefold()]!r}; give the model another name.")
 
 
-def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> Any:
+def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> TableData:
     """Return the data with more columns, in memory, for a frame of the user's or data that our connection reads."""
-    frame: Any = source.frame
+    frame = source.frame
     if isinstance(frame, nw.DataFrame):
         library = frame.implementation
         added = [nw.new_series(name, values, nw.Float64, backend=library) for name, values in columns.items()]
-        return frame.with_columns(*added).to_native()
+        native: NativeFrame = frame.with_columns(*added).to_native()
+        return native
     connection, rows = source.connection, "evenhand_row"
+    assert connection is not None  # noqa: S101 lazy frames of other engines are refused before
     numbers = np.arange(1, len(next(iter(columns.values()))) + 1)
     connection.register("evenhand_scores", {rows: numbers, **columns})
     numbered = frame.to_native().project(f"*, row_number() over () as {rows}")

@@ -133,10 +133,11 @@ class Pairing:
                 )
             sides.append(_Side(name, read_decided(table, key), table.groupings))
         old, new = sides
-        if (old.people.key is None) != (new.people.key is None):
+        old_key, new_key = old.people.key, new.people.key
+        if (old_key is None) != (new_key is None):
             raise ConfigError("one table has an `id` and the other has none; give the `key` that both share.")
-        if old.people.key is not None:
-            _, in_old, in_new = np.intersect1d(old.people.key, new.people.key, return_indices=True)
+        if old_key is not None and new_key is not None:
+            _, in_old, in_new = np.intersect1d(old_key, new_key, return_indices=True)
             if len(in_old) == 0:
                 raise DataError(
                     "nobody is in both tables: no key occurs in both; compare them without tables=(old, new)."

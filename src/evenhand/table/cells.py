@@ -19,8 +19,8 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.engines import MAX_CELLS, elsewhere
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.engines import MAX_CELLS, remote_engine_name
 from evenhand.table.keys import BLANKS, Key, as_number, column_key, sort_key
 from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
@@ -74,7 +74,7 @@ class Cells:
         labels = self.labels[name]
         return len(labels) - (labels[-1:] == (MISSING,))
 
-    def where(self, keep: Any) -> Cells:
+    def where(self, keep: BoolArray | IntArray) -> Cells:
         """Return the cells that a boolean mask keeps, or those at some positions."""
         cells = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Cells(
@@ -141,7 +141,7 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
     >>> cells.labels["g"], cells.n.tolist(), cells.sums["score"].tolist()
     (('a', 'b'), [1, 2], [0.25, 0.625])
     """
-    most = MAX_CELLS if most is None and elsewhere(frame) is not None else most
+    most = MAX_CELLS if most is None and remote_engine_name(frame) is not None else most
     key_names = [f"key{position}" for position in range(len(keys))]
     parts: dict[str, nw.Expr] = {}
     with engine_errors():
@@ -173,11 +173,11 @@ def _worked_out(frame: Frame, measures: Sequence[Measure]) -> tuple[Frame, Seque
     return frame, [replace(measure, expression=nw.col(f"{mark}{measure.name}")) for measure in measures]
 
 
-def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Any:
+def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Frame:
     return frame.select(n=nw.len(), **{name: part.sum() for name, part in parts.items()})
 
 
-def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts: Mapping[str, nw.Expr]) -> Any:
+def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts: Mapping[str, nw.Expr]) -> Frame:
     """Count by the columns themselves where they have few values, then by what the keys make of those values.
 
     Text is thus trimmed, folded and compared once for every distinct value instead of once for every row.
@@ -190,12 +190,13 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     rough = _counted(frame, columns, mark, worked_out, ours)
     fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
     sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
-    return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+    counted: Frame = rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+    return counted
 
 
 def _counted(
     frame: Frame, columns: Sequence[str], mark: str, worked_out: Mapping[str, nw.Expr], ours: Mapping[str, nw.Expr]
-) -> Any:
+) -> Frame:
     """Count and sum by columns as they stand, and by what is worked out for every row."""
     # DuckDB takes a dot in the name of a column to group by for a table's name; ours have none.
     dotted = any("." in column for column in columns)
@@ -203,7 +204,7 @@ def _counted(
     if dotted or worked_out or ours:  # where not, to ask for columns only takes an engine's time
         frame = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
     counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
-    counted: Any = frame.group_by(*plain, *worked_out).agg(*counts)
+    counted: Frame = frame.group_by(*plain, *worked_out).agg(*counts)
     return counted.rename(plain) if dotted else counted
 
 
@@ -264,7 +265,7 @@ def _code_values(values: list[Any], key: Key) -> tuple[IntArray, tuple[str, ...]
     return codes, labels + ((MISSING,) if (codes == len(labels)).any() else ()), position
 
 
-def _trimmed(value: Any) -> tuple[int, Any, str]:
+def _trimmed(value: object) -> tuple[int, float | str, str]:
     return *sort_key(value.strip(BLANKS) if isinstance(value, str) else value), str(value)
 
 
@@ -280,8 +281,8 @@ def _combinations(parts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntA
     return observed, place if seen.all() else (np.cumsum(seen) - 1).take(place)
 
 
-def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:
-    return codes == (len(labels) - 1 if labels and labels[-1] == MISSING else -1)
+def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> BoolArray:
+    return np.equal(codes, len(labels) - 1 if labels and labels[-1] == MISSING else -1)
 
 
 # What is summed: survey weight, score, squared error, and their products ------------------------------------

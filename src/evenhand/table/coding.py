@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
-from evenhand.stats.types import IntArray
+from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.engines import collect
 from evenhand.table.keys import BLANKS, NUMBERS, SPELLINGS, Kind, labels_of, plain_value, sort_key
 from evenhand.table.sources import Frame, fetch, fetch_arrays
@@ -44,7 +45,7 @@ class Coded:
         return int((self.codes < 0).sum())
 
 
-CodedAndNumbers: TypeAlias = tuple[dict[str, Coded], dict[str, Any]]
+CodedAndNumbers: TypeAlias = tuple[dict[str, Coded], dict[str, npt.NDArray[Any]]]
 
 
 def code_columns(
@@ -72,15 +73,18 @@ def code_columns(
     """
     keys = {name: f"value{position}" for position, name in enumerate(columns)}
     number_keys = {name: f"number{position}" for position, name in enumerate(numbers)}
-    selected: Any = frame.select(
+    selected: Frame = frame.select(
         **{keys[name]: _as_read(column, kind) for name, (column, kind) in columns.items()},
         **{number_keys[name]: expression for name, expression in numbers.items()},
     )
     if isinstance(selected, nw.LazyFrame) and not selected.implementation.is_duckdb():
         selected = collect(selected)
     is_number = {keys[name]: kind in (*NUMBERS, "boolean") for name, (_, kind) in columns.items()}
-    read = _in_memory if isinstance(selected, nw.DataFrame) else _in_engine
-    coded, arrays = read(selected, is_number, list(number_keys.values()))
+    listed = list(number_keys.values())
+    if isinstance(selected, nw.DataFrame):
+        coded, arrays = _in_memory(selected, is_number, listed)
+    else:
+        coded, arrays = _in_engine(selected, is_number, listed)
     return (
         {name: coded[key] for name, key in keys.items()},
         {name: np.asarray(arrays[key]) for name, key in number_keys.items()},
@@ -92,7 +96,7 @@ def _as_read(column: str, kind: Kind) -> nw.Expr:
     return nw.col(column).cast(nw.String) if kind == "text" else plain_value(column, kind)
 
 
-def _in_memory(frame: Any, is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
+def _in_memory(frame: nw.DataFrame[Any], is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
     coded = {
         name: _of_numbers(frame.get_column(name)) if number else _of_text(frame.get_column(name))
         for name, number in is_number.items()
@@ -105,7 +109,7 @@ def _of_numbers(column: nw.Series[Any]) -> Coded:
     return _coded_numbers(column.fill_null(False if column.dtype == nw.Boolean else 0).to_numpy(), absent)
 
 
-def _coded_numbers(values: Any, absent: Any) -> Coded:
+def _coded_numbers(values: npt.NDArray[Any], absent: BoolArray) -> Coded:
     if values.dtype.kind == "f":
         absent = absent | np.isnan(values)
     if not absent.any():
@@ -116,7 +120,7 @@ def _coded_numbers(values: Any, absent: Any) -> Coded:
     return Coded(codes, tuple(distinct.tolist()))
 
 
-def _distinct(values: Any) -> tuple[Any, IntArray]:
+def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
     """Return the sorted distinct values and the rank of each value among them; a range of numbers needs no sorting."""
     if values.dtype.kind in "iu" and values.size:
         low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
@@ -146,9 +150,9 @@ def _of_text(column: nw.Series[Any]) -> Coded:
     return _in_order(codes.cast(nw.Int64).fill_null(ABSENT_CODE).to_numpy(), values)
 
 
-def _in_engine(frame: Any, is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
+def _in_engine(frame: nw.LazyFrame[Any], is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
     """Give the distinct texts numbers within DuckDB and join these to the rows, so that only numbers are fetched."""
-    rows, texts = frame, {}
+    rows, texts = frame, dict[str, nw.LazyFrame[Any]]()
     for name in (name for name, number in is_number.items() if not number):
         distinct = frame.group_by(name).agg(nw.len().alias("rows")).filter(~nw.col(name).is_null())
         rank = nw.col("rows").cum_sum().over(order_by=name) - 1

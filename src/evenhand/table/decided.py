@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.cells import Cells
 from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import YES, column_key, prediction_state
+from evenhand.table.roles import Prediction
 from evenhand.table.sources import engine_errors, fetch_arrays
 
 if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DecidedRows:
     """One entry a person, in the engine's order.
 
@@ -32,7 +34,7 @@ class DecidedRows:
     weight : survey weights, 1 where there are none.
     """
 
-    key: Any
+    key: npt.NDArray[np.str_] | None
     positive: BoolArray
     selected: dict[str, BoolArray]
     score: dict[str, FloatArray]
@@ -63,43 +65,49 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     columns = table.roles.group_columns
     require_few_rows(table.source.frame, table.rows)
     with engine_errors():
-        arrays = fetch_arrays(table.complete_rows().select(**_asked(table, name)))
+        arrays = fetch_arrays(table.complete_rows().select(**_row_expressions(table, name)))
     return DecidedRows(
-        None if name is None else _told_apart(name, arrays["key"]),
-        np.asarray(arrays["positive"], dtype=np.bool_),
-        {model: np.asarray(arrays[f"selected{at}"], dtype=np.bool_) for at, model in enumerate(table.models)},
-        {
+        key=None if name is None else _distinct_keys(name, arrays["key"]),
+        positive=np.asarray(arrays["positive"], dtype=np.bool_),
+        selected={model: np.asarray(arrays[f"selected{at}"], dtype=np.bool_) for at, model in enumerate(table.models)},
+        score={
             model: np.asarray(arrays[f"score{at}"], dtype=np.float64)
             for at, model in enumerate(table.models)
             if f"score{at}" in arrays
         },
-        Cells(
+        groups=Cells(
             {column_key(c): np.asarray(arrays[f"group{at}"], dtype=np.int64) for at, c in enumerate(columns)},
             table.cells.labels,
             np.ones(table.rows, dtype=np.int64),
         ),
-        np.asarray(arrays["weight"], dtype=np.float64) if "weight" in arrays else np.ones(table.rows),
+        weight=np.asarray(arrays["weight"], dtype=np.float64) if "weight" in arrays else np.ones(table.rows),
     )
 
 
-def _asked(table: Table, key: str | None) -> dict[str, Any]:
+def _row_expressions(table: Table, key: str | None) -> dict[str, nw.Expr]:
     """Return what is read of everybody, by its name."""
-    asked: dict[str, Any] = {f"group{at}": table.group_codes(name) for at, name in enumerate(table.roles.group_columns)}
-    asked["positive"] = table.outcome_state() == YES
+    read: dict[str, nw.Expr] = {
+        f"group{at}": table.group_codes(name) for at, name in enumerate(table.roles.group_columns)
+    }
+    read["positive"] = table.outcome_state() == YES
     for at, model in enumerate(table.models):
         prediction = table.prediction(model)
-        asked[f"selected{at}"] = prediction_state(prediction, table.kinds[prediction.column]) == YES
+        read[f"selected{at}"] = _state(table, prediction) == YES
         if table.has_scores(model):
-            asked[f"score{at}"] = nw.col(prediction.column).cast(nw.Float64)
+            read[f"score{at}"] = nw.col(prediction.column).cast(nw.Float64)
     weight = table.weight_and_exponent()[0]
     if weight is not None:
-        asked["weight"] = weight
+        read["weight"] = weight
     if key is not None:
-        asked["key"] = nw.col(key).cast(nw.String)
-    return asked
+        read["key"] = nw.col(key).cast(nw.String)
+    return read
 
 
-def _told_apart(name: str, values: Any) -> Any:
+def _state(table: Table, prediction: Prediction) -> nw.Expr:
+    return prediction_state(prediction, table.kinds[prediction.column], portable=table.source.portable_sql)
+
+
+def _distinct_keys(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
     keys = np.asarray(values).astype(str)
     found, times = np.unique(keys, return_counts=True)
     if len(found) < len(keys):

@@ -16,9 +16,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -28,6 +28,12 @@ from evenhand.settings import Settings
 
 if TYPE_CHECKING:
     import duckdb
+    import narwhals as nw
+    from ibis import Table as IbisTable
+    from pyspark.sql import DataFrame as SparkFrame
+
+Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
+"""A narwhals frame: in memory, or in the engine that holds its rows."""
 
 MOST_ROWS = 5_000_000
 """Rows that one read brings from an engine elsewhere; above it, whatever needs every row is refused."""
@@ -37,8 +43,8 @@ MAX_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What an engine elsewhere sends to this machine, how many rows of it at most, and what happens beyond that."""
+class TransferLimit:
+    """What a remote engine sends to this machine, how many rows of it at most, and what happens beyond that."""
 
     what: str
     most: int
@@ -46,29 +52,36 @@ class Sent:
 
 
 _REFUSED = "refused, with what to do: audit a random sample, or columns saved as Parquet"
-SENT = {
-    "parity": Sent(
+TRANSFER_LIMITS = {
+    "parity": TransferLimit(
         "cells: combinations of groups, outcome, decision and score bin; for AUC the scores, once a model",
         MOST_ROWS,
         "AUC from 16,384 bins of the score, with its error",
     ),
-    "effort": Sent(
+    "effort": TransferLimit(
         "people with their trajectory, once",
         MOST_ROWS,
         "everything in the engine: bins, a grid of 65³ cells and a sample of about 200,000 people, with the error",
     ),
-    "disagreement": Sent("the answers, once", MOST_ROWS, _REFUSED),
-    "reliability": Sent("the features and the outcome, once", MOST_ROWS, _REFUSED),
-    "agreement": Sent("the ratings, once", MOST_ROWS, _REFUSED),
-    "improvability": Sent("the features, the outcome and the decisions, once", MOST_ROWS, _REFUSED),
-    "a threshold that is a percentile": Sent("the scores, once", MOST_ROWS, _REFUSED),
-    "a comparison of two audits by person": Sent("everybody's groups and decisions, once", MOST_ROWS, _REFUSED),
-    "a pilot for power": Sent("all rows of the pilot", MOST_ROWS, _REFUSED),
-    "`[models]`": Sent("nothing", 0, "refused: score the table where it is, and name the scores as predictions"),
+    "disagreement": TransferLimit("the answers, once", MOST_ROWS, _REFUSED),
+    "reliability": TransferLimit("the features and the outcome, once", MOST_ROWS, _REFUSED),
+    "agreement": TransferLimit("the ratings, once", MOST_ROWS, _REFUSED),
+    "improvability": TransferLimit("the features, the outcome and the decisions, once", MOST_ROWS, _REFUSED),
+    "a threshold that is a percentile": TransferLimit("the scores, once", MOST_ROWS, _REFUSED),
+    "a comparison of two audits by person": TransferLimit(
+        "everybody's groups and decisions, once", MOST_ROWS, _REFUSED
+    ),
+    "a pilot for power": TransferLimit("all rows of the pilot", MOST_ROWS, _REFUSED),
+    "`[models]`": TransferLimit(
+        "nothing", 0, "refused: score the table where it is, and name the scores as predictions"
+    ),
 }
 """The bounds of what leaves an engine elsewhere: audits by name, and what else reads rows."""
 
-_ELSEWHERE = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
+_REMOTE_ENGINES = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
+PORTABLE_SQL_ENGINES = ("ibis", "pyspark_connect")
+"""Engines for which expressions are written as every database reads them, by the names that narwhals gives them."""
+
 _MODULES = {"pyspark": "Spark", "py4j": "Spark", "grpc": "Spark", "ibis": "the database", "psycopg": "the database"}
 # The reason that stands behind Java's traces and gRPC's, and the one for which Spark gave up a task.
 _CAUSE = re.compile(r"^(?:(?:Caused by)?: (?:[\w$]+\.)+[\w$]+: |\s*details = \"?)(.+?)\"?$", re.MULTILINE)
@@ -81,8 +94,8 @@ _idle: list[duckdb.DuckDBPyConnection] = []  # databases that no table uses now
 atexit.register(_idle.clear)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_idle.clear)  # their threads would not be there in the new process
-_connections: weakref.WeakSet[Any] = weakref.WeakSet()
-_received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
+_connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+_transfers: ContextVar[Transfers | None] = ContextVar("evenhand_transfers", default=None)
 
 
 def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -147,7 +160,7 @@ def share_read() -> float | None:
     return max(shares) / 100.0 if shares else None
 
 
-def _percent(connection: Any) -> Iterator[float]:
+def _percent(connection: duckdb.DuckDBPyConnection) -> Iterator[float]:
     with suppress(Exception):  # of a connection that was closed
         share = connection.query_progress()
         if share >= 0.0:
@@ -185,14 +198,14 @@ class EngineSettings(Settings):
             raise ValueError("`connection` is for a database; Spark has `master` and `session`")
         return self
 
-    def open(self, source: str, folder: Path) -> Any:
+    def open(self, source: str, folder: Path) -> SparkFrame | IbisTable:
         """Return the table that a source names, as its engine has it."""
         return self._spark(source, folder) if self.engine == "spark" else self._database(source)
 
-    def _spark(self, source: str, folder: Path) -> Any:
+    def _spark(self, source: str, folder: Path) -> SparkFrame:
         """Return a table or Parquet files of a session that runs already, or is started."""
         require_extra("pyspark", "spark", "engine = 'spark'")
-        with quiet(), told("Spark"):
+        with quiet(), reraise_engine_errors("Spark"):
             from pyspark.sql import SparkSession
 
             builder: Any = SparkSession.builder
@@ -206,13 +219,13 @@ class EngineSettings(Settings):
             session = builder.getOrCreate()
             if re.search(r"[/*?\[]|\.parquet$", source):
                 path = source if "://" in source else str((folder / source).absolute())
-                table = session.read.parquet(path)
+                table: SparkFrame = session.read.parquet(path)
             else:
                 table = session.table(source)
             table.schema  # noqa: B018 asks Spark Connect now, which would else tell of a missing table much later
             return table
 
-    def _database(self, source: str) -> Any:
+    def _database(self, source: str) -> IbisTable:
         """Return a table or view of a database, `schema.name` or `name`."""
         require_extra("ibis", "database", "engine = 'database'")
         variable = str(self.connection)
@@ -256,7 +269,7 @@ def _require_listener(address: str) -> None:
         ) from None
 
 
-def name_of(frame: Any) -> str:
+def name_of(frame: Frame) -> str:
     """Return what `run.json` calls the engine of a narwhals frame.
 
     Examples
@@ -269,19 +282,31 @@ def name_of(frame: Any) -> str:
     return "spark" if name.startswith("pyspark") else name
 
 
-def elsewhere(frame: Any) -> str | None:
+def remote_engine_name(frame: Frame) -> str | None:
     """Return what to call the engine of a frame whose rows are not on this machine; None where they are.
 
     Examples
     --------
     >>> import narwhals as nw
-    >>> elsewhere(nw.from_dict({"x": [1]}, backend="polars")) is None
+    >>> remote_engine_name(nw.from_dict({"x": [1]}, backend="polars")) is None
     True
     """
-    return _ELSEWHERE.get(str(frame.implementation.name).lower())
+    return _REMOTE_ENGINES.get(str(frame.implementation.name).lower())
 
 
-def rows_allowed(frame: Any) -> float:
+def needs_portable_sql(frame: Frame) -> bool:
+    """Tell whether a frame's engine lacks some of what narwhals has, and needs expressions that every engine has.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> needs_portable_sql(nw.from_dict({"x": [1]}, backend="polars"))
+    False
+    """
+    return str(frame.implementation.name).lower() in PORTABLE_SQL_ENGINES
+
+
+def rows_allowed(frame: Frame) -> float:
     """Return how many rows one read may bring to this machine; without end where they are on it already.
 
     Examples
@@ -290,10 +315,10 @@ def rows_allowed(frame: Any) -> float:
     >>> rows_allowed(nw.from_dict({"x": [1]}, backend="polars"))
     inf
     """
-    return float("inf") if elsewhere(frame) is None else MOST_ROWS
+    return float("inf") if remote_engine_name(frame) is None else MOST_ROWS
 
 
-def require_few_rows(frame: Any, rows: int | None = None) -> None:
+def require_few_rows(frame: Frame, rows: int | None = None) -> None:
     """Refuse to bring more rows to this machine than it should hold; where nobody knows how many, they are counted.
 
     Examples
@@ -301,12 +326,12 @@ def require_few_rows(frame: Any, rows: int | None = None) -> None:
     >>> import narwhals as nw
     >>> require_few_rows(nw.from_dict({"x": [1]}, backend="polars"), 10**9)
     """
-    engine = elsewhere(frame)
+    engine = remote_engine_name(frame)
     if engine is None:
         return
     import narwhals as nw
 
-    rows = int(collect(frame.select(n=nw.len()))["n"][0]) if rows is None else rows
+    rows = int(collect(frame.lazy().select(n=nw.len()))["n"][0]) if rows is None else rows
     if rows > MOST_ROWS:
         raise DataError(
             f"this needs every row, and the table has {rows:,}; {engine} sends at most {MOST_ROWS:,} to one machine: "
@@ -314,41 +339,49 @@ def require_few_rows(frame: Any, rows: int | None = None) -> None:
         )
 
 
-def collect(frame: Any) -> Any:
-    """Run a lazy frame in its engine and return what it gives; those who count rows are told how many."""
+def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Run a lazy frame in its engine and return the result; `count_transfers` counts it."""
     with quiet():
         collected = frame.collect()
-    counted = _received.get()
-    if counted is not None:
-        counted.append(len(collected))
-        counted.size += int(collected.estimated_size())
+    transfers = _transfers.get()
+    if transfers is not None:
+        transfers.add(collected)
     return collected
 
 
-class Received(list[int]):
-    """The rows of each read, and in `size` the bytes of all of them."""
+@dataclass
+class Transfers:
+    """What engines sent to this process: the rows of each read, and the values and bytes of all of them."""
 
+    rows: list[int] = field(default_factory=list)
+    values: int = 0
     size: int = 0
+
+    def add(self, collected: nw.DataFrame[Any]) -> None:
+        """Add what one read brought."""
+        self.rows.append(len(collected))
+        self.values += len(collected) * len(collected.columns)
+        self.size += int(collected.estimated_size())
 
 
 @contextmanager
-def counting_rows() -> Iterator[Received]:
-    """Count the rows that each read brings, and their bytes, from a lazy frame's engine while the block runs.
+def count_transfers() -> Iterator[Transfers]:
+    """Count what the engines of lazy frames send to this process while the block runs.
 
     Examples
     --------
     >>> import narwhals as nw
-    >>> with counting_rows() as rows:
-    ...     _ = collect(nw.from_dict({"x": [1, 2]}, backend="polars").lazy())
-    >>> rows, rows.size
-    ([2], 16)
+    >>> with count_transfers() as transfers:
+    ...     _ = collect(nw.from_dict({"x": [1, 2], "y": [3, 4]}, backend="polars").lazy())
+    >>> transfers.rows, transfers.values, transfers.size
+    ([2], 4, 32)
     """
-    rows = Received()
-    token = _received.set(rows)
+    transfers = Transfers()
+    token = _transfers.set(transfers)
     try:
-        yield rows
+        yield transfers
     finally:
-        _received.reset(token)
+        _transfers.reset(token)
 
 
 @contextmanager
@@ -360,22 +393,24 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def told(engine: str) -> Iterator[None]:
+def reraise_engine_errors(engine: str) -> Iterator[None]:
     """Turn what an engine raises while data is opened into one sentence."""
     try:
         yield
     except EvenhandError:
         raise
     except Exception as error:
-        raise ConfigError(f"{engine} could not open the data: {said(error) or type(error).__name__}") from None
+        raise ConfigError(
+            f"{engine} could not open the data: {engine_message(error) or type(error).__name__}"
+        ) from None
 
 
-def said(error: BaseException) -> str | None:
+def engine_message(error: BaseException) -> str | None:
     """Return what Spark or a database complains of as one sentence without addresses; None for all other errors.
 
     Examples
     --------
-    >>> said(ValueError("no")) is None
+    >>> engine_message(ValueError("no")) is None
     True
     """
     engine = _MODULES.get(type(error).__module__.partition(".")[0])

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeAlias
 
 import narwhals as nw
 from pydantic import field_validator
 
 from evenhand.errors import ConfigError, DataError, brief, count
 from evenhand.settings import Settings
-from evenhand.table.engines import connect, said
+from evenhand.table.engines import connect, engine_message
 from evenhand.table.formats import (
     format_of,
     is_foreign,
@@ -244,7 +244,7 @@ def _with_text(source: str, columns: Sequence[str]) -> str:
     return f"{source.removesuffix(')')}, types = {{{types}}})"
 
 
-_READERS: dict[str, Callable[[Any, list[str], FileOptions], _Read]] = {
+_READERS: dict[str, Callable[[duckdb.DuckDBPyConnection, list[str], FileOptions], _Read]] = {
     "csv": _read_csv,
     "parquet": _read_parquet,
     "json": _read_json,
@@ -254,7 +254,7 @@ _READERS: dict[str, Callable[[Any, list[str], FileOptions], _Read]] = {
 # Looking into text files ----------------------------------------------------------------------------------
 
 
-def _open_bytes(path: str) -> Any:
+def _open_bytes(path: str) -> BinaryIO | gzip.GzipFile:
     return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
 
 
@@ -283,10 +283,11 @@ def _guess_encoding(path: str) -> str:
     return "utf-8"
 
 
-def _open_text(path: str, encoding: str) -> Any:
-    opened = gzip.open if path.lower().endswith(".gz") else open
+def _open_text(path: str, encoding: str) -> TextIO:
     codec = {"utf-8": "utf-8-sig", "utf-16": "utf-16-le"}.get(encoding, encoding)
-    return opened(path, "rt", encoding=codec, errors="replace", newline="")
+    if path.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding=codec, errors="replace", newline="")
+    return open(path, encoding=codec, errors="replace", newline="")
 
 
 def _guess_delimiter(path: str, encoding: str) -> str:
@@ -356,9 +357,9 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
         if type(error).__name__ == "PanicException":
             # Polars gives up so on some damaged files, with an exception that is no `Exception`.
             raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
-        told = said(error)
-        if told is not None:  # an address may stand in the error itself
-            raise DataError(f"{where} could not be read: {told}") from None
+        message = engine_message(error)
+        if message is not None:  # an address may stand in the error itself
+            raise DataError(f"{where} could not be read: {message}") from None
         kind = _fault_of_data(error, text)
         if kind is None:
             raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import DataError, EvenhandError, did_you_mean, require_extra
 
@@ -218,13 +219,13 @@ def _read_sheet(path: str) -> Foreign:
     return Foreign(columns, notes=(note,) if len(names) > 1 else ())
 
 
-def _name(cell: Any) -> str:
+def _name(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def _column(cells: list[Any]) -> Any:
+def _column(cells: list[Any]) -> npt.NDArray[Any]:
     """Return a column in one type: whole numbers, which these programs store as floats, as whole numbers."""
-    column: Any = np.empty(len(cells), dtype=object)
+    column = np.empty(len(cells), dtype=object)
     column[:] = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
     absent = np.array([cell is None for cell in column], dtype=np.bool_)
     given = column[~absent]
@@ -236,7 +237,7 @@ def _column(cells: list[Any]) -> Any:
     return np.ma.MaskedArray(filled, mask=absent) if absent.any() else filled
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool)
 
 

@@ -12,19 +12,52 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from narwhals.typing import IntoDataFrame, IntoFrame
 
 from evenhand.errors import ConfigError, DataError, MissingExtraError, count, require_choice
-from evenhand.table.engines import collect, require_few_rows
+from evenhand.table.engines import Frame, collect, require_few_rows
+from evenhand.table.roles import Prediction
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 """The data frame libraries that can be built, in the order in which they are looked for."""
 
 Column = Sequence[Any] | npt.NDArray[Any]
+
+
+class NativeFrame(IntoDataFrame, Protocol):
+    """A data frame of pandas, Polars or PyArrow; where none of them is installed, a dict of NumPy arrays."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+class ColumnValues(Protocol):
+    """One value for each row: a NumPy array, or a Series of any library."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length along every axis."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+
+TableData: TypeAlias = IntoFrame | Mapping[Any, Any] | str | os.PathLike[str]
+"""Data of a table: a data frame of any library, a mapping of columns, or the path of files."""
+
+ColumnArgument: TypeAlias = npt.ArrayLike | Sequence[Any]
+"""The name of a column, or an array or a Series that stands for it."""
+
+GroupsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument] | IntoDataFrame
+"""Group columns: names, lists of names for intersections, arrays, or a data frame or mapping of arrays."""
+
+PredictionsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument | Mapping[str, Any] | Prediction]
+"""Predictions: columns, or by model name columns or settings."""
 
 
 def installed_backend() -> str | None:
@@ -40,7 +73,7 @@ def installed_backend() -> str | None:
     return next((name for name in BACKENDS if _is_installed(name)), None)
 
 
-def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> Any:
+def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> NativeFrame:
     """Build a native data frame from named columns.
 
     Parameters
@@ -84,10 +117,11 @@ def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> An
     check_shapes(columns)
     chosen = backend or installed_backend()
     if chosen is None:
-        return {name: _as_numpy(column) for name, column in columns.items()}
+        return cast(NativeFrame, {name: _as_numpy(column) for name, column in columns.items()})
     plain = {name: _as_plain(column) for name, column in columns.items()}
     library = cast(Literal["pandas", "polars", "pyarrow"], chosen)
-    return nw.from_dict(plain, backend=library).to_native()
+    frame: NativeFrame = nw.from_dict(plain, backend=library).to_native()
+    return frame
 
 
 def _is_installed(module: str) -> bool:
@@ -123,13 +157,13 @@ def _shape_in_words(column: Column) -> str:
     return f"an array of shape {column.shape}" if isinstance(column, np.ndarray) else repr(column)
 
 
-def _as_plain(column: Column) -> Any:
+def _as_plain(column: Column) -> list[Any] | npt.NDArray[Any]:
     """Return numbers as they are, and text or values with gaps as a list, which all libraries type alike."""
     if not isinstance(column, np.ndarray):
         return list(column)
     if isinstance(column, np.ma.MaskedArray):
-        return column.tolist() if np.ma.is_masked(column) else _as_plain(np.asarray(column.data))
-    return column.tolist() if column.dtype.kind in "OUS" else column
+        return list(column.tolist()) if np.ma.is_masked(column) else _as_plain(np.asarray(column.data))
+    return list(column.tolist()) if column.dtype.kind in "OUS" else column
 
 
 def _as_numpy(column: Column) -> npt.NDArray[Any]:
@@ -142,7 +176,9 @@ def _as_numpy(column: Column) -> npt.NDArray[Any]:
 # Arrays where a column name may stand --------------------------------------------------------------------------------
 
 
-def draw_rows(frame: Any, rows: int, alike: Sequence[str], rng: np.random.Generator, number: str | None = None) -> Any:
+def draw_rows(
+    frame: Frame, rows: int, alike: Sequence[str], rng: np.random.Generator, number: str | None = None
+) -> NativeFrame:
     """Return so many rows of a frame, drawn with replacement; rows alike in some columns keep their share of all.
 
     Parameters
@@ -175,10 +211,11 @@ def draw_rows(frame: Any, rows: int, alike: Sequence[str], rng: np.random.Genera
     if number is not None:
         numbers = nw.new_series(number, list(range(len(drawn))), backend=drawn.implementation)
         drawn = drawn.with_columns(numbers)
-    return drawn.to_native()
+    native: NativeFrame = drawn.to_native()
+    return native
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Tell whether a value is an array or a Series of any library; a list is not, since it may be names.
 
     Examples
@@ -191,22 +228,22 @@ def is_array(value: Any) -> bool:
     return _series(value) is not None or (hasattr(value, "__array__") and not is_frame(value))
 
 
-def is_frame(value: Any) -> bool:
+def is_frame(value: object) -> bool:
     """Tell whether a value is a data frame of any library, held in memory or not."""
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
-def _series(value: Any) -> nw.Series[Any] | None:
+def _series(value: object) -> nw.Series[Any] | None:
     wrapped = nw.from_native(value, pass_through=True, allow_series=True)
     return wrapped if isinstance(wrapped, nw.Series) else None
 
 
-def _holds_values(value: Any) -> bool:
+def _holds_values(value: object) -> bool:
     """Tell whether an array, or a list that is more than a name in brackets, stands for a column."""
     return is_array(value) or isinstance(value, range) or (isinstance(value, list | tuple) and len(value) > 1)
 
 
-def _own_name(values: Any) -> str | None:
+def _own_name(values: object) -> str | None:
     name = getattr(values, "name", None)
     return name if isinstance(name, str) and name else None
 
@@ -225,24 +262,26 @@ class Columns:
     ('outcome', ['outcome', 'sex'])
     """
 
-    def __init__(self, data: Any) -> None:
-        self._given, self._new = data, dict[str, Any]()
+    def __init__(self, data: TableData | None) -> None:
+        self._given, self._new = data, dict[str, ColumnValues]()
         # Rows that are known by an index must have the same one: they are never aligned behind the user's back.
-        self._index = data.index if hasattr(data, "iloc") else None
+        self._index = _index(data)
         self._rows: int | None = None
         self._first = "the data"
 
     @property
-    def data(self) -> Any:
+    def data(self) -> TableData | None:
         """The data with all columns that were added; the same object where there were none."""
         if not self._new:
             return self._given
         if isinstance(self._given, Mapping | None):
             return {**(self._given or {}), **{name: _plain(values) for name, values in self._new.items()}}
         frame = self._eager("an array")
-        return frame.with_columns(*(_as_series(frame, name, values) for name, values in self._new.items())).to_native()
+        added = [_as_series(frame, name, values) for name, values in self._new.items()]
+        native: NativeFrame = frame.with_columns(*added).to_native()
+        return native
 
-    def add(self, values: Any, role: str, name: str | None = None) -> str:
+    def add(self, values: object, role: str, name: str | None = None) -> str:
         """Add a column; return the name it has: `name`, or that of the Series, or the role, made unique.
 
         Parameters
@@ -261,7 +300,7 @@ class Columns:
         self._new[unique] = column
         return unique
 
-    def named(self, value: Any, role: str) -> Any:
+    def named(self, value: object, role: str) -> object:
         """Return the name of a column, adding it where an array stands for it; anything else as it is.
 
         Lists and mappings of arrays become lists of names.
@@ -276,11 +315,11 @@ class Columns:
 
     # The roles of a table -----------------------------------------------------------------------------------------
 
-    def one(self, value: Any, role: str) -> Any:
+    def one(self, value: object, role: str) -> object:
         """Return the column of a role that has one."""
         return self.add(value, role) if _holds_values(value) else value
 
-    def groups(self, groups: Any, role: str = "`groups`") -> Any:
+    def groups(self, groups: object, role: str = "`groups`") -> object:
         """Return the names of group columns: of an array, of several by name, of a data frame of them."""
         groups = _named_columns(groups)
         if isinstance(groups, Mapping):
@@ -290,12 +329,12 @@ class Columns:
             return [self.add(values, f"{role} {str(name)!r}", str(name)) for name, values in groups.items()]
         return self._group([groups] if is_array(groups) else groups, role)
 
-    def _group(self, group: Any, role: str) -> Any:
+    def _group(self, group: object, role: str) -> object:
         if is_array(group):
             return self.add(group, role, _own_name(group) or "group")
         return [self._group(part, role) for part in group] if isinstance(group, list | tuple) else group
 
-    def predictions(self, predictions: Any) -> Any:
+    def predictions(self, predictions: object) -> object:
         """Return predictions with the columns of arrays named; the name of a model is that of its column."""
         if is_array(predictions) or (
             isinstance(predictions, list | tuple) and any(not isinstance(item, str) for item in predictions)
@@ -305,7 +344,7 @@ class Columns:
             return predictions
         return {str(name): self.prediction(str(name), value) for name, value in predictions.items()}
 
-    def prediction(self, name: str, value: Any, role: str = "`predictions`") -> Any:
+    def prediction(self, name: str, value: object, role: str = "`predictions`") -> object:
         """Return the column of a prediction, or its settings with the column named."""
         if isinstance(value, Mapping) and "column" in value and not isinstance(value["column"], str):
             return {**value, "column": self.prediction(name, value["column"])}
@@ -318,9 +357,9 @@ class Columns:
 
     # Rows ---------------------------------------------------------------------------------------------------------
 
-    def _checked(self, values: Any, role: str) -> Any:
+    def _checked(self, given: object, role: str) -> ColumnValues:
         """Refuse what is not one value a row, or stands in rows of another order."""
-        values = _one_column(values, role)
+        values = _one_column(given, role)
         if self._rows is None:
             self._rows = self._count(role)
         if self._rows is None:
@@ -328,7 +367,7 @@ class Columns:
         if len(values) != self._rows:
             rows = count(self._rows, "row" if self._first == "the data" else "value")
             raise DataError(f"{role} has {count(len(values), 'value')}, but {self._first} has {rows}; give one a row.")
-        index = values.index if hasattr(values, "iloc") else None
+        index = _index(values)
         if index is not None and self._index is not None and not self._index.equals(index):
             raise DataError(
                 f"{role} is a Series with another index than {self._first}; bring both into one order, or give its "
@@ -353,7 +392,7 @@ class Columns:
             )
         return frame
 
-    def _held(self, name: str) -> Any:
+    def _held(self, name: str) -> object:
         if name in self._new:
             return self._new[name]
         if isinstance(self._given, Mapping | None):
@@ -362,30 +401,44 @@ class Columns:
         return frame.get_column(name).to_native() if name in frame.columns else None
 
 
-def _named_columns(groups: Any) -> Any:
+class _Index(Protocol):
+    """What pandas knows rows by."""
+
+    def equals(self, other: Any, /) -> bool:
+        """Tell whether another index knows the same rows in the same order."""
+
+
+def _index(values: object) -> _Index | None:
+    """Return the index of a pandas-like frame or Series; None for all else."""
+    index: _Index | None = getattr(values, "index", None) if hasattr(values, "iloc") else None
+    return index
+
+
+def _named_columns(groups: object) -> object:
     """Return the columns of an array of several, or of a data frame, by name; anything else as it is."""
     if isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] > 1:
         return {f"group {number + 1}": groups[:, number] for number in range(groups.shape[1])}
     if isinstance(groups, Mapping) or not is_frame(groups):
         return groups
-    frame: Any = nw.from_native(groups)
+    frame: Any = nw.from_native(groups, pass_through=True)
     return {name: frame.get_column(name).to_native() for name in frame.columns}
 
 
-def _one_column(values: Any, role: str) -> Any:
+def _one_column(values: object, role: str) -> ColumnValues:
     """Return the values as one column, or refuse what is not one value a row."""
-    if _series(values) is None:
-        values = _as_array(values)
-    shape = tuple(values.shape)
+    series = _series(values)
+    column: ColumnValues = _as_array(values) if series is None else series.to_native()
+    shape = tuple(column.shape)
     if len(shape) == 1:
-        return values
+        return column
     if len(shape) == 2 and shape[1] == 1:
-        return values[:, 0]
+        first: ColumnValues = column[:, 0]
+        return first
     hint = "take the column of the positive class: scores[:, 1]" if shape[1:] == (2,) else "give one value a row"
     raise DataError(f"{role} must be one column; got an array of shape {shape}: {hint}.")
 
 
-def _as_series(frame: nw.DataFrame[Any], name: str, values: Any) -> nw.Series[Any]:
+def _as_series(frame: nw.DataFrame[Any], name: str, values: ColumnValues) -> nw.Series[Any]:
     series = _series(values)
     if series is not None and series.implementation is frame.implementation:
         return series.alias(name)
@@ -394,7 +447,7 @@ def _as_series(frame: nw.DataFrame[Any], name: str, values: Any) -> nw.Series[An
     return nw.new_series(name, listed, backend=frame.implementation)
 
 
-def _as_array(values: Any) -> Any:
+def _as_array(values: object) -> npt.NDArray[Any]:
     """Return a list or an array of any library as NumPy has it; beside text, numbers stay numbers."""
     try:
         array = np.asarray(values)
@@ -403,7 +456,7 @@ def _as_array(values: Any) -> Any:
     return np.asarray(values, dtype=object) if isinstance(values, list | tuple) and array.dtype.kind in "US" else array
 
 
-def _plain(values: Any) -> Any:
+def _plain(values: object) -> npt.NDArray[Any]:
     """Return values as a NumPy array, None for what is missing."""
     series = _series(values)
     if series is None:
@@ -416,13 +469,13 @@ def _plain(values: Any) -> Any:
     return column
 
 
-def _same(held: Any, values: Any) -> bool:
+def _same(held: object, values: object) -> bool:
     """Tell whether a column of that name already holds these very values."""
     left, right = _plain(held), _plain(values)
     return bool(np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f"))
 
 
-def name_arrays(data: Any, roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def name_arrays(data: TableData | None, roles: Mapping[str, object]) -> tuple[TableData | None, dict[str, object]]:
     """Return data to which the arrays among the roles of a table were added, and roles that name them."""
     columns, named = Columns(data), dict(roles)
     for role in ("id", "outcome", "weight"):
@@ -433,7 +486,13 @@ def name_arrays(data: Any, roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any
 
 
 def from_arrays(
-    y_true: Any, y_pred: Any, y_score: Any, sensitive_features: Any, sample_weight: Any, settings: Mapping[str, Any]
+    settings: Mapping[str, Any],
+    *,
+    y_true: object,
+    y_pred: object,
+    y_score: object,
+    sensitive_features: object,
+    sample_weight: object,
 ) -> dict[str, Any]:
     """Return the data and the roles of arrays, as arguments of `Table`; decisions have the words of the outcome."""
     if y_pred is None and y_score is None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+from narwhals.dtypes import DType
 
 from evenhand.errors import showable
 from evenhand.table.roles import MISSING, Prediction, Scalar
@@ -37,7 +38,7 @@ BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they tak
 # The text of a value, the same from every engine ----------------------------------------------------------
 
 
-def label_of(value: Any) -> str:
+def label_of(value: object) -> str:
     """Return the text of a group value, the same from every engine (1 and 1.0 are both "1", True and "True" "true").
 
     Examples
@@ -67,7 +68,7 @@ def labels_of(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(map(str if set(map(type, values)) == {int} else label_of, values))
 
 
-def yes_or_no(value: Any) -> bool | None:
+def yes_or_no(value: object) -> bool | None:
     """Tell whether a value says yes or no; None where it says neither.
 
     Examples
@@ -79,7 +80,7 @@ def yes_or_no(value: Any) -> bool | None:
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
 
-def sort_key(value: Any) -> tuple[int, Any]:
+def sort_key(value: object) -> tuple[int, float | str]:
     """Return what values are sorted by: numbers by size, then everything else by its text."""
     if isinstance(value, int | float | np.number):
         return 0, float(value)
@@ -122,7 +123,7 @@ class Key:
     column: str | None = None
 
 
-def kind_of(dtype: Any) -> Kind:
+def kind_of(dtype: DType) -> Kind:
     """Return what a column's type means to us."""
     if dtype in (nw.Int128, nw.UInt128):
         return "other"
@@ -139,7 +140,7 @@ def kind_of(dtype: Any) -> Kind:
     return "datetime" if dtype == nw.Datetime else "other"
 
 
-def kinds_of(schema: Mapping[str, Any]) -> dict[str, Kind]:
+def kinds_of(schema: Mapping[str, DType]) -> dict[str, Kind]:
     """Return the kind of every column; one whose name is `unusable` is of no kind that can be read."""
     return {name: "other" if unusable(name) else kind_of(dtype) for name, dtype in schema.items()}
 
@@ -164,40 +165,42 @@ def as_number(flag: nw.Expr) -> nw.Expr:
     return flag.cast(nw.Int32).cast(nw.Int64)
 
 
-_plain_sql: list[bool] = []
+# Engines that lack some of what narwhals has need `portable` expressions: they mean the same, and take a little longer.
 
 
-def speak_plain_sql() -> None:
-    """Write expressions from now on as ibis can put them to databases: they mean the same, and take a little longer."""
-    _plain_sql[:] = [True]
+def _trimmed(text: nw.Expr, *, portable: bool) -> nw.Expr:
+    return text.str.replace_all(f"^[{BLANKS}]+|[{BLANKS}]+$", "") if portable else text.str.strip_chars(BLANKS)
 
 
-def _trimmed(text: nw.Expr) -> nw.Expr:
-    return text.str.replace_all(f"^[{BLANKS}]+|[{BLANKS}]+$", "") if _plain_sql else text.str.strip_chars(BLANKS)
-
-
-def recoded(values: nw.Expr, codes: Mapping[Any, Any], default: Any, dtype: Any = nw.Int64) -> nw.Expr:
+def recoded(
+    values: nw.Expr,
+    codes: Mapping[Any, Any],
+    default: float | str,
+    dtype: type[nw.Int64 | nw.Float64 | nw.String] = nw.Int64,
+    *,
+    portable: bool,
+) -> nw.Expr:
     """Return what stands for each value: a code, or with its type given, a number or a name."""
-    if not _plain_sql:
+    if not portable:
         return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=dtype)
     # One beside the other: a chain of cases within cases is too deep for many groups.
     cases = [nw.when(values == nw.lit(value)).then(nw.lit(code)) for value, code in codes.items()]
     return nw.coalesce(*cases, nw.lit(default)).cast(dtype)
 
 
-def recoded_text(column: str, codes: Mapping[Any, int], default: int) -> nw.Expr:
+def recoded_text(column: str, codes: Mapping[Any, int], default: int, *, portable: bool) -> nw.Expr:
     """Return the code of each text of a column, taken as it stands, since blank and missing text has no code."""
     spelt = {word: codes[word.lower()] for word in SPELLINGS if word.lower() in codes}
-    return recoded(nw.col(column).cast(nw.String), {**codes, **spelt}, default)
+    return recoded(nw.col(column).cast(nw.String), {**codes, **spelt}, default, portable=portable)
 
 
-def is_absent(column: str, kind: Kind) -> nw.Expr:
+def is_absent(column: str, kind: Kind, *, portable: bool) -> nw.Expr:
     """Return the test for a missing value; blank text and not-a-number count as missing."""
     value = nw.col(column)
     if kind == "real":
         return value.is_null() | value.is_nan()
     if kind == "text":
-        return value.is_null() | (_trimmed(value.cast(nw.String)) == "")
+        return value.is_null() | (_trimmed(value.cast(nw.String), portable=portable) == "")
     return value.is_null()
 
 
@@ -225,9 +228,11 @@ def id_text(value: nw.Expr, kind: Kind) -> nw.Expr:
     return nw.when(whole).then(number.cast(nw.Int64).cast(nw.String)).otherwise(value.cast(nw.String))
 
 
-def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None, label: Callable[[Any], str]) -> Key:
+def group_key(
+    column: str, kind: Kind, cuts: tuple[float, ...] | None, label: Callable[[Any], str], *, portable: bool
+) -> Key:
     """Return the key of one group column; blank text, "(missing)" and not-a-number are missing."""
-    absent, value = is_absent(column, kind), plain_value(column, kind)
+    absent, value = is_absent(column, kind, portable=portable), plain_value(column, kind)
     if cuts is not None:
         code: Any = nw.when(absent).then(nw.lit(NO_RANGE))
         for position, cut in enumerate(cuts):
@@ -235,7 +240,7 @@ def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None, label: Ca
         return Key(column_key(column), code.otherwise(nw.lit(len(cuts))).cast(nw.Int64), cut_labels(cuts))
     if kind == "text":
         text = nw.col(column).cast(nw.String)
-        absent = text.is_null() | _trimmed(text).is_in(("", MISSING))
+        absent = text.is_null() | _trimmed(text, portable=portable).is_in(("", MISSING))
     return Key(column_key(column), nw.when(~absent).then(value), label=label, column=discrete(column, kind))
 
 
@@ -295,13 +300,13 @@ def _number(value: Scalar, kind: Kind) -> int | float | None:
         return None
 
 
-def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
+def binary_state(column: str, kind: Kind, yes: Scalar | None, *, portable: bool) -> nw.Expr:
     """Return NO, YES, ABSENT or INVALID for a two-valued column.
 
     With `yes` given every other value is NO; without it only 0/1, booleans and yes/no words are understood.
     """
     value = plain_value(column, kind)
-    state: Any = nw.when(is_absent(column, kind)).then(nw.lit(ABSENT))
+    state: Any = nw.when(is_absent(column, kind, portable=portable)).then(nw.lit(ABSENT))
     if yes is not None:
         return _code(state.when(value == as_kind(yes, kind)).then(nw.lit(YES)).otherwise(nw.lit(NO)))
     if kind == "boolean":
@@ -309,15 +314,15 @@ def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
     elif kind in NUMBERS:
         is_yes, is_no = value == 1, value == 0
     else:
-        word = _trimmed(value).str.to_lowercase()
+        word = _trimmed(value, portable=portable).str.to_lowercase()
         is_yes, is_no = word.is_in(TRUE_WORDS), word.is_in(FALSE_WORDS)
     return _code(state.when(is_yes).then(nw.lit(YES)).when(is_no).then(nw.lit(NO)).otherwise(nw.lit(INVALID)))
 
 
-def score_state(prediction: Prediction, kind: Kind) -> nw.Expr:
+def score_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Expr:
     """Return YES when the score is above the threshold, NO when not, ABSENT or INVALID (outside the range)."""
     score = nw.col(prediction.column).cast(nw.Float64)
-    state: Any = nw.when(is_absent(prediction.column, kind)).then(nw.lit(ABSENT))
+    state: Any = nw.when(is_absent(prediction.column, kind, portable=portable)).then(nw.lit(ABSENT))
     state = state.when(out_of_range(prediction)).then(nw.lit(INVALID))
     return _code(state.when(score > prediction.threshold).then(nw.lit(YES)).otherwise(nw.lit(NO)))
 
@@ -350,11 +355,11 @@ def prediction_kind(prediction: Prediction, kind: Kind) -> Literal["score", "dec
     return "decision" if kind == "whole" and plain else "score"
 
 
-def prediction_state(prediction: Prediction, kind: Kind) -> nw.Expr:
+def prediction_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Expr:
     """Return the state of a prediction column, whichever kind it is."""
     if prediction_kind(prediction, kind) == "decision":
-        return binary_state(prediction.column, kind, prediction.selected)
-    return score_state(prediction, kind)
+        return binary_state(prediction.column, kind, prediction.selected, portable=portable)
+    return score_state(prediction, kind, portable=portable)
 
 
 def _text(column: str) -> nw.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing
 _SHOWN = 5
 
 
-def group_label(column: str, named: Mapping[str, str], value: Any) -> str:
+def group_label(column: str, named: Mapping[str, str], value: object) -> str:
     """Return what a group is called: its label where one was given; a bare number, yes or no with its column.
 
     Examples
@@ -80,7 +80,7 @@ def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
     return full if wanted not in labels and full in labels else wanted
 
 
-def plain_label(grouping: str, wanted: Any) -> str:
+def plain_label(grouping: str, wanted: object) -> str:
     """Return what a group of a grouping is called that somebody names by its bare values.
 
     Examples
@@ -89,42 +89,44 @@ def plain_label(grouping: str, wanted: Any) -> str:
     ('A × black = 1', 'black = 1')
     """
     columns, parts = grouping.split(TIMES), label_of(wanted).split(TIMES)
-    named = zip(columns, parts, strict=True) if len(columns) == len(parts) else [(grouping, wanted)]
+    alike = len(columns) == len(parts)
+    named: Iterable[tuple[str, object]] = zip(columns, parts, strict=True) if alike else [(grouping, wanted)]
     return TIMES.join(group_label(column, {}, part) for column, part in named)
 
 
-def labelled_key(roles: Roles, column: str, kind: Kind) -> Key:
+def labelled_key(roles: Roles, column: str, kind: Kind, *, portable: bool) -> Key:
     """Return the key of a group column, with the names of its groups."""
     named = dict(roles.labels.get(column, {}))
     for member in roles.one_hot.get(column, ()):
         named.setdefault(member, re.sub(rf"^{re.escape(column)}[\W_]+", "", member))
-    return group_key(column, kind, roles.cuts.get(column), partial(group_label, column, named))
+    return group_key(column, kind, roles.cuts.get(column), partial(group_label, column, named), portable=portable)
 
 
 # One column of groups from several of 0 and 1 -------------------------------------------------------------
 
 
-def families(roles: Roles, kinds: Mapping[str, Kind]) -> dict[str, nw.Expr]:
+def families(roles: Roles, kinds: Mapping[str, Kind], *, portable: bool) -> dict[str, nw.Expr]:
     """Return a column for each sound family of 0/1 columns: the name of the one that says yes."""
     for family in roles.one_hot:
         if family in kinds:
             raise DataError(f"`one_hot` makes a column {family!r}, which the data has already; choose another name.")
     return {
-        family: _member(members, kinds)
+        family: _member(members, kinds, portable=portable)
         for family, members in roles.one_hot.items()
         if all(kinds.get(member, "other") != "other" for member in members)
     }
 
 
-def _member(members: Sequence[str], kinds: Mapping[str, Kind]) -> Any:
-    states = [binary_state(member, kinds[member], None) for member in members]
+def _member(members: Sequence[str], kinds: Mapping[str, Kind], *, portable: bool) -> nw.Expr:
+    states = [binary_state(member, kinds[member], None, portable=portable) for member in members]
     said = sum((as_number(state == YES) for state in states[1:]), as_number(states[0] == YES))
     value: Any = nw.when(_any([state == INVALID for state in states])).then(nw.lit(_NEITHER))
     value = value.when(_any([state == ABSENT for state in states])).then(nw.lit(MISSING))
     value = value.when(said == 0).then(nw.lit(NONE_OF_THESE)).when(said > 1).then(nw.lit(SEVERAL_OF_THESE))
     for member, state in zip(members[:-1], states[:-1], strict=True):
         value = value.when(state == YES).then(nw.lit(member))
-    return value.otherwise(nw.lit(members[-1]))
+    expression: nw.Expr = value.otherwise(nw.lit(members[-1]))
+    return expression
 
 
 def _any(tests: Sequence[nw.Expr]) -> nw.Expr:
@@ -206,10 +208,10 @@ def hide_groups(
     return table.with_groups(columns, table.roles.model_copy(update={"groups": tuple(groups), **named}))
 
 
-def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str]) -> Any:
+def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str]) -> nw.Expr:
     """Return the label of each row's group in a grouping; "(missing)" for those that are hidden."""
     codes, labels = table.cells.joint(columns)
-    of_row: Any = nw.lit(0)
+    of_row: nw.Expr = nw.lit(0)
     of_cell = codes * 0
     for column in columns:
         key = column_key(column)
@@ -217,7 +219,7 @@ def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str])
         of_row, of_cell = of_row * size + table.group_codes(column), of_cell * size + table.cells.codes[key]
     called = {code: labels[group] for code, group in zip(of_cell.tolist(), codes.tolist(), strict=True)}
     shown_as = {code: MISSING if label in hidden else label for code, label in called.items()}
-    return recoded(of_row, shown_as, MISSING, nw.String)
+    return recoded(of_row, shown_as, MISSING, nw.String, portable=table.source.portable_sql)
 
 
 # What is odd about labels ---------------------------------------------------------------------------------

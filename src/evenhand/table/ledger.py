@@ -55,7 +55,7 @@ class Ledger:
         self._entries.add(json.dumps([kind, sorted(names), digest]))
 
     def add_rows(
-        self, kind: str, columns: Mapping[str, Column], groups: Cells | None = None, weight: Any = None
+        self, kind: str, columns: Mapping[str, Column], groups: Cells | None = None, weight: FloatArray | None = None
     ) -> None:
         """Note columns that were read row by row, with the groups and survey weights of the rows."""
         named: dict[str, Column] = {f"column {name}": column for name, column in columns.items()}
@@ -165,7 +165,8 @@ def checksum(table: Table, columns: Mapping[str, Kind]) -> Cells:
     stages: list[Mapping[str, nw.Expr] | nw.Expr] = [{"evenhand:mixed": nw.lit(0.5)}]
     for name, kind in columns.items():
         number = nw.col(name).cast(nw.Float64).clip(-_LARGE, _LARGE)
-        stages.append({"evenhand:number": nw.when(is_absent(name, kind)).then(nw.lit(-0.25)).otherwise(number)})
+        absent = is_absent(name, kind, portable=table.source.portable_sql)
+        stages.append({"evenhand:number": nw.when(absent).then(nw.lit(-0.25)).otherwise(number)})
         value = nw.col("evenhand:number")
         for part in (value / _LARGE, value - value.floor()):
             stages += [{"evenhand:mixed": (mixed + part * 997.13) * 12_345.6789}]

@@ -11,8 +11,12 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import DataError
+from evenhand.stats.types import BoolArray, IntArray
+from evenhand.table.engines import Frame
+from evenhand.table.frames import TableData
 from evenhand.table.keys import BLANKS, NUMBERS, Kind, kinds_of, plain_value, yes_or_no
 from evenhand.table.labels import COMMA_NUMBER, MISSING_WORDS, PERCENT
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
@@ -22,7 +26,7 @@ _MOST_VALUES = 50
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ColumnProfile:
     """What one column holds.
 
@@ -40,11 +44,11 @@ class ColumnProfile:
     name: str
     kind: Kind
     rows: int
-    missing: int
-    distinct: int
-    low: float | None
-    high: float | None
-    values: tuple[Any, ...]
+    missing: int = 0
+    distinct: int = 0
+    low: float | None = None
+    high: float | None = None
+    values: tuple[Any, ...] = ()
     decimal_commas: bool = False
     missing_words: tuple[str, ...] = ()
     percent_signs: bool = False
@@ -81,7 +85,7 @@ class Look:
     columns: dict[str, ColumnProfile]
     rows: int
     notes: tuple[str, ...]
-    _cells: dict[str, tuple[Any, Any]]
+    _cells: dict[str, tuple[npt.NDArray[Any], BoolArray]]
 
     def unique_together(self, first: str, second: str) -> bool:
         """Tell whether no two rows have the same values in both columns."""
@@ -97,7 +101,7 @@ class Look:
         return bool((said <= 1).all())
 
 
-def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile]:
+def profile(data: TableData, options: FileOptions | None = None) -> list[ColumnProfile]:
     """Look at the first 100,000 rows of a table.
 
     Examples
@@ -108,7 +112,7 @@ def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile
     return list(look(data, options).columns.values())
 
 
-def look(data: Any, options: FileOptions | None = None) -> Look:
+def look(data: TableData, options: FileOptions | None = None) -> Look:
     """Look at the first 100,000 rows of a table, and keep them.
 
     Examples
@@ -124,10 +128,10 @@ def look(data: Any, options: FileOptions | None = None) -> Look:
         return _look(data, chosen.model_copy(update={"types_from_all_rows": True}))
 
 
-def _look(data: Any, options: FileOptions) -> Look:
+def _look(data: TableData, options: FileOptions) -> Look:
     source = open_source(data, options)
     with engine_errors():
-        frame: Any = source.head(SAMPLE)
+        frame = source.head(SAMPLE)
         kinds = kinds_of(frame.collect_schema())
         rows, cells = _fetched(frame, kinds)
     if rows == 0:
@@ -136,7 +140,7 @@ def _look(data: Any, options: FileOptions) -> Look:
     return Look(columns, rows, source.notes, cells)
 
 
-def _fetched(frame: Any, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[Any, Any]]]:
+def _fetched(frame: Frame, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[npt.NDArray[Any], BoolArray]]]:
     """Return the values of every column as an array, beside which of them are missing."""
     plain = {f"column{i}": (name, kind) for i, (name, kind) in enumerate(kinds.items())}
     selected = frame.select(
@@ -145,7 +149,7 @@ def _fetched(frame: Any, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[A
     if isinstance(selected, nw.LazyFrame) and selected.implementation.is_duckdb():
         read = {key: (np.ma.getdata(v), np.ma.getmaskarray(v)) for key, v in selected.to_native().fetchnumpy().items()}
     else:
-        collected: Any = selected.collect() if isinstance(selected, nw.LazyFrame) else selected
+        collected = selected.collect() if isinstance(selected, nw.LazyFrame) else selected
         read = {key: _array(collected.get_column(key)) for key in collected.columns}
     rows = len(read["rows"][0])
     nothing = np.zeros(0, dtype=object), np.ones(rows, dtype=np.bool_)
@@ -155,12 +159,12 @@ def _fetched(frame: Any, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[A
     }
 
 
-def _array(column: nw.Series[Any]) -> tuple[Any, Any]:
+def _array(column: nw.Series[Any]) -> tuple[npt.NDArray[Any], BoolArray]:
     absent = column.is_null().to_numpy()
     return np.asarray(column.to_numpy()), np.asarray(absent, dtype=np.bool_)
 
 
-def _absent(values: Any, absent: Any, kind: Kind) -> Any:
+def _absent(values: npt.NDArray[Any], absent: BoolArray, kind: Kind) -> BoolArray:
     if kind == "real":
         return absent | np.isnan(np.where(absent, np.nan, values).astype(np.float64))
     if kind == "text":
@@ -168,7 +172,7 @@ def _absent(values: Any, absent: Any, kind: Kind) -> Any:
     return absent
 
 
-def _codes(values: Any, absent: Any) -> Any:
+def _codes(values: npt.NDArray[Any], absent: BoolArray) -> IntArray:
     """Return a number for each value, and one of its own for what is missing."""
     codes = np.full(len(absent), -1, dtype=np.int64)
     known = values[~absent]
@@ -176,9 +180,9 @@ def _codes(values: Any, absent: Any) -> Any:
     return codes
 
 
-def _column(name: str, kind: Kind, rows: int, values: Any, absent: Any) -> ColumnProfile:
+def _column(name: str, kind: Kind, rows: int, values: npt.NDArray[Any], absent: BoolArray) -> ColumnProfile:
     if kind == "other":
-        return ColumnProfile(name, kind, rows, 0, 0, None, None, ())
+        return ColumnProfile(name=name, kind=kind, rows=rows)
     known = values[~absent]
     missing = rows - len(known)
     if kind == "text" or not len(known):
@@ -190,12 +194,32 @@ def _column(name: str, kind: Kind, rows: int, values: Any, absent: Any) -> Colum
     top = distinct[np.argsort(-counts, kind="stable")].tolist() if len(distinct) <= _MOST_VALUES else []
     if kind == "whole":
         top = [int(value) for value in top]
-    return ColumnProfile(name, kind, rows, missing, len(distinct), low, high, tuple(top))
+    return ColumnProfile(
+        name=name,
+        kind=kind,
+        rows=rows,
+        missing=missing,
+        distinct=len(distinct),
+        low=low,
+        high=high,
+        values=tuple(top),
+    )
 
 
 def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) -> ColumnProfile:
     top = sorted(counts, key=lambda value: (-counts[value], value)) if len(counts) <= _MOST_VALUES else []
-    return ColumnProfile(name, kind, rows, missing, len(counts), None, None, tuple(top), *_odd_numbers(counts))
+    commas, missing_words, percents = _odd_numbers(counts)
+    return ColumnProfile(
+        name=name,
+        kind=kind,
+        rows=rows,
+        missing=missing,
+        distinct=len(counts),
+        values=tuple(top),
+        decimal_commas=commas,
+        missing_words=missing_words,
+        percent_signs=percents,
+    )
 
 
 def _odd_numbers(texts: Collection[str]) -> tuple[bool, tuple[str, ...], bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -22,9 +22,10 @@ _LONGEST_WORD = 40
 Scalar: TypeAlias = str | bool | int | float
 
 
-def _tuple_of_columns(value: Any) -> Any:
-    listed = isinstance(value, Iterable) and not isinstance(value, Mapping)
-    return (value,) if isinstance(value, str) else tuple(value) if listed else value
+def _tuple_of_columns(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else value
 
 
 Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_columns), Field(min_length=1)]
@@ -89,6 +90,9 @@ class Prediction(Settings):
     range: tuple[float, float] = (0.0, 1.0)
     selected_word: Word = "selects"
 
+    def __dir__(self) -> list[str]:
+        return list(type(self).model_fields)
+
     @model_validator(mode="after")
     def _check(self) -> Prediction:
         low, high = self.range
@@ -121,7 +125,7 @@ class Roles(Settings):
 
     @field_validator("groups", mode="before")
     @classmethod
-    def _one_name_is_a_list(cls, value: Any) -> Any:
+    def _one_name_is_a_list(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @field_validator("groups")
@@ -135,7 +139,7 @@ class Roles(Settings):
 
     @field_validator("labels", mode="before")
     @classmethod
-    def _values_as_text(cls, value: Any) -> Any:
+    def _values_as_text(cls, value: object) -> dict[object, dict[str, object]]:
         from evenhand.table.keys import label_of  # which imports this module
 
         if not isinstance(value, Mapping) or not all(isinstance(named, Mapping) for named in value.values()):
@@ -182,7 +186,7 @@ def grouping_name(columns: Iterable[str]) -> str:
 _OF_EACH_PREDICTION = ("threshold", "percentile", "favourable", "selected_word")
 
 
-def make_roles(**arguments: Any) -> Roles:
+def make_roles(**arguments: object) -> Roles:
     """Build roles from the arguments of `Table`; some of them are defaults of each prediction."""
     defaults = _without_none({name: arguments.pop(name, None) for name in _OF_EACH_PREDICTION})
     arguments["predictions"] = {
@@ -191,11 +195,11 @@ def make_roles(**arguments: Any) -> Roles:
     return Roles.parse(_without_none(arguments), "the roles of the table")
 
 
-def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _named(predictions: Any) -> dict[str, Any]:
+def _named(predictions: object) -> dict[str, object]:
     """Accept a column, a list of columns, or a mapping from model name to column or settings."""
     if predictions is None:
         return {}
@@ -211,7 +215,7 @@ def _named(predictions: Any) -> dict[str, Any]:
     return {column: column for column in predictions}
 
 
-def _prediction(value: Any, defaults: dict[str, Any]) -> Any:
+def _prediction(value: object, defaults: dict[str, object]) -> object:
     if isinstance(value, str):
         return {"column": value, **defaults}
     return {**defaults, **value} if isinstance(value, Mapping) else value

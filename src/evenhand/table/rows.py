@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, reduce
 from evenhand.table.coding import Coded, code_columns
-from evenhand.table.engines import require_few_rows
+from evenhand.table.engines import Frame, require_few_rows
 from evenhand.table.keys import YES, Key, column_key, id_text, plain_value
 from evenhand.table.sources import engine_errors, fetch, fetch_arrays
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoreRows:
     """One model's scores for statistics of ranks: every row, or every fine bin of a table too long for that.
 
@@ -151,7 +152,14 @@ def read_scores(table: Table, model: str) -> ScoreRows:
     # Engines return rows in any order; sorted, sums over them are equal to the bit.
     order = _lexsorted((positive, score) if fetched.weight is None else (weight, positive, score))
     groups, weight = fetched.groups.where(order), weight.take(order)
-    return ScoreRows(score.take(order), positive.take(order), weight, weight**2, groups, binned=False)
+    return ScoreRows(
+        score=score.take(order),
+        positive=positive.take(order),
+        weight=weight,
+        squares=weight**2,
+        groups=groups,
+        binned=False,
+    )
 
 
 def binned_scores(cells: Cells) -> ScoreRows:
@@ -161,7 +169,7 @@ def binned_scores(cells: Cells) -> ScoreRows:
     outcome = cells.codes.get("outcome", np.zeros(len(cells.n), dtype=np.int64))  # without one, nobody is positive
     rows = cells.n.astype(np.float64)
     weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
-    return ScoreRows(bins, is_yes[outcome], weight, squares, cells, binned=True)
+    return ScoreRows(score=bins, positive=is_yes[outcome], weight=weight, squares=squares, groups=cells, binned=True)
 
 
 def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
@@ -186,7 +194,7 @@ def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
     return replace(people.where(order), ids=names)
 
 
-def _coded_ids(ids: Any) -> Coded:
+def _coded_ids(ids: npt.NDArray[Any]) -> Coded:
     texts, codes = np.unique(np.asarray(ids).astype(str), return_inverse=True)
     return Coded(codes.reshape(-1).astype(np.int64), tuple(texts.tolist()))
 
@@ -296,7 +304,7 @@ class DerivedRows:
         The first rows decide it, where they can: all different rows of a long table would fill the memory.
         """
 
-        def number(frame: Any) -> int:
+        def number(frame: Frame) -> int:
             return int(fetch(self._counted(frame, columns).select(n=nw.len()))["n"][0])
 
         return self._ask(lambda frame: number(frame.head(5 * most))) > most or self._ask(number) > most
@@ -307,18 +315,19 @@ class DerivedRows:
         order = np.lexsort([np.asarray(rows[name]) for name in columns])
         return {name: np.asarray(values)[order] for name, values in rows.items()}
 
-    def _counted(self, frame: Any, columns: Mapping[str, nw.Expr]) -> Any:
+    def _counted(self, frame: Frame, columns: Mapping[str, nw.Expr]) -> Frame:
         weight = self.table.weight_and_exponent()[0]
         rows = frame.select(**columns, w=nw.lit(1.0) if weight is None else weight)
         rows = rows.with_columns(ww=nw.col("w") * nw.col("w"))
-        return rows.group_by(*columns).agg(nw.len().alias("n"), nw.col("w").sum(), nw.col("ww").sum())
+        counted: Frame = rows.group_by(*columns).agg(nw.len().alias("n"), nw.col("w").sum(), nw.col("ww").sum())
+        return counted
 
-    def _ask(self, question: Callable[[Any], T]) -> T:
-        def answer() -> T:
-            frame = self.table.complete_rows()
+    def _ask(self, question: Callable[[Frame], T]) -> T:
+        def answer(table: Table) -> T:
+            frame = table.complete_rows()
             for stage in self.stages:
                 frame = frame.with_columns(**stage) if isinstance(stage, Mapping) else frame.filter(stage)
             with engine_errors():
                 return question(frame)
 
-        return self.table.with_type_retry(answer)
+        return self.table._with_type_retry(answer)

@@ -9,18 +9,23 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
+from narwhals.dtypes import DType
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.table.engines import collect, connect, elsewhere, require_few_rows
+from evenhand.table.engines import Frame, collect, connect, needs_portable_sql, remote_engine_name, require_few_rows
 from evenhand.table.files import FileOptions, MisreadTypeError, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
-from evenhand.table.frames import check_shapes
-from evenhand.table.keys import NUMBERS, Kind, label_of, speak_plain_sql, unusable
+from evenhand.table.frames import BACKENDS, Column, TableData, check_shapes
+from evenhand.table.keys import NUMBERS, Kind, label_of, unusable
 from evenhand.table.roles import Prediction, Roles
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = [
     "FileOptions",
@@ -33,13 +38,13 @@ __all__ = [
     "open_source",
 ]
 
+T = TypeVar("T")
+
 _NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
 """Python types that no column may hold."""
 
-Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes.
 
@@ -52,15 +57,19 @@ class Source:
     backend: str | None
     paths: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    connection: Any = None
+    connection: duckdb.DuckDBPyConnection | None = None
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     whole: Frame | None = None
     kept: nw.Expr | None = None
 
+    @property
+    def portable_sql(self) -> bool:
+        """Whether expressions must be written as every database reads them."""
+        return needs_portable_sql(self.frame)
+
     def only(self, kept: nw.Expr, note: str) -> Source:
         """Return the rows that count, with a note that tells of the others."""
-        frame: Any = self.frame
-        return replace(self, frame=frame.filter(kept), whole=frame, kept=kept, notes=(*self.notes, note))
+        return replace(self, frame=self.frame.filter(kept), whole=self.frame, kept=kept, notes=(*self.notes, note))
 
     def fingerprints(self) -> list[dict[str, str | int]]:
         """Return name, size and SHA-256 of each file; empty for data that never was a file."""
@@ -71,9 +80,9 @@ class Source:
 
     def first_rows(self, bad: nw.Expr, most: int) -> list[int]:
         """Return the numbers of the first rows that are bad, counted from 1; none where rows have no order."""
-        frame: Any = self.frame if self.whole is None else self.whole
-        marked: Any = frame.select(evenhand_bad=bad if self.kept is None else bad & self.kept)
-        if elsewhere(marked) is not None:
+        frame = self.frame if self.whole is None else self.whole
+        marked = frame.select(evenhand_bad=bad if self.kept is None else bad & self.kept)
+        if remote_engine_name(marked) is not None:
             return []
         if isinstance(marked, nw.LazyFrame) and not marked.implementation.is_duckdb():
             marked = collect(marked)
@@ -82,32 +91,33 @@ class Source:
             return [int(number) + 1 for number in numbered["evenhand_row"].to_list()]
         if self.connection is None or len(self.paths) > 1:
             return []
-        with self._in_order():
-            numbered = marked.to_native().project("row_number() over () as evenhand_row, evenhand_bad")
-            first = numbered.filter("evenhand_bad").order("evenhand_row").limit(most).fetchall()
+        with _in_order(self.connection):
+            rows = marked.to_native().project("row_number() over () as evenhand_row, evenhand_bad")
+            first = rows.filter("evenhand_bad").order("evenhand_row").limit(most).fetchall()
         return [int(row[0]) for row in first]
 
     def head(self, rows: int) -> Frame:
         """Return the first rows; those of a file are kept, since every look at them would read the file again."""
         if self.connection is None:
             return self.frame.head(rows)
-        native: Any = self.frame.to_native()
-        with self._in_order():
+        native = self.frame.to_native()
+        with _in_order(self.connection):
             native.limit(rows).query("first_rows", "create temp table evenhand_head as from first_rows")
         frame: Frame = nw.from_native(self.connection.table("evenhand_head"))
         return frame
 
-    @contextmanager
-    def _in_order(self) -> Iterator[None]:
-        """Let DuckDB keep the order of rows, which costs memory and is mostly not needed."""
-        self.connection.execute("set preserve_insertion_order = true")
-        try:
-            yield
-        finally:
-            self.connection.execute("set preserve_insertion_order = false")
+
+@contextmanager
+def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let DuckDB keep the order of rows, which costs memory and is mostly not needed."""
+    connection.execute("set preserve_insertion_order = true")
+    try:
+        yield
+    finally:
+        connection.execute("set preserve_insertion_order = false")
 
 
-def open_source(data: Any, options: FileOptions = FileOptions()) -> Source:  # noqa: B008 it is frozen
+def open_source(data: TableData | None, options: FileOptions = FileOptions()) -> Source:  # noqa: B008 it is frozen
     """Open a data frame, a mapping of columns, or the path or glob of files.
 
     Examples
@@ -124,33 +134,36 @@ def open_source(data: Any, options: FileOptions = FileOptions()) -> Source:  # n
             )
         files = open_files(os.fspath(data), options)
         frame = _in_plain_types(nw.from_native(files.relation))
-        return Source(frame, None, files.paths, files.notes, files.connection)
+        return Source(frame=frame, backend=None, paths=files.paths, notes=files.notes, connection=files.connection)
     if isinstance(data, Mapping):
         connection = connect(options.memory_limit)
         connection.register("columns_of_mapping", _arrays_of(data))
-        return Source(
-            _in_plain_types(nw.from_native(connection.table("columns_of_mapping"))), None, connection=connection
-        )
+        frame = _in_plain_types(nw.from_native(connection.table("columns_of_mapping")))
+        return Source(frame=frame, backend=None, connection=connection)
+    frame = _wrapped(data)
+    backend = frame.implementation.name.lower()
+    own = None
+    if isinstance(frame, nw.DataFrame) and backend == "pyarrow" and any(map(_is_long, frame.iter_columns())):
+        # Arrow refuses to compare or multiply such numbers with fractions; DuckDB reads the same memory.
+        refuse_repeated_names(frame.columns, "the Arrow table", any_case=True)
+        own = connect()
+        frame = nw.from_native(own.from_arrow(frame.to_native()))
+    with engine_errors():
+        plain = _in_plain_types(frame)
+    return Source(frame=plain, backend=backend if backend in BACKENDS else None, connection=own)
+
+
+def _wrapped(data: TableData | None) -> Frame:
+    """Return a data frame of any library as narwhals has it."""
     refuse_repeated_names(_eager_names(data), "the data frame")
     try:
-        frame = nw.from_native(_with_text_names(data))
+        frame: Frame = nw.from_native(_with_text_names(data))
     except TypeError as error:
         raise DataError(
             "`data` must be a data frame (pandas, Polars, PyArrow, DuckDB, PySpark, ibis), a mapping of columns or a "
             f"file path; got {type(data).__name__}."
         ) from error
-    backend = frame.implementation.name.lower()
-    if backend in ("ibis", "pyspark_connect"):  # which lack some of what narwhals has
-        speak_plain_sql()
-    own: Any = None
-    if backend == "pyarrow" and any(_is_long(data.column(name)) for name in data.column_names):
-        # Arrow refuses to compare or multiply such numbers with fractions; DuckDB reads the same memory.
-        refuse_repeated_names(data.column_names, "the Arrow table", any_case=True)
-        own = connect()
-        frame = nw.from_native(own.from_arrow(data))
-    with engine_errors():
-        plain = _in_plain_types(frame)
-    return Source(plain, backend if backend in {"pandas", "polars", "pyarrow"} else None, connection=own)
+    return frame
 
 
 def fetch(frame: Frame) -> dict[str, list[Any]]:
@@ -164,7 +177,7 @@ def fetch(frame: Frame) -> dict[str, list[Any]]:
     return fetch(collect(frame))
 
 
-def fetch_arrays(frame: Frame) -> dict[str, Any]:
+def fetch_arrays(frame: Frame) -> dict[str, npt.NDArray[Any]]:
     """Return a frame of numbers without missing values as NumPy arrays."""
     if isinstance(frame, nw.DataFrame):
         return {name: frame.get_column(name).to_numpy() for name in frame.columns}
@@ -181,20 +194,22 @@ def _listed(column: nw.Series[Any]) -> list[Any]:
 # Columns in types that every engine has -------------------------------------------------------------------
 
 
-def _eager_names(data: Any) -> list[str]:
+def _eager_names(data: object) -> list[str]:
     """Return the column names of a pandas-like frame or an Arrow table, the only ones that can repeat."""
     names: Any = getattr(data, "columns", ()) if hasattr(data, "iloc") else getattr(data, "column_names", ())
     return [str(name) for name in names]
 
 
-def _with_text_names(data: Any) -> Any:
+def _with_text_names(data: T) -> T:
     """Name the columns of a pandas-like frame by text, as roles name them."""
-    if hasattr(data, "iloc") and any(not isinstance(name, str) for name in getattr(data, "columns", ())):
-        return data.set_axis([str(name) for name in data.columns], axis=1)
-    return data
+    names = getattr(data, "columns", ()) if hasattr(data, "iloc") else ()
+    if all(isinstance(name, str) for name in names):
+        return data
+    renamed: T = getattr(data, "set_axis")([str(name) for name in names], axis=1)  # noqa: B009 of pandas-like frames
+    return renamed
 
 
-def _in_plain_types(frame: Frame) -> Any:
+def _in_plain_types(frame: Frame) -> Frame:
     """Turn decimals into floats, Python objects and numeric categories into what they hold, unknown types into text."""
     columns = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}
     changes = [_in_plain_type(frame, name, dtype) for name, dtype in columns.items()]
@@ -202,7 +217,7 @@ def _in_plain_types(frame: Frame) -> Any:
     return frame.with_columns(*wanted) if wanted else frame
 
 
-def _in_plain_type(frame: Frame, name: str, dtype: Any) -> Any:
+def _in_plain_type(frame: Frame, name: str, dtype: DType) -> nw.Expr | nw.Series[Any] | None:
     """Return a column in a type that every engine has; None where it has one, or is refused if it is read."""
     column = nw.col(name)
     if dtype in (nw.Int128, nw.UInt128):
@@ -217,7 +232,7 @@ def _in_plain_type(frame: Frame, name: str, dtype: Any) -> Any:
     return column.cast(nw.String) if dtype == nw.Unknown else None
 
 
-def _plain_in_memory(column: nw.Series[Any]) -> Any:
+def _plain_in_memory(column: nw.Series[Any]) -> nw.Series[Any] | None:
     native = column.to_native()
     if getattr(getattr(native, "dtype", None), "kind", "") == "c":
         return None  # complex numbers, which only pandas-like frames have
@@ -226,7 +241,8 @@ def _plain_in_memory(column: nw.Series[Any]) -> Any:
     if not column.implementation.is_pandas_like():
         return _typed_dictionary(column) if column.dtype == nw.Categorical else None
     if column.dtype == nw.Object or native.cat.categories.dtype.kind in "biufM":
-        return nw.from_native(_typed_objects(native), series_only=True).alias(column.name)
+        typed: nw.Series[Any] = nw.from_native(_typed_objects(native), series_only=True)
+        return typed.alias(column.name)
     return None
 
 
@@ -235,12 +251,11 @@ def _fits(column: nw.Series[Any]) -> bool:
     return bool(column.is_null().all()) or (int(column.min()) >= -(2**63) and int(column.max()) < 2**63)
 
 
-def _is_long(column: Any) -> bool:
+def _is_long(column: nw.Series[Any]) -> bool:
     """Tell whether an Arrow column has whole numbers beyond 2**53, up to which floats have every one."""
-    if str(column.type) not in ("int64", "uint64") or column.null_count == len(column):
+    if column.dtype not in (nw.Int64, nw.UInt64) or column.is_null().all():
         return False
-    ends: Any = nw.from_native(column, series_only=True, allow_series=True)
-    return max(-int(ends.min()), int(ends.max())) > 2**53
+    return max(-int(column.min()), int(column.max())) > 2**53
 
 
 def _typed_objects(native: Any) -> Any:
@@ -260,13 +275,14 @@ def _typed_objects(native: Any) -> Any:
     return column if too_long or kinds & _NOT_PLAIN else column.map(label_of, na_action="ignore")
 
 
-def _typed_dictionary(column: nw.Series[Any]) -> Any:
+def _typed_dictionary(column: nw.Series[Any]) -> nw.Series[Any] | None:
     """Return a dictionary-encoded Arrow column of numbers as the numbers; None where it holds text."""
     kind = getattr(column.to_native(), "type", None)
     values = getattr(kind, "value_type", None)
     if values is None or "string" in str(values):
         return None
-    return nw.from_native(column.to_native().cast(values), series_only=True, allow_series=True).alias(column.name)
+    numbers: nw.Series[Any] = nw.from_native(column.to_native().cast(values), series_only=True, allow_series=True)
+    return numbers.alias(column.name)
 
 
 def _arrays_of(columns: Mapping[Any, Any]) -> dict[str, Any]:
@@ -276,10 +292,10 @@ def _arrays_of(columns: Mapping[Any, Any]) -> dict[str, Any]:
     named = {str(name): _array(values) for name, values in columns.items()}
     refuse_repeated_names(map(str, columns), "the mapping", any_case=True)
     check_shapes(named)
-    return {name: _readable(values) for name, values in named.items()}
+    return {name: _readable(np.asanyarray(values)) for name, values in named.items()}
 
 
-def _array(values: Any) -> Any:
+def _array(values: Any) -> Column:
     if isinstance(values, str | np.ma.MaskedArray):
         return values
     try:
@@ -292,7 +308,7 @@ def _array(values: Any) -> Any:
     return np.asarray(values, dtype=object)
 
 
-def _readable(array: Any) -> Any:
+def _readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype.kind == "c":
         return np.full(len(array), b"", dtype=object)  # DuckDB has none; bytes are refused as well, if they are read
     if array.dtype.kind in "SU":  # DuckDB reads fixed-width text as an enum; objects become plain text
@@ -311,7 +327,7 @@ def _is_mixed(kinds: set[type]) -> bool:
     return len(kinds - numbers) + bool(numbers) > 1
 
 
-def _text_or_none(value: Any) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return None if value is None or value != value else label_of(value)
 
 

@@ -3,30 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Self, TypeVar
 
 import narwhals as nw
-import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.stats.types import FloatArray
 from evenhand.table import keys
-from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
-from evenhand.table.engines import MAX_CELLS, require_few_rows, rows_allowed
-from evenhand.table.frames import from_arrays, name_arrays
+from evenhand.table.cells import Cells, Measure, reduce, score_measures
+from evenhand.table.checking import CheckedTable, check_table
+from evenhand.table.engines import Frame, require_few_rows, rows_allowed
+from evenhand.table.frames import (
+    ColumnArgument,
+    GroupsArgument,
+    PredictionsArgument,
+    TableData,
+    from_arrays,
+    name_arrays,
+)
 from evenhand.table.keys import NUMBERS, Key, Kind
-from evenhand.table.labels import families, labelled_key, with_value_labels
 from evenhand.table.ledger import Column, Ledger, checksum
+from evenhand.table.opening import OpenedTable, open_table
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
-from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source, with_percentiles
-from evenhand.table.validation import Validation, column_fault, sound_roles, state_key
+from evenhand.table.sources import FileOptions, MisreadTypeError, Source
+from evenhand.table.validation import column_fault, state_key
 
 T = TypeVar("T")
 
 EXACT_ROWS = 5_000_000
 FINE_BINS = 2**14
+
+_USER_NAMES = (
+    "backend",
+    "cells",
+    "counts",
+    "data",
+    "digest",
+    "dropped",
+    "from_arrays",
+    "groupings",
+    "has_scores",
+    "models",
+    "prediction",
+    "roles",
+    "rows",
+    "score_cells",
+    "score_rows",
+    "settings",
+)
+"""What tab completion shows of a table; everything else is for those who write an audit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    """What a table holds: its checked data, and what was read of it so far.
+
+    Parameters
+    ----------
+    checked : the opened and checked data.
+    ledger : digests of all that was read.
+    fitted : the models that were fitted here.
+    """
+
+    checked: CheckedTable
+    ledger: Ledger = field(default_factory=Ledger)
+    fitted: frozenset[str] = frozenset()
+
+    @cached_property
+    def reduction_cache(self) -> dict[str, Cells]:
+        """The cells of every reduction so far, by name."""
+        return {"counts": self.checked.cells}
 
 
 class Table:
@@ -84,17 +133,17 @@ class Table:
 
     def __init__(
         self,
-        data: Any,
+        data: TableData | None,
         *,
-        id: Any = None,  # noqa: A002
-        outcome: Any = None,
+        id: ColumnArgument | None = None,  # noqa: A002
+        outcome: ColumnArgument | None = None,
         positive: Scalar | None = None,
-        groups: Any = (),
+        groups: GroupsArgument = (),
         cuts: Mapping[str, Sequence[float]] | None = None,
         labels: Mapping[str, Mapping[Any, str]] | None = None,
         one_hot: Mapping[str, Sequence[str]] | None = None,
-        predictions: Any = None,
-        weight: Any = None,
+        predictions: PredictionsArgument | None = None,
+        weight: ColumnArgument | None = None,
         threshold: float | None = None,
         percentile: Mapping[str, Any] | None = None,
         favourable: Literal["selected", "not_selected"] | None = None,
@@ -107,9 +156,15 @@ class Table:
         missing_values: Sequence[str] = ("",),
         memory_limit: str | None = None,
     ) -> None:
-        columns = {"id": id, "outcome": outcome, "groups": groups, "predictions": predictions, "weight": weight}
-        data, columns = name_arrays(data, columns)
-        self.roles: Roles = make_roles(
+        columns: dict[str, object] = {
+            "id": id,
+            "outcome": outcome,
+            "groups": groups,
+            "predictions": predictions,
+            "weight": weight,
+        }
+        named_data, columns = name_arrays(data, columns)
+        roles = make_roles(
             positive=positive,
             cuts=cuts,
             labels=labels,
@@ -132,18 +187,17 @@ class Table:
             },
             "the options of the file",
         )
-        self._options = options
-        self._read(data)
+        self._state = _State(checked=check_table(open_table(named_data, options, roles)))
 
     @classmethod
     def from_arrays(
         cls,
         *,
-        y_true: Any = None,
-        y_pred: Any = None,
-        y_score: Any = None,
-        sensitive_features: Any,
-        sample_weight: Any = None,
+        y_true: ColumnArgument | None = None,
+        y_pred: ColumnArgument | Mapping[str, ColumnArgument] | None = None,
+        y_score: ColumnArgument | Mapping[str, ColumnArgument] | None = None,
+        sensitive_features: GroupsArgument,
+        sample_weight: ColumnArgument | None = None,
         **settings: Any,
     ) -> Self:
         """Make a table of arrays, Series or lists, as scikit-learn and fairlearn users hold them.
@@ -165,115 +219,80 @@ class Table:
         >>> table.models, list(table.groupings)
         (('y_pred',), ['group'])
         """
-        return cls(**from_arrays(y_true, y_pred, y_score, sensitive_features, sample_weight, settings))
+        arguments = from_arrays(
+            settings,
+            y_true=y_true,
+            y_pred=y_pred,
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
+        return cls(**arguments)
 
-    def with_data(self, data: Any) -> Self:
+    @classmethod
+    def _of(cls, state: _State) -> Self:
+        """Return a table of what was opened and checked before."""
+        table = cls.__new__(cls)
+        table._state = state
+        return table
+
+    def with_data(self, data: TableData | None) -> Self:
         """Return a table with the same roles of other data, such as its own with columns added."""
-        changed = copy(self)
-        changed._read(data)
-        return changed
+        opened = open_table(data, self._opened.options, self.roles)
+        return self._of(_State(checked=check_table(opened)))
 
     def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
         """Return the table with group columns that are worked out from those of the data, and the roles they have."""
-        changed = copy(self)
-        changed._in_place = dict(columns)
-        changed._open()
-        changed.roles, changed._ledger = roles, Ledger()
-        changed.with_type_retry(changed._check)
-        return changed
+        opened = open_table(self.data, self._opened.options, roles, columns)
+        return self._of(_State(checked=check_table(opened), fitted=self._state.fitted))
 
-    def _read(self, data: Any) -> None:
-        """Open the data and check everything."""
-        self.data = data
-        self._weighty: tuple[nw.Expr, str] | None = None
-        self._in_place: dict[str, nw.Expr] = {}
-        self._ledger, self._fitted = Ledger(), frozenset[str]()
-        self._open()
-        self.with_type_retry(self._check)
-
-    def _open(self) -> None:
-        self.source = open_source(self.data, self._options)
-        self.roles = with_value_labels(self.roles, self.source.labels)
-        with engine_errors():
-            schema = self.source.frame.collect_schema()
-        self.kinds: dict[str, Kind] = keys.kinds_of(schema)
-        self.roles, self.source = with_percentiles(self.roles, self.source, self.kinds)
-        for family, column in families(self.roles, self.kinds).items():
-            self.source = replace(self.source, frame=self.source.frame.with_columns(**{family: column}))
-            self.kinds[family] = "text"
-        if self._in_place:
-            self.source = replace(self.source, frame=self.source.frame.with_columns(**self._in_place))
-            with engine_errors():
-                found = keys.kinds_of(self.source.frame.collect_schema())
-            self.kinds |= {name: found[name] for name in self._in_place}
-        if self._weighty is not None:
-            self.source = self.source.only(*self._weighty)
-
-    def with_type_retry(self, read: Callable[[], T]) -> T:
-        """Read; where a later row of a file has another type than the first, infer types from all and read again."""
-        try:
-            return read()
-        except MisreadTypeError:
-            if not self.source.paths or self._options.types_from_all_rows:
-                raise
-            self._options = self._options.model_copy(update={"types_from_all_rows": True})
-            self._open()
-            return read()
-
-    def _check(self) -> None:
-        """Count the cells and find every problem, of the roles whose columns exist and of their rows."""
-        all_roles = self.roles
-        misfits = list(self._validation().schema_problems())
-        problems = [text for _, text in misfits if text]
-        self.roles = sound_roles(all_roles, {column for column, _ in misfits})
-        self._weight_exponent, bad_weights = self._check_weights()
-        check = self._validation()
-        try:
-            all_keys = [*self.group_keys(), *self._state_keys()]
-            counted = reduce(self.source.frame, all_keys, [] if bad_weights else self._weights(), most=MAX_CELLS)
-            problems += [*bad_weights, *check.row_problems(counted)]
-            if self.roles.id is not None and counted.rows:
-                problems += check.id_problems(self.roles.id, counted.rows)
-        except TooManyCellsError:
-            problems += [*bad_weights, *check.crowded_columns()]
-        self.roles = all_roles
-        if problems:
-            raise DataError(problems)
-        notes = (*self.source.notes, *check.notes(counted))
-        self.source = replace(self.source, notes=notes)
-        self._drop_absent(counted)
-
-    def _validation(self) -> Validation:
-        return Validation(self.roles, self.kinds, self.source)
-
-    def _check_weights(self) -> tuple[int, list[str]]:
-        """Return an exponent that bounds the survey weights, and what is wrong with them."""
-        if self.roles.weight is None:
-            return 0, []
-        problems, exponent, zeros = self._validation().weight_problems(self.roles.weight)
-        if problems:
-            return 0, problems
-        if zeros:
-            verb = "row has" if zeros == 1 else "rows have"
-            note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
-            self._weighty = (nw.col(self.roles.weight) > 0, note)
-            self.source = self.source.only(*self._weighty)
-        return exponent, []
-
-    def _drop_absent(self, counted: Cells) -> None:
-        """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""
-        absent = np.zeros(len(counted.n), dtype=bool)
-        for key in self._state_keys():
-            labels = counted.labels[key.name]
-            absent |= np.array([labels[code] == str(keys.ABSENT) for code in counted.codes[key.name]], dtype=bool)
-        self.cells: Cells = counted.where(~absent)
-        self.rows: int = self.cells.rows
-        self.dropped: int = counted.rows - self.rows
-        self._reductions: dict[str, Cells] = {"counts": self.cells}
-        if self.rows == 0:
-            raise DataError("no rows are left after dropping those with a missing outcome or prediction.")
+    def __dir__(self) -> list[str]:
+        return list(_USER_NAMES)
 
     # What audits read -------------------------------------------------------------------------------------
+
+    @property
+    def _checked(self) -> CheckedTable:
+        return self._state.checked
+
+    @property
+    def _opened(self) -> OpenedTable:
+        return self._state.checked.opened
+
+    @property
+    def data(self) -> Any:
+        """The data as it was given, with the arrays that stood for columns."""
+        return self._opened.data
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of the columns."""
+        return self._opened.roles
+
+    @property
+    def source(self) -> Source:
+        """The opened data."""
+        return self._opened.source
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """The kind of every column."""
+        return self._opened.kinds
+
+    @property
+    def cells(self) -> Cells:
+        """Counts by groups, outcome and decisions."""
+        return self._checked.cells
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, without those dropped."""
+        return self.cells.rows
+
+    @property
+    def dropped(self) -> int:
+        """The number of rows dropped because the outcome or a prediction is missing."""
+        return self._checked.dropped
 
     @property
     def backend(self) -> str | None:
@@ -322,21 +341,22 @@ class Table:
         if self.rows > min(EXACT_ROWS, rows_allowed(self.source.frame)):
             bin_key = Key("bin", keys.score_bin(self.prediction(model), FINE_BINS))
             return binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
-        return self.with_type_retry(lambda: read_scores(self, model))
+        return self._with_type_retry(lambda table: read_scores(table, model))
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores row by row; a value that is missing is nan."""
         self._require_numbers(columns)
         require_few_rows(self.source.frame, self.rows)
-        return self.with_type_retry(lambda: read_people(self, columns))
+        return self._with_type_retry(lambda table: read_people(table, columns))
 
     def read_in_engine(self, columns: Sequence[str]) -> None:
         """Note numeric columns that `DerivedRows` will read beside the scores; refuse what holds no numbers."""
         self._require_numbers(columns)
-        scores = [self.prediction(model).column for model in self.models if model not in self._fitted]
+        fitted = self._state.fitted
+        scores = [self.prediction(model).column for model in self.models if model not in fitted]
         weight = [] if self.roles.weight is None else [self.roles.weight]
         names = sorted({*columns, *scores, *weight})
-        self._ledger.add("engine", names, checksum(self, {name: self.kinds[name] for name in names}).digest())
+        self._state.ledger.add("engine", names, checksum(self, {name: self.kinds[name] for name in names}).digest())
 
     def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         """Return columns as codes into their distinct values, row by row in the engine's order, with the groups.
@@ -346,7 +366,7 @@ class Table:
         for role, column in columns.items():
             self._require_column(f"`{role}` is {column!r}, which", column)
         require_few_rows(self.source.frame, self.rows)
-        return self.with_type_retry(lambda: read_coded(self, columns))
+        return self._with_type_retry(lambda table: read_coded(table, columns))
 
     def _require_numbers(self, columns: Sequence[str]) -> None:
         for column in columns:
@@ -368,20 +388,22 @@ class Table:
     def weight_and_exponent(self) -> tuple[nw.Expr | None, int]:
         """Return the survey weight as an expression, and an exponent that bounds it."""
         column = self.roles.weight
-        return (None if column is None else nw.col(column).cast(nw.Float64)), self._weight_exponent
+        return (None if column is None else nw.col(column).cast(nw.Float64)), self._checked.weights.exponent
 
     def by_group(self, column: str, values: Mapping[str, float]) -> nw.Expr:
         """Return a number for each group of a group column; not a number where none is given."""
         labels = self.cells.labels[keys.column_key(column)]
         numbers = {code: float(values.get(label, float("nan"))) for code, label in enumerate(labels)}
-        return keys.recoded(self.group_codes(column), numbers, float("nan"), nw.Float64)
+        return keys.recoded(
+            self.group_codes(column), numbers, float("nan"), nw.Float64, portable=self.source.portable_sql
+        )
 
     def settings(self) -> dict[str, Any]:
         """Return the roles and file options with every default filled in, as JSON can hold them."""
         roles = self.roles.model_dump(mode="json")
         for model, prediction in roles["predictions"].items():
             prediction["kind"] = "score" if self.has_scores(model) else "decision"
-        options = self._options.model_dump(mode="json", exclude={"types_from_all_rows", "memory_limit"})
+        options = self._opened.options.model_dump(mode="json", exclude={"types_from_all_rows", "memory_limit"})
         return {**roles, **(options if self.source.paths else {})}
 
     def __repr__(self) -> str:
@@ -396,90 +418,128 @@ class Table:
         It depends neither on the order of rows nor on the engine nor on the order of the reads. Scores of models that
         were fitted here are no data, and left out.
         """
-        for name, cells in self._reductions.items():
-            fitted = {state_key(model) for model in self._fitted} & cells.codes.keys()
+        for name, cells in self._state.reduction_cache.items():
+            fitted = {state_key(model) for model in self._state.fitted} & cells.codes.keys()
             if fitted:
                 cells = cells.counts_by(name for name in cells.codes if name not in {*fitted, "bin"})
-            self._ledger.add("cells", [name], cells.digest())
-        return self._ledger.digest()
+            self._state.ledger.add("cells", [name], cells.digest())
+        return self._state.ledger.digest()
 
     def record_rows(
-        self, columns: Mapping[str, Column], groups: Cells | None = None, weight: Any = None, source: str = "rows"
+        self,
+        columns: Mapping[str, Column],
+        groups: Cells | None = None,
+        weight: FloatArray | None = None,
+        source: str = "rows",
     ) -> None:
         """Note columns that were read row by row; `source` names other data that an audit reads beside the table."""
-        computed = {self.prediction(model).column for model in self._fitted} if source == "rows" else set()
+        computed = {self.prediction(model).column for model in self._state.fitted} if source == "rows" else set()
         data = {name: values for name, values in columns.items() if name not in computed}
-        self._ledger.add_rows(source, data, groups, weight)
+        self._state.ledger.add_rows(source, data, groups, weight)
 
     def record_table(self, source: str, other: Table) -> None:
         """Note what was read of another table that an audit reads beside this one."""
-        self._ledger.add("table", [source], other.digest())
-
-    def record_models(self, models: Collection[str], digest: str) -> None:
-        """Note that some predictions are no data, but were fitted here to data with this digest."""
-        self._fitted = frozenset(models)
-        self._ledger.add("models", [], digest)
+        self._state.ledger.add("table", [source], other.digest())
 
     # How it reduces ---------------------------------------------------------------------------------------
 
     def _reduce(self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key) -> Cells:
-        if name not in self._reductions:
+        cache = self._state.reduction_cache
+        if name not in cache:
             for column in within:
                 self._require_column(f"`within` column {column!r}", column)
-            self._reductions[name] = self.with_type_retry(
-                lambda: reduce(self.complete_rows(), [*self._keys(within, model), *more], measures)
+            cache[name] = self._with_type_retry(
+                lambda table: reduce(table.complete_rows(), [*table._keys(within, model), *more], measures)
             )
-        return self._reductions[name]
+        return cache[name]
+
+    def _with_type_retry(self, read: Callable[[Self], T]) -> T:
+        """Return what is read; where a later row of a file has another type than the first, infer types from all."""
+        try:
+            return read(self._in_use)
+        except MisreadTypeError:
+            retyped = self._retyped
+            if retyped is None:
+                raise
+            return read(retyped)
+
+    @cached_property
+    def _retyped(self) -> Self | None:
+        """The table with types inferred from all rows; None where they are already."""
+        checked = self._checked.retyped()
+        return None if checked is None else self._of(replace(self._state, checked=checked))
+
+    @property
+    def _in_use(self) -> Self:
+        """The retyped table once some read has needed it, so that later reads do not fail first."""
+        return vars(self).get("_retyped") or self
 
     def _keys(self, within: Sequence[str], model: str) -> list[Key]:
-        strata = [self._group_key(column) for column in within if column not in self.roles.group_columns]
-        states = [key for key in self._state_keys() if key.name in ("outcome", state_key(model))]
-        return [*self.group_keys(), *strata, *states]
+        role_keys = self._opened.keys
+        strata = [role_keys.group(column) for column in within if column not in self.roles.group_columns]
+        states = [key for key in role_keys.states() if key.name in ("outcome", state_key(model))]
+        return [*role_keys.groups(), *strata, *states]
 
-    def complete_rows(self) -> Any:
+    def complete_rows(self) -> Frame:
         """Return the rows without those that were dropped, in the data's own engine."""
-        frame = self.source.frame
+        opened = self._in_use._opened
+        frame = opened.source.frame
         if self.dropped:
-            for key in self._state_keys():
+            for key in opened.keys.states():
                 frame = frame.filter(key.expression != keys.ABSENT)
         return frame
 
-    def _group_key(self, column: str) -> Key:
-        return labelled_key(self.roles, column, self.kinds[column])
-
     def group_keys(self) -> list[Key]:
         """Return the keys of the group columns."""
-        return [self._group_key(column) for column in self.roles.group_columns]
-
-    def _state_keys(self) -> list[Key]:
-        states = []
-        if self.roles.outcome is not None:
-            states.append(("outcome", self.roles.outcome, self.outcome_state()))
-        for name, prediction in self.roles.predictions.items():
-            state = keys.prediction_state(prediction, self.kinds[prediction.column])
-            states.append((state_key(name), prediction.column, state))
-        return [Key(name, state, column=keys.discrete(column, self.kinds[column])) for name, column, state in states]
+        return self._opened.keys.groups()
 
     def outcome_state(self) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each row's outcome; NO where there is none."""
-        if self.roles.outcome is None:
-            return nw.lit(keys.NO)
-        return keys.binary_state(self.roles.outcome, self.kinds[self.roles.outcome], self.roles.positive)
+        return self._opened.keys.outcome_state()
 
     def _weights(self) -> list[Measure]:
-        return weight_measures(self.roles.weight, self._weight_exponent) if self.roles.weight is not None else []
+        return self._opened.keys.weights(self._checked.weights.exponent)
 
     def _score_measures(self, model: str) -> list[Measure]:
         positive = self.outcome_state() == keys.YES if self.roles.outcome is not None else None
-        return score_measures(self.prediction(model), positive, self.roles.weight, self._weight_exponent)
+        return score_measures(self.prediction(model), positive, self.roles.weight, self._checked.weights.exponent)
 
     def group_codes(self, column: str) -> nw.Expr:
         """Return the code of each row's group, the codes of the counted cells."""
-        key = self._group_key(column)
+        key, portable = self._opened.keys.group(column), self.source.portable_sql
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
         codes, other = self.cells.values[key.name], self.cells.missing_code(key.name)
         if self.kinds[column] == "text":
-            return keys.recoded_text(column, codes, other)
-        return keys.recoded(key.expression, codes, other)
+            return keys.recoded_text(column, codes, other, portable=portable)
+        return keys.recoded(key.expression, codes, other, portable=portable)
+
+
+def with_fitted_models(
+    table: Table, *, before: Table, models: Collection[str], digest: str, notes: Sequence[str]
+) -> Table:
+    """Return a table whose predictions include scores that were fitted here, and so are no data.
+
+    Parameters
+    ----------
+    table
+        The table with the scores.
+    before
+        The table without them; its files and notes are those of the result.
+    models
+        The models that were fitted.
+    digest
+        The digest of the rows that they were fitted to.
+    notes
+        What to say of the fits.
+    """
+    opened = table._opened
+    # The rows are still those of the files, which is what identifies them.
+    unique_notes = tuple(dict.fromkeys((*before.source.notes, *table.source.notes, *notes)))
+    source = replace(opened.source, paths=before.source.paths, notes=unique_notes)
+    checked = replace(table._checked, opened=replace(opened, source=source))
+    fitted = Table._of(_State(checked=checked, fitted=frozenset(models)))
+    fitted._state.ledger.add("models", [], digest)
+    fitted.record_table("before the models", before)
+    return fitted

@@ -118,13 +118,13 @@ class Validation:
             yield "the data has no rows."
             return
         if self.roles.outcome is not None:
-            yield from self._two_valued(
-                cells, "outcome", "outcome", self.roles.outcome, "positive", self.roles.positive
-            )
+            named = ("positive", self.roles.positive)
+            yield from self._two_valued(cells, "outcome", "outcome", self.roles.outcome, named=named)
         for name, prediction in self.roles.predictions.items():
             key = state_key(name)
             if prediction_kind(prediction, self.kinds[prediction.column]) == "decision":
-                yield from self._two_valued(cells, key, "decision", prediction.column, "selected", prediction.selected)
+                named = ("selected", prediction.selected)
+                yield from self._two_valued(cells, key, "decision", prediction.column, named=named)
             else:
                 yield from self._bad_scores(cells, key, prediction)
         for role, key, column in _state_keys(self.roles):
@@ -169,7 +169,7 @@ class Validation:
         """Yield a problem when an id is missing or in more than one row."""
         absent = self._absent(column)
         with engine_errors():
-            ids: Any = self.source.frame.select(absent=as_number(absent), person=self._value(column))
+            ids = self.source.frame.select(absent=as_number(absent), person=self._value(column))
             missing = int(fetch(ids.select(nw.col("absent").sum()))["absent"][0] or 0)
             people = ids.filter(nw.col("absent") == 0).group_by("person").agg(nw.len().alias("rows"))
             repeated = people.filter(nw.col("rows") > 1)
@@ -209,8 +209,10 @@ class Validation:
         ]
 
     def _two_valued(
-        self, cells: Cells, key: str, role: str, column: str, option: str, yes: Scalar | None
+        self, cells: Cells, key: str, role: str, column: str, *, named: tuple[str, Scalar | None]
     ) -> Iterator[str]:
+        """Yield what is wrong with two-valued rows; `named` is the option for the value that counts, and the value."""
+        option, yes = named
         start = f"{role} column {column!r}"
         if yes is not None:
             held = self._distinct(column, ~self._absent(column)) if not _rows(cells, key, keys.YES) else []
@@ -220,7 +222,7 @@ class Validation:
         invalid = _rows(cells, key, keys.INVALID)
         if not invalid:
             return
-        values = self._distinct(column, keys.binary_state(column, self.kinds[column], None) == keys.INVALID)
+        values = self._distinct(column, self._binary_state(column) == keys.INVALID)
         advice = f"name the value that counts with `{option}`"
         if all(str(value).strip().casefold() in MISSING_WORDS for value in values):
             advice = f"if that means missing, in a file say missing_values={values!r}; if not, {advice}"
@@ -309,7 +311,10 @@ class Validation:
             )
 
     def _absent(self, column: str) -> nw.Expr:
-        return is_absent(column, self.kinds[column])
+        return is_absent(column, self.kinds[column], portable=self.source.portable_sql)
+
+    def _binary_state(self, column: str) -> nw.Expr:
+        return keys.binary_state(column, self.kinds[column], None, portable=self.source.portable_sql)
 
     def _value(self, column: str) -> nw.Expr:
         return plain_value(column, self.kinds[column])
@@ -317,7 +322,7 @@ class Validation:
     def _distinct(self, column: str, wanted: nw.Expr) -> list[Any]:
         """Return the first few distinct values of the rows wanted, in sorted order: the same from every engine."""
         with engine_errors():
-            frame: Any = self.source.frame.filter(wanted).select(value=self._value(column))
+            frame = self.source.frame.filter(wanted).select(value=self._value(column))
             return fetch(frame.unique("value").sort("value").head(_SHOWN + 1))["value"]
 
     def _named(self, n: int, rows: int, bad: nw.Expr) -> str:

@@ -1,0 +1,143 @@
+"""The second step of a table: its roles and rows checked, and its cells counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.errors import DataError
+from evenhand.table import keys
+from evenhand.table.cells import Cells, TooManyCellsError, reduce
+from evenhand.table.engines import MAX_CELLS
+from evenhand.table.files import MisreadTypeError
+from evenhand.table.opening import OpenedTable
+from evenhand.table.sources import Source
+from evenhand.table.validation import Validation, sound_roles
+
+
+@dataclass(frozen=True)
+class CheckedWeights:
+    """What the survey weights are, and what is wrong with them.
+
+    Parameters
+    ----------
+    exponent : bounds the weights: none is above ``2**exponent``.
+    problems : what is wrong with them.
+    nonzero_weight_filter : the rows with a weight above 0 and a note on the others, where there are others.
+    """
+
+    exponent: int = 0
+    problems: Sequence[str] = ()
+    nonzero_weight_filter: tuple[nw.Expr, str] | None = None
+
+    def apply(self, source: Source) -> Source:
+        """Return the rows with a weight above 0."""
+        return source if self.nonzero_weight_filter is None else source.only(*self.nonzero_weight_filter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedTable:
+    """A table in which nothing is wrong.
+
+    Parameters
+    ----------
+    opened : the table, without the rows whose weight is 0 and with notes on what was found.
+    weights : what is known of the survey weights.
+    cells : counts by groups, outcome and decisions, without the rows dropped.
+    dropped : the number of rows with a missing outcome or prediction that were dropped.
+    """
+
+    opened: OpenedTable
+    weights: CheckedWeights
+    cells: Cells
+    dropped: int
+
+    def retyped(self) -> CheckedTable | None:
+        """Return the table with types inferred from all rows of its files; None where they are already."""
+        if not self.opened.can_retype:
+            return None
+        opened = self.opened.retyped()
+        source = replace(
+            self.weights.apply(opened.source), paths=self.opened.source.paths, notes=self.opened.source.notes
+        )
+        return replace(self, opened=replace(opened, source=source))
+
+
+def check_table(opened: OpenedTable) -> CheckedTable:
+    """Check roles and rows; where a later row of a file has another type than the first, infer types from all rows.
+
+    Every problem is told in one `DataError`.
+    """
+    try:
+        return _checked(opened)
+    except MisreadTypeError:
+        if not opened.can_retype:
+            raise
+        return _checked(opened.retyped())
+
+
+def _checked(opened: OpenedTable) -> CheckedTable:
+    misfits = list(_validation(opened).schema_problems())
+    problems = [text for _, text in misfits if text]
+    sound = replace(opened, roles=sound_roles(opened.roles, {column for column, _ in misfits}))
+    weights = _check_weights(sound)
+    sound = replace(sound, source=weights.apply(sound.source))
+    counted = _count(sound, weights)
+    problems += [*weights.problems, *_row_problems(sound, counted)]
+    if problems or counted is None:
+        raise DataError(problems)
+    cells = _without_absent(sound, counted)
+    notes = (*sound.source.notes, *_validation(sound).notes(counted))
+    checked = replace(opened, source=replace(sound.source, notes=notes))
+    return CheckedTable(opened=checked, weights=weights, cells=cells, dropped=counted.rows - cells.rows)
+
+
+def _validation(opened: OpenedTable) -> Validation:
+    return Validation(opened.roles, opened.kinds, opened.source)
+
+
+def _check_weights(opened: OpenedTable) -> CheckedWeights:
+    column = opened.roles.weight
+    if column is None:
+        return CheckedWeights()
+    problems, exponent, zeros = _validation(opened).weight_problems(column)
+    if problems or not zeros:
+        return CheckedWeights(0 if problems else exponent, problems)
+    verb = "row has" if zeros == 1 else "rows have"
+    note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
+    return CheckedWeights(exponent, nonzero_weight_filter=(nw.col(column) > 0, note))
+
+
+def _count(opened: OpenedTable, weights: CheckedWeights) -> Cells | None:
+    """Return the counted cells; None where there are too many."""
+    all_keys = [*opened.keys.groups(), *opened.keys.states()]
+    measures = [] if weights.problems else opened.keys.weights(weights.exponent)
+    try:
+        return reduce(opened.source.frame, all_keys, measures, most=MAX_CELLS)
+    except TooManyCellsError:
+        return None
+
+
+def _row_problems(opened: OpenedTable, counted: Cells | None) -> list[str]:
+    check = _validation(opened)
+    if counted is None:
+        return check.crowded_columns()
+    problems = list(check.row_problems(counted))
+    if opened.roles.id is not None and counted.rows:
+        problems += check.id_problems(opened.roles.id, counted.rows)
+    return problems
+
+
+def _without_absent(opened: OpenedTable, counted: Cells) -> Cells:
+    """Return the cells without rows whose outcome or prediction is missing."""
+    absent = np.zeros(len(counted.n), dtype=np.bool_)
+    for key in opened.keys.states():
+        labels = counted.labels[key.name]
+        absent |= np.array([labels[code] == str(keys.ABSENT) for code in counted.codes[key.name]], dtype=np.bool_)
+    cells = counted.where(~absent)
+    if cells.rows == 0:
+        raise DataError("no rows are left after dropping those with a missing outcome or prediction.")
+    return cells
