@@ -152,8 +152,11 @@ def test_the_story() -> None:
 def test_seeds_and_backends() -> None:
     table = make_kidney_offers(60, 20, seed=4, backend="polars")
     assert isinstance(table, pl.DataFrame)
-    assert table.equals(make_kidney_offers(60, 20, seed=4, backend="polars"))
-    assert not table.equals(make_kidney_offers(60, 20, seed=5, backend="polars"))
+    again, other = (make_kidney_offers(60, 20, seed=seed, backend="polars") for seed in (4, 5))
+    assert isinstance(again, pl.DataFrame)
+    assert isinstance(other, pl.DataFrame)
+    assert table.equals(again)
+    assert not table.equals(other)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evenhand.errors import require_whole
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.frames import build_frame
+from evenhand.table.frames import NativeFrame, build_frame
 
 Columns = dict[str, npt.NDArray[Any]]
 Groupings = Mapping[str, Mapping[str, NamedTuple]]
@@ -202,7 +202,7 @@ class Population:
     history: Callable[[IntArray, np.random.Generator], tuple[Columns, FloatArray]]
     models: Mapping[str, Model]
 
-    def table(self, n: int, seed: int, backend: str | None) -> Any:
+    def table(self, n: int, seed: int, backend: str | None) -> NativeFrame:
         """Return a table of `n` people; a model's scores are in the column "risk_" + name."""
         rng = np.random.default_rng(require_whole("seed", seed, 0))
         rows = require_whole("n", n, 1, MOST_ROWS)

@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from evenhand.datasets._synthetic import Columns
 from evenhand.datasets.registry import fetch, query_file
 from evenhand.errors import DataError
 from evenhand.stats.types import IntArray
-from evenhand.table.frames import build_frame
+from evenhand.table.frames import NativeFrame, build_frame
 
 _TEXTS = ("sex", "age_cat", "race", "c_charge_degree", "c_charge_desc", "score_text", "v_score_text")
 _COLUMNS = {
@@ -36,7 +35,7 @@ _PROPUBLICA_FILTER = (
 )
 
 
-def load_compas(*, filtered: bool = True, backend: str | None = None) -> Any:
+def load_compas(*, filtered: bool = True, backend: str | None = None) -> NativeFrame:
     """Load ProPublica's COMPAS data with two-year recidivism, without the columns that identify people.
 
     The file comes from `fetch("compas")`: the folder named by EVENHAND_DATA, the cache, or the publisher.
@@ -102,7 +101,7 @@ _SEXES = ("Male", "Female")
 _HIGHEST_LOW_SCORE = 4
 
 
-def load_dressel_farid(*, backend: str | None = None) -> Any:
+def load_dressel_farid(*, backend: str | None = None) -> NativeFrame:
     """Load the predictions of Dressel and Farid's 800 critics beside the decisions of COMPAS.
 
     The three files come from `fetch`: the folder named by EVENHAND_DATA, the cache, or a copy of the authors' files.

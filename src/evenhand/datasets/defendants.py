@@ -27,13 +27,14 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.datasets import _synthetic
 from evenhand.datasets._synthetic import Cells, Columns, Model, Population, ProbitModel, TreeModel, Truth, column_of
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.frames import NativeFrame
 
 
 class _Race(NamedTuple):
@@ -108,7 +109,7 @@ _MODELS: dict[str, Model] = {
 }
 
 
-def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> Any:
+def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> NativeFrame:
     """Make a synthetic table of defendants, their arrests over four years and three models' risk scores.
 
     The data are invented and no statement about real groups. In short: arrests differ by group in level and in

@@ -19,7 +19,7 @@ Need and scores are jointly normal within a race, so the values of either score 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from evenhand.datasets._synthetic import MOST_ROWS, Columns, column_of
 from evenhand.datasets.registry import fetch, query_file
 from evenhand.errors import ConfigError, require_choice, require_whole
-from evenhand.table.frames import build_frame
+from evenhand.table.frames import NativeFrame, build_frame
 
 Part = Literal["full", "holdout"]
 _FILES: dict[str, str] = {"full": "hospital", "holdout": "hospital_holdout"}
@@ -40,7 +40,7 @@ _HOLDOUT_COLUMNS = """
 _FULL_COLUMNS = "* REPLACE (upper(race[1]) || race[2:] AS race)"
 
 
-def load_hospital(part: Part = "holdout", *, backend: str | None = None) -> Any:
+def load_hospital(part: Part = "holdout", *, backend: str | None = None) -> NativeFrame:
     """Load the hospital data of Obermeyer and others: risk scores, chronic illnesses and race of patients.
 
     The file comes from `fetch`: the folder named by EVENHAND_DATA, the cache, or the publisher.
@@ -105,7 +105,7 @@ _SCORES = {"risk_score": _Score(1.3, True), "need_score": _Score(0.4, False)}
 _ILLNESS_LEVEL, _ILLNESS_SLOPE = -0.05, 0.75
 
 
-def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> Any:
+def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> NativeFrame:
     """Make a synthetic table of patients, a risk score that predicts cost, and one that predicts need.
 
     The data are invented and no statement about real groups. Black patients have more need and less access to care, so

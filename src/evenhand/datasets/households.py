@@ -22,13 +22,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.datasets import _synthetic
 from evenhand.datasets._synthetic import Cells, Columns, Population, ProbitModel, Truth, column_of
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.frames import NativeFrame
 
 
 class _Race(NamedTuple):
@@ -111,7 +112,7 @@ class _Cells(Cells):
     dip_2020: FloatArray
 
 
-def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> Any:
+def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> NativeFrame:
     """Make a synthetic table of households, their incomes over four years and three models' risk scores.
 
     The data are invented and no statement about real groups. In short: incomes differ by group in level and

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from evenhand.datasets import _synthetic
 from evenhand.datasets._synthetic import MOST_ROWS, Columns, Truth, _labels, _normal_nodes, column_of
 from evenhand.errors import ConfigError, require_whole
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.frames import build_frame
+from evenhand.table.frames import NativeFrame, build_frame
 
 
 class _Donor(NamedTuple):
@@ -130,7 +130,7 @@ def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
 
 def make_kidney_offers(
     n_cases: int = 1_000, n_critics: int = 200, seed: int = 0, *, cases_per_critic: int = 25, backend: str | None = None
-) -> Any:
+) -> NativeFrame:
     """Make a synthetic table of kidney offers, the quality class a system gave, and what stakeholders said of it.
 
     The data are invented and no statement about real groups. In short: a system marks kidneys of some donors down,

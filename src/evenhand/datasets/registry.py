@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evenhand.datasets._synthetic import Columns
 from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean
@@ -27,7 +26,7 @@ CACHE_VARIABLE = "EVENHAND_CACHE"
 """The environment variable that names the folder for downloads, in place of the user's cache folder."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishedData:
     """A published data set: its source, its checksums, and what to say when it is used.
 
@@ -227,7 +226,7 @@ def at_hand(name: str) -> bool:
     return _local_file(data) is not None or (_cache_folder() / data.file_name).is_file()
 
 
-def query_file(path: Path, query: str, **parameters: Any) -> Columns:
+def query_file(path: Path, query: str, **parameters: object) -> Columns:
     """Return a query's columns of a CSV file `$path`, compressed or not; missing values come as masked entries."""
     import duckdb
 

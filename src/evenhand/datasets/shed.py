@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.table.frames import build_frame
+from evenhand.table.frames import NativeFrame, build_frame
 
 _YEARS = (2019, 2020, 2021, 2022)
 _LAST = _YEARS[-1]
@@ -31,20 +31,23 @@ _NO_ANSWER = frozenset(
 Row = dict[str, str]
 """One respondent: the text of each column that was asked for."""
 
+Meaning = str | int | None
+"""What an answer means: a name, a number or a truth value."""
+
 
 @dataclass(frozen=True)
 class _Question:
     """A column of the survey, and what its answers mean here: by code, by label, or by either."""
 
     column: str
-    answers: tuple[tuple[int | None, str, Any], ...]
+    answers: tuple[tuple[int | None, str, Meaning], ...]
 
     @cached_property
-    def _meanings(self) -> dict[str, Any]:
+    def _meanings(self) -> dict[str, Meaning]:
         by_code = {str(code): value for code, _, value in self.answers if code is not None}
         return by_code | {_folded(label): value for _, label, value in self.answers}
 
-    def of(self, row: Row, year: int = _LAST) -> Any:
+    def of(self, row: Row, year: int = _LAST) -> Meaning:
         """Return the meaning of a household's answer, None when there is no answer."""
         answer = _folded(row[self.column])
         if answer in _NO_ANSWER:
@@ -137,7 +140,7 @@ _COLUMNS: dict[int, tuple[str, ...]] = dict.fromkeys(_YEARS, ("CaseID", "I40")) 
 }
 
 
-def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend: str | None = None) -> Any:
+def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend: str | None = None) -> NativeFrame:
     """Load the households that answered the SHED in each of the years 2019 to 2022, prepared for an effort audit.
 
     Download the public-use data of the four years as CSV from the Federal Reserve's website (see References), and
