@@ -123,8 +123,8 @@ def test_notes_stay_when_types_are_inferred_again(tmp_path: Path) -> None:
     assert len(people.numbers["income"]) == table.rows
     assert people.weight is not None
     assert people.weight.min() == 1.0
-    assert table._in_use is not table
-    assert table._in_use.source.notes == notes
+    assert table._best_typed is not table
+    assert table._best_typed.source.notes == notes
 
 
 def test_tables_of_other_groups_or_data_are_new_ones() -> None:

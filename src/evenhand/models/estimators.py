@@ -34,7 +34,7 @@ class Predictor(Protocol):
 
 
 class ChancePredictor(Protocol):
-    """A fitted model that gives the chance of each class, as scikit-learn's classifiers do."""
+    """A fitted classifier that gives chances, as scikit-learn's do."""
 
     def predict_proba(self, features: Any, /) -> npt.ArrayLike:
         """Return the chance of each class, a row for each row of the features."""

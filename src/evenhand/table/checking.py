@@ -56,7 +56,7 @@ class CheckedTable:
     dropped: int
 
     def retyped(self) -> CheckedTable | None:
-        """Return the table with types inferred from all rows of its files; None where they are already."""
+        """Return the table with types inferred from all rows; None if they were."""
         if not self.opened.can_retype:
             return None
         opened = self.opened.retyped()
@@ -67,19 +67,19 @@ class CheckedTable:
 
 
 def check_table(opened: OpenedTable) -> CheckedTable:
-    """Check roles and rows; where a later row of a file has another type than the first, infer types from all rows.
+    """Check roles and rows, and report every problem in one `DataError`.
 
-    Every problem is told in one `DataError`.
+    Where a later row of a file has another type than the first, types are inferred from all rows.
     """
     try:
-        return _checked(opened)
+        return _check_as_typed(opened)
     except MisreadTypeError:
         if not opened.can_retype:
             raise
-        return _checked(opened.retyped())
+        return _check_as_typed(opened.retyped())
 
 
-def _checked(opened: OpenedTable) -> CheckedTable:
+def _check_as_typed(opened: OpenedTable) -> CheckedTable:
     misfits = list(_validation(opened).schema_problems())
     problems = [text for _, text in misfits if text]
     sound = replace(opened, roles=sound_roles(opened.roles, {column for column, _ in misfits}))

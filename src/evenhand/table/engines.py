@@ -44,7 +44,14 @@ MAX_CELLS = 1_000_000
 
 @dataclass(frozen=True)
 class TransferLimit:
-    """What a remote engine sends to this machine, how many rows of it at most, and what happens beyond that."""
+    """The most that a remote engine sends to this machine.
+
+    Parameters
+    ----------
+    what : what is sent.
+    most : how many rows of it at most.
+    beyond : what happens where there are more.
+    """
 
     what: str
     most: int
@@ -295,7 +302,7 @@ def remote_engine_name(frame: Frame) -> str | None:
 
 
 def needs_portable_sql(frame: Frame) -> bool:
-    """Tell whether a frame's engine lacks some of what narwhals has, and needs expressions that every engine has.
+    """Tell whether a frame's engine needs expressions that every database reads.
 
     Examples
     --------
@@ -340,7 +347,7 @@ def require_few_rows(frame: Frame, rows: int | None = None) -> None:
 
 
 def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Run a lazy frame in its engine and return the result; `count_transfers` counts it."""
+    """Run a lazy frame in its engine, count what it sends, and return the result."""
     with quiet():
         collected = frame.collect()
     transfers = _transfers.get()
@@ -351,7 +358,13 @@ def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 @dataclass
 class Transfers:
-    """What engines sent to this process: the rows of each read, and the values and bytes of all of them."""
+    """What engines sent to this process.
+
+    Parameters
+    ----------
+    rows : the rows of each read.
+    values, size : the values and the bytes of all reads.
+    """
 
     rows: list[int] = field(default_factory=list)
     values: int = 0

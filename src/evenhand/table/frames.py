@@ -30,7 +30,10 @@ Column = Sequence[Any] | npt.NDArray[Any]
 
 
 class NativeFrame(IntoDataFrame, Protocol):
-    """A data frame of pandas, Polars or PyArrow; where none of them is installed, a dict of NumPy arrays."""
+    """A data frame of pandas, Polars or PyArrow.
+
+    Where none of them is installed, `build_frame` returns a dict of NumPy arrays in its place.
+    """
 
     def __getitem__(self, key: Any, /) -> Any: ...
     def __getattr__(self, name: str, /) -> Any: ...

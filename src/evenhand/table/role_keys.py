@@ -48,7 +48,7 @@ class RoleKeys:
         return [Key(name, state, column=keys.discrete(column, self.kinds[column])) for name, column, state in states]
 
     def outcome_state(self) -> nw.Expr:
-        """Return NO, YES, ABSENT or INVALID for each row's outcome; NO where there is none."""
+        """Return NO, YES, ABSENT or INVALID for each outcome; NO where there is none."""
         outcome = self.roles.outcome
         if outcome is None:
             return nw.lit(keys.NO)
@@ -59,5 +59,5 @@ class RoleKeys:
         return keys.prediction_state(prediction, self.kinds[prediction.column], portable=self.portable)
 
     def weights(self, exponent: int) -> list[Measure]:
-        """Return the survey weight and its square as measures; none without survey weights."""
+        """Return the survey weight and its square as measures; none without weights."""
         return [] if self.roles.weight is None else weight_measures(self.roles.weight, exponent)

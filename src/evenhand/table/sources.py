@@ -140,7 +140,7 @@ def open_source(data: TableData | None, options: FileOptions = FileOptions()) ->
         connection.register("columns_of_mapping", _arrays_of(data))
         frame = _in_plain_types(nw.from_native(connection.table("columns_of_mapping")))
         return Source(frame=frame, backend=None, connection=connection)
-    frame = _wrapped(data)
+    frame = _as_narwhals(data)
     backend = frame.implementation.name.lower()
     own = None
     if isinstance(frame, nw.DataFrame) and backend == "pyarrow" and any(map(_is_long, frame.iter_columns())):
@@ -153,7 +153,7 @@ def open_source(data: TableData | None, options: FileOptions = FileOptions()) ->
     return Source(frame=plain, backend=backend if backend in BACKENDS else None, connection=own)
 
 
-def _wrapped(data: TableData | None) -> Frame:
+def _as_narwhals(data: TableData | None) -> Frame:
     """Return a data frame of any library as narwhals has it."""
     refuse_repeated_names(_eager_names(data), "the data frame")
     try:

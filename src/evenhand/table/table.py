@@ -230,8 +230,8 @@ class Table:
         return cls(**arguments)
 
     @classmethod
-    def _of(cls, state: _State) -> Self:
-        """Return a table of what was opened and checked before."""
+    def _from_state(cls, state: _State) -> Self:
+        """Return a table of data that was opened and checked before."""
         table = cls.__new__(cls)
         table._state = state
         return table
@@ -239,12 +239,12 @@ class Table:
     def with_data(self, data: TableData | None) -> Self:
         """Return a table with the same roles of other data, such as its own with columns added."""
         opened = open_table(data, self._opened.options, self.roles)
-        return self._of(_State(checked=check_table(opened)))
+        return self._from_state(_State(checked=check_table(opened)))
 
     def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
         """Return the table with group columns that are worked out from those of the data, and the roles they have."""
         opened = open_table(self.data, self._opened.options, roles, columns)
-        return self._of(_State(checked=check_table(opened), fitted=self._state.fitted))
+        return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
     def __dir__(self) -> list[str]:
         return list(_USER_NAMES)
@@ -454,9 +454,9 @@ class Table:
         return cache[name]
 
     def _with_type_retry(self, read: Callable[[Self], T]) -> T:
-        """Return what is read; where a later row of a file has another type than the first, infer types from all."""
+        """Return what is read, with types inferred from all rows where that is needed."""
         try:
-            return read(self._in_use)
+            return read(self._best_typed)
         except MisreadTypeError:
             retyped = self._retyped
             if retyped is None:
@@ -467,11 +467,11 @@ class Table:
     def _retyped(self) -> Self | None:
         """The table with types inferred from all rows; None where they are already."""
         checked = self._checked.retyped()
-        return None if checked is None else self._of(replace(self._state, checked=checked))
+        return None if checked is None else self._from_state(replace(self._state, checked=checked))
 
     @property
-    def _in_use(self) -> Self:
-        """The retyped table once some read has needed it, so that later reads do not fail first."""
+    def _best_typed(self) -> Self:
+        """The retyped table once a read has needed it, else the table itself."""
         return vars(self).get("_retyped") or self
 
     def _keys(self, within: Sequence[str], model: str) -> list[Key]:
@@ -482,7 +482,7 @@ class Table:
 
     def complete_rows(self) -> Frame:
         """Return the rows without those that were dropped, in the data's own engine."""
-        opened = self._in_use._opened
+        opened = self._best_typed._opened
         frame = opened.source.frame
         if self.dropped:
             for key in opened.keys.states():
@@ -519,7 +519,7 @@ class Table:
 def with_fitted_models(
     table: Table, *, before: Table, models: Collection[str], digest: str, notes: Sequence[str]
 ) -> Table:
-    """Return a table whose predictions include scores that were fitted here, and so are no data.
+    """Return a table with predictions that were fitted here, and so are no data.
 
     Parameters
     ----------
@@ -539,7 +539,7 @@ def with_fitted_models(
     unique_notes = tuple(dict.fromkeys((*before.source.notes, *table.source.notes, *notes)))
     source = replace(opened.source, paths=before.source.paths, notes=unique_notes)
     checked = replace(table._checked, opened=replace(opened, source=source))
-    fitted = Table._of(_State(checked=checked, fitted=frozenset(models)))
+    fitted = Table._from_state(_State(checked=checked, fitted=frozenset(models)))
     fitted._state.ledger.add("models", [], digest)
     fitted.record_table("before the models", before)
     return fitted

@@ -211,7 +211,7 @@ class Validation:
     def _two_valued(
         self, cells: Cells, key: str, role: str, column: str, *, named: tuple[str, Scalar | None]
     ) -> Iterator[str]:
-        """Yield what is wrong with two-valued rows; `named` is the option for the value that counts, and the value."""
+        """Yield what is wrong with rows of two values; `named` is an option and its value."""
         option, yes = named
         start = f"{role} column {column!r}"
         if yes is not None:
