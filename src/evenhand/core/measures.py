@@ -1,0 +1,143 @@
+"""Measures: named sums over rows, and the ratios that metrics make of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.errors import did_you_mean
+from evenhand.stats.types import FloatArray
+
+Columns = Mapping[str, FloatArray]
+"""Columns of rows by name: states of roles, which are 0 or 1, and row values, which are summed."""
+
+Terms = tuple[tuple[str, float], ...]
+"""A sum of measures: the name of each and its coefficient."""
+
+_TERM = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d+)?)?\s*(?P<name>[A-Za-z_]\w*)\s*")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A named sum over rows.
+
+    The expression is linear in the row values, with any coefficients that depend on the states. So the measure is a
+    sum over rows and, with the same coefficients, over cells of rows with equal states.
+
+    Parameters
+    ----------
+    name : the name in formulas.
+    meaning : what is summed.
+    expression : the summand of each row, from the columns.
+
+    Examples
+    --------
+    >>> cost = Measure("cost", "5 for a miss", lambda row: 5 * row["people"] * row["outcome"] * (1 - row["decision"]))
+    >>> cost.coefficients(("outcome", "decision"), ("people", "score"))[1, 0]
+    array([5., 0.])
+    """
+
+    name: str
+    meaning: str
+    expression: Callable[[Columns], FloatArray]
+
+    def coefficients(self, states: Sequence[str], values: Sequence[str]) -> FloatArray:
+        """Return the coefficient of each row value in each combination of states.
+
+        Parameters
+        ----------
+        states : columns that are 0 or 1; each is an axis of length 2.
+        values : row values; they are the last axis.
+        """
+        grid = dict(zip(states, np.indices((2,) * len(states)).astype(np.float64), strict=True))
+        shape = (2,) * len(states)
+
+        def summand(numbers: Sequence[float]) -> FloatArray:
+            columns = {name: np.full(shape, number) for name, number in zip(values, numbers, strict=True)}
+            return np.broadcast_to(self.expression({**grid, **columns}), shape)
+
+        found = np.stack([summand(unit) for unit in np.eye(len(values))], axis=-1)
+        probe = np.arange(2.0, 2.0 + len(values))
+        if not np.allclose(found @ probe, summand(probe)) or summand(np.zeros(len(values))).any():
+            raise ValueError(f"the measure {self.name!r} is not linear in {', '.join(values)}, so cells cannot sum it")
+        return found
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A sum of measures over another.
+
+    Parameters
+    ----------
+    numerator, denominator : the measures above and below the line, with coefficients.
+
+    Examples
+    --------
+    >>> Ratio.parse("2 tp / (2 tp + fp + fn)", ("tp", "fp", "fn"))
+    Ratio(numerator=(('tp', 2.0),), denominator=(('tp', 2.0), ('fp', 1.0), ('fn', 1.0)))
+    """
+
+    numerator: Terms
+    denominator: Terms
+
+    @classmethod
+    def parse(cls, formula: str, measures: Collection[str]) -> Ratio:
+        """Read a formula such as "2 tp / (2 tp + fp + fn)".
+
+        Parameters
+        ----------
+        formula : two sums of measures with a slash between them.
+        measures : the names that may occur.
+
+        Raises
+        ------
+        ValueError
+            If the formula is no ratio of two sums, or names an unknown measure.
+        """
+        sides = formula.split("/")
+        if len(sides) != 2:
+            raise ValueError(
+                f"the formula {formula!r} must be one sum of measures over another, as in 'tp / (tp + fn)'"
+            )
+        above, below = (_parse_sum(side, formula, measures) for side in sides)
+        return cls(above, below)
+
+
+def _parse_sum(text: str, formula: str, measures: Collection[str]) -> Terms:
+    """Return the measures of a sum with their coefficients."""
+    inner = text.strip()
+    if inner.startswith("(") and inner.endswith(")"):
+        inner = inner[1:-1]
+    terms: list[tuple[str, float]] = []
+    position = 0
+    while position < len(inner) or not terms:
+        term = _TERM.match(inner, position)
+        if term is None or (terms and not term["sign"]):
+            raise ValueError(f"the formula {formula!r} cannot be read at {inner[position:].strip()!r}")
+        if term["name"] not in measures:
+            hint = did_you_mean(term["name"], list(measures))
+            raise ValueError(f"the formula {formula!r} has no measure {term['name']!r}; {hint}")
+        sign = -1.0 if term["sign"] == "-" else 1.0
+        terms.append((term["name"], sign * float(term["number"] or 1.0)))
+        position = term.end()
+    if len({name for name, _ in terms}) < len(terms):
+        raise ValueError(f"the formula {formula!r} names a measure twice in one sum; add its coefficients")
+    return tuple(terms)
+
+
+def sum_coefficients(
+    terms: Terms, measures: Mapping[str, Measure], states: Sequence[str], values: Sequence[str]
+) -> FloatArray:
+    """Return the coefficients of a sum of measures, by states and row value.
+
+    Examples
+    --------
+    >>> people = Measure("n", "all people", lambda row: row["people"])
+    >>> sum_coefficients((("n", 3.0),), {"n": people}, ("outcome",), ("people",)).ravel()
+    array([3., 3.])
+    """
+    parts = [number * measures[name].coefficients(states, values) for name, number in terms]
+    return np.asarray(sum(parts[1:], parts[0]))
