@@ -70,6 +70,7 @@ _INTERVALS = {
     "rate": "Wilson",
     "mean": "Student's t on the logit scale",
     "rank": "Student's t on the logit scale with DeLong's standard error",
+    "function": "MOVER from the Wilson limits of the rates that it is a function of",
     "custom": "bootstrap of the cells",
 }
 _SOURCE_ROW = (
@@ -231,7 +232,7 @@ def _worse_off(metric: ParityMetric) -> str:
 
 
 def _formula(metric: ParityMetric) -> str:
-    return f"`{metric.formula}`" if metric.numerator else metric.formula
+    return f"`{metric.formula}`" if metric.ratio or metric.function else metric.formula
 
 
 def _needs(metric: ParityMetric) -> str:

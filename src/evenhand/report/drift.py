@@ -209,7 +209,7 @@ def _series(
 
 def _rates(table: Table, spec: ParitySpec) -> list[ParityMetric]:
     """Return the rates that are told in any case, of those that the audit computes."""
-    known = [METRICS[name] for name in spec.metrics or METRICS if name in METRICS]
+    known = [METRICS[name] for name in spec.metrics or METRICS if name in METRICS and name not in spec.custom]
     usable = [row for row in known if row.method == "rate" and (row.headline or spec.metrics)]
     return [row for row in usable if table.roles.outcome is not None or "outcome" not in row.needs]
 

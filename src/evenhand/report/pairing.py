@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from evenhand.audits.parity.influence import metric_influence
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.formats import finite, show_confidence
 from evenhand.core.records import OVERALL
@@ -38,11 +39,12 @@ class _Side:
     name: str
     people: DecidedRows
     groupings: Mapping[str, tuple[str, ...]]
+    custom: frozenset[str] = frozenset()
     known: dict[Any, tuple[float, FloatArray] | None] = field(default_factory=dict)
 
     def influence(self, record: Any) -> FloatArray | None:
         """Return what each person adds to the error of the size of a number; None where that is not known."""
-        if record.stratum is not None or record.value is None:
+        if record.stratum is not None or record.value is None or record.metric in self.custom:
             return None
         first = self._of_group(record, record.group)
         if getattr(record, "kind", None) is None or first is None:
@@ -88,16 +90,11 @@ class _Side:
             parts = (people.score[model][members], people.positive[members], people.weight[members])
             value, psi[members] = auc_influence(*parts)
             return value, psi
-        above, below = row.coefficients()
-        y, d = people.positive.astype(np.int64), people.selected[model].astype(np.int64)
-        score = people.score.get(model, np.zeros(len(y)))
-        a = above[y, d] @ np.array([1.0, 0.0, 0.0]) + above[y, d, 1] * score + above[y, d, 2] * (score - y) ** 2
-        a, b, w = (np.where(members, part, 0.0) for part in (a, below[y, d], people.weight))
-        total = float(w @ b)
-        if total == 0:
-            return None
-        value = float(w @ a) / total
-        return value, w * (a - value * b) / total
+        outcome, decision = people.positive.astype(np.float64), people.selected[model].astype(np.float64)
+        score = people.score.get(model, np.zeros(len(outcome)))
+        columns = {"outcome": outcome, "decision": decision, "people": np.ones(len(outcome))}
+        columns |= {"score": score, "loss": (score - outcome) ** 2}
+        return metric_influence(row, columns, np.where(members, people.weight, 0.0))
 
     def _members(self, grouping: Any, group: Any) -> BoolArray | None:
         if grouping not in self.groupings or group is None:
@@ -131,7 +128,8 @@ class Pairing:
                     f"the {name} table is not that of the {name} audit: it has {table.rows:,} rows, the audit "
                     f"{audit.data['rows_used']:,}."
                 )
-            sides.append(_Side(name, read_decided(table, key), table.groupings))
+            custom = frozenset(own for result in audit.results.values() for own in getattr(result.spec, "custom", ()))
+            sides.append(_Side(name, read_decided(table, key), table.groupings, custom))
         old, new = sides
         old_key, new_key = old.people.key, new.people.key
         if (old_key is None) != (new_key is None):

@@ -179,7 +179,7 @@ def _parity(plan: Plan) -> Iterator[PowerLine]:
         answered = sum(len(other.expected.names) > 1 for other in alike)
         yield _rate_line(plan, question, (bonferroni(spec.confidence, max(1, answered)), spec.confidence))
     for threshold in spec.thresholds:
-        metric = METRICS.get(spec.metric_of(threshold))
+        metric = _known(spec).get(spec.metric_of(threshold))
         if metric is None or metric.method != "rate" or threshold.of == "value":
             how = "limits a value, not a gap" if threshold.of == "value" else "no rate: not simulated"
             yield PowerLine(audit="parity", metric=threshold.metric, threshold=threshold.in_words(), how=how)
@@ -191,16 +191,21 @@ def _questions(plan: Plan, spec: Spec) -> Iterator[Question]:
         for expected in _expected(plan, metric, needed=False):
             yield Question(metric, expected, None)
     for threshold in spec.thresholds:
-        limited = METRICS.get(spec.metric_of(threshold))
+        limited = _known(spec).get(spec.metric_of(threshold))
         if threshold.of == "gap" and limited is not None and limited.method == "rate":
             for expected in _expected(plan, limited, needed=True):
                 if _is_about(threshold, expected):
                     yield Question(limited, expected, threshold)
 
 
+def _known(spec: Spec) -> dict[str, ParityMetric]:
+    """Return the built-in metrics that no metric of the user's own replaces."""
+    return {name: metric for name, metric in METRICS.items() if name not in getattr(spec, "custom", ())}
+
+
 def _tested_rates(spec: Spec) -> list[ParityMetric]:
     chosen = getattr(spec, "metrics", None)  # whatever is asked for by name is told
-    rates = [metric for metric in METRICS.values() if metric.method == "rate"]
+    rates = [metric for metric in _known(spec).values() if metric.method == "rate"]
     return [metric for metric in rates if (metric.headline if chosen is None else metric.name in chosen)]
 
 
@@ -214,7 +219,7 @@ def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Exp
         yield from _piloted(plan, metric)
         return
     rates = plan.settings.rates
-    below, rest = _BELOW.get(metric.denominator, (None, False))
+    below, rest = _BELOW.get(metric.denominator_names, (None, False))
     lacking = [name for name in (metric.name, below) if name is not None and name not in rates]
     if lacking and needed:
         raise ConfigError(

@@ -254,7 +254,7 @@ class ParityAgain:
 
     def why_not(self, finding: Finding) -> str | None:
         """Return why a verdict cannot be judged again; None where it can."""
-        metric = METRICS.get(finding.metric)
+        metric = self.result.spec.known_metrics().get(finding.metric)
         if finding.value is None:
             return "there is no number to begin with"
         if metric is None or metric.method not in ("rate", "mean"):

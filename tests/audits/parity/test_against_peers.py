@@ -48,6 +48,8 @@ def oracles(weighted: bool) -> dict[str, Any]:
         "base_rate": lambda y, s, w: float(np.average(y, weights=w)),
         "brier": lambda y, s, w: sk.brier_score_loss(y, s, sample_weight=w),
         "auc": lambda y, s, w: sk.roc_auc_score(y, s, sample_weight=w),
+        "f1": lambda y, s, w: sk.f1_score(y, s > 0.5, sample_weight=w),
+        "balanced_accuracy": lambda y, s, w: sk.balanced_accuracy_score(y, s > 0.5, sample_weight=w),
     }
 
 

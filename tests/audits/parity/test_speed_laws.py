@@ -76,7 +76,7 @@ def test_the_band_of_all_pairs_is_max_t_of_their_differences(kind: str) -> None:
     assert bool(apart.any()) == (p < 0.1 - 1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.method != "rank"])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.ratio is not None])
 def test_sums_added_once_give_the_metric_of_its_coefficients(name: str) -> None:
     rng = np.random.default_rng(2)
     first = rng.integers(1, 50, size=(7, 3, 4, 2, 2, 3)).astype(float)  # resamples, strata, groups, cells, values
@@ -88,6 +88,16 @@ def test_sums_added_once_give_the_metric_of_its_coefficients(name: str) -> None:
     share = (first[..., 0] * below).sum(axis=(2, 3, 4)) * support
     expected = (by_stratum * share[..., None]).sum(axis=1) / share.sum(axis=1)[:, None]
     np.testing.assert_allclose(resampled.metric_values(sums, METRICS[name], None, support), expected.T, rtol=1e-12)
+
+
+def test_a_function_of_rates_is_standardised_through_its_rates() -> None:
+    rng = np.random.default_rng(2)
+    counts = rng.integers(1, 50, size=(7, 48)).astype(float)
+    sums, support = resampled.Sums.build((3, 4, 2, 2), counts, counts[..., :0]), np.array([True, False, True])
+    tpr, tnr, both = (
+        resampled.metric_values(sums, METRICS[name], None, support) for name in ("tpr", "tnr", "balanced_accuracy")
+    )
+    np.testing.assert_allclose(both, (tpr + tnr) / 2, rtol=1e-12)
 
 
 def test_only_weights_and_scores_are_drawn_beside_counts() -> None:

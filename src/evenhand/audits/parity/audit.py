@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from evenhand.audits.parity.analysis import Analysis, calibration_records
+from evenhand.audits.parity.analyse import Estimate, analyse
+from evenhand.audits.parity.analysis import Analysis
+from evenhand.audits.parity.calibration import calibration_records
 from evenhand.audits.parity.findings import SENTENCES, make_claims
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import BOOTSTRAPPED, DEFAULTS, ParityMetric, custom_metric
-from evenhand.audits.parity.resampled import Custom, Metrics, Support
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, BUILT_IN, DEFAULTS, ParityMetric, custom_metric
+from evenhand.audits.parity.resampled import DrawCache, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.findings import Claim
@@ -67,92 +69,109 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
         {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
     )
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
-    compared = _Compared(notes=[*table.source.notes, *spec.translated])
-    for model in table.models:
-        _compare(table, model, spec, compared)
-    values, gaps = compared.values, compared.gaps
+    cache = DrawCache()
+    parts = [part for model in table.models for part in _analyse_model(table, model, spec, cache)]
+    values = [value.record for part in parts for value in part.values]
+    gaps = [gap for part in parts for gap in part.gaps]
     _require_computed(spec, {value.metric for value in values})
     limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
 
-    def at(confidence: float) -> list[Claim]:
-        again = [gap for analysis in compared.analyses for gap in analysis.gaps_at(confidence, limited)]
-        return list(make_claims(again, values, spec, table.roles))
+    def claims(records: Iterable[ParityGap]) -> list[Claim]:
+        return list(make_claims(list(records), values, spec, table.roles))
 
+    def at(confidence: float) -> list[Claim]:
+        return claims((gap.at(confidence) if gap.record.metric in limited else None) or gap.record for gap in gaps)
+
+    left_out = [record for part in parts for record in part.left_out]
     if table.dropped:
-        compared.left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
+        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
+    notes = [*table.source.notes, *spec.translated, *_own_notes(spec), *(note for part in parts for note in part.notes)]
     result = ParityResult(
         spec=spec,
         findings=(),
-        left_out=tuple(compared.left_out),
-        notes=tuple(dict.fromkeys(compared.notes)),
+        left_out=tuple(left_out),
+        notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
         values=tuple(values),
-        gaps=tuple(gaps),
-        calibration=tuple(compared.calibration),
+        gaps=tuple(gap.record for gap in gaps),
+        calibration=tuple(record for part in parts for record in part.calibration),
         favourable={model: table.prediction(model).favourable for model in table.models},
     )
-    return Draft(result=result, claims=list(make_claims(gaps, values, spec, table.roles)), at=at, sentences=SENTENCES)
+    return Draft(result=result, claims=claims(result.gaps), at=at, sentences=SENTENCES)
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """What came of the models so far."""
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """The results of one model, and one grouping where it is of one."""
 
-    notes: list[str]
-    analyses: list[Analysis] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    calibration: list[CalibrationRecord] = field(default_factory=list)
-
-    @property
-    def values(self) -> list[Value]:
-        return [value for analysis in self.analyses for value in analysis.values]
-
-    @property
-    def gaps(self) -> list[ParityGap]:
-        return [gap for analysis in self.analyses for gap in analysis.gaps]
+    values: tuple[Estimate[Value], ...] = ()
+    gaps: tuple[Estimate[ParityGap], ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    calibration: tuple[CalibrationRecord, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def _compare(table: Table, model: str, spec: ParitySpec, compared: _Compared) -> None:
-    """Add what comes of a model, one grouping after the other."""
-    notes = compared.notes
-    metrics = _metrics_for(table, model, spec, notes)
-    ranks = _ranks(table, model, metrics, spec, notes)
+def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache) -> Iterator[_Part]:
+    """Yield the notes on a model, then the results of each grouping."""
+    metrics, notes = _metrics_for(table, model, spec)
+    ranks, rank_notes = _ranks(table, model, metrics, spec)
+    yield _Part(notes=(*notes, *rank_notes))
     step(f"Counting the cells of {model}")
-    scored = table.has_scores(model)
-    score_range, favourable = table.prediction(model).range, table.prediction(model).favourable
+    prediction, scored = table.prediction(model), table.has_scores(model)
     cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
     for grouping, columns in table.groupings.items():
         step(f"Comparing {grouping} under {model}")
         whole = GroupCells.build(cells, model, columns, spec.within)
-        codes = (ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None
-        reference, rng = _reference(whole, grouping, spec), _rng(spec, model, grouping, "")
         pooled = Analysis(
-            model, grouping, None, whole.pooled(), metrics, spec, reference, rng, score_range, favourable, codes
+            model=model,
+            grouping=grouping,
+            stratum=None,
+            cells=whole.pooled(),
+            metrics=metrics,
+            spec=spec,
+            reference=_reference(whole, grouping, spec),
+            rng=_rng(spec, model, grouping, ""),
+            score_range=prediction.range,
+            favourable=prediction.favourable,
+            ranks=(ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None,
+            draws=cache,
         )
-        compared.analyses.extend(analysis.run() for analysis in _analyses(pooled, whole, notes))
-        compared.left_out.extend(_left_out(pooled.cells, model, grouping, pooled.values, spec))
-        if scored:
-            compared.calibration.extend(calibration_records(cells, table, model, grouping, spec))
+        analysed = [analyse(pooled), *map(analyse, _within_strata(pooled, whole))]
+        yield _Part(
+            values=tuple(value for each in analysed for value in each.values),
+            gaps=tuple(gap for each in analysed for gap in each.gaps),
+            left_out=tuple(_left_out(pooled, [value.record for value in analysed[0].values])),
+            calibration=tuple(calibration_records(cells, table, model, grouping, spec) if scored else ()),
+            notes=tuple(_support_notes(pooled, whole)),
+        )
 
 
-def _analyses(pooled: Analysis, whole: GroupCells, notes: list[str]) -> Iterator[Analysis]:
-    """Yield all analyses of one model and one grouping: pooled, in each stratum, and standardised over strata."""
-    yield pooled
-    spec = pooled.spec
-    if not spec.within:
+def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
+    """Yield the analyses within strata of one model and one grouping: in each of them, and standardised over all."""
+    if not pooled.spec.within:
         return
 
     def part(stratum: str, cells: GroupCells, metrics: Metrics, support: Support | None = None) -> Analysis:
-        rng = _rng(spec, pooled.model, pooled.grouping, stratum)
+        rng = _rng(pooled.spec, pooled.model, pooled.grouping, stratum)
         changed: dict[str, Any] = {"cells": cells, "metrics": metrics, "support": support, "rng": rng}
-        return replace(pooled, stratum=stratum, ranks=None, values=[], gaps=[], **changed)
+        return replace(pooled, stratum=stratum, ranks=None, **changed)
 
-    on_cells = [pair for pair in pooled.metrics if pair[0].method != "rank"]
+    on_cells = _metrics_of_cells(pooled)
     for position, stratum in enumerate(whole.strata):
         yield part(stratum, whole.stratum(position), on_cells)
-    support = {metric.name: _shared_strata(whole, metric, custom, spec.min_count) for metric, custom in on_cells}
-    notes += _support_notes(pooled, whole, support)
+    support = _support(pooled, whole)
     yield part(STANDARDISED, whole, [pair for pair in on_cells if support[pair[0].name].any()], support)
+
+
+def _metrics_of_cells(pooled: Analysis) -> Metrics:
+    """Return the metrics that can be computed within strata."""
+    return [pair for pair in pooled.metrics if pair[0].method != "rank"]
+
+
+def _support(pooled: Analysis, whole: GroupCells) -> Support:
+    """Return for each metric the strata over which it is standardised."""
+    least = pooled.spec.min_count
+    return {metric.name: _shared_strata(whole, metric, least) for metric, _ in _metrics_of_cells(pooled)}
 
 
 def _rng(spec: ParitySpec, *names: str) -> np.random.Generator:
@@ -160,8 +179,11 @@ def _rng(spec: ParitySpec, *names: str) -> np.random.Generator:
     return named_rng(spec.seed, *names)
 
 
-def _support_notes(pooled: Analysis, whole: GroupCells, support: Support) -> Iterator[str]:
+def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[str]:
     """Say for which metrics strata were left out of the standardisation, and how many people they hold."""
+    if not pooled.spec.within:
+        return
+    support = _support(pooled, whole)
     people, least = whole.n.sum(axis=(1, 2, 3)), pooled.spec.min_count
     where, factor = f"{pooled.model}, by {pooled.grouping}", TIMES.join(pooled.spec.within)
     for used in dict.fromkeys(tuple(strata.tolist()) for strata in support.values() if not strata.all()):
@@ -176,12 +198,18 @@ def _support_notes(pooled: Analysis, whole: GroupCells, support: Support) -> Ite
         )
 
 
-def _shared_strata(whole: GroupCells, metric: ParityMetric, custom: Custom | None, least: int) -> BoolArray:
+def _shared_strata(whole: GroupCells, metric: ParityMetric, least: int) -> BoolArray:
     """Return the strata in which every group that is large enough on the whole is large enough too."""
-    below = (metric.coefficients()[1] if custom is None else np.ones((2, 2))).astype(np.int64)
-    rows = (whole.n * below).sum(axis=(-2, -1))[:, whole.known]
+    rows = metric.people_counted(whole.n)[:, whole.known]
     large = rows.sum(axis=0) >= least
     return np.asarray((rows[:, large] >= least).all(axis=1) & large.any(), dtype=np.bool_)
+
+
+def _own_notes(spec: ParitySpec) -> Iterator[str]:
+    """Say which metrics of the user's own stand in the place of a built-in one."""
+    for name in spec.custom:
+        if name in BUILT_IN:
+            yield f"{name} is your own function, not the built-in metric of that name."
 
 
 def _require_roles(table: Table) -> None:
@@ -212,9 +240,11 @@ def _what_to_give(needs: Iterable[str]) -> str:
     return " and ".join(advice[need] for need in needs if need in advice)
 
 
-def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> Metrics:
-    """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
-    chosen, known = spec.metrics or DEFAULTS, spec.known_metrics()
+def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[str]]:
+    """Return the metrics that the data allows, and what is not computed; a metric asked for by name must be allowed."""
+    known, own = spec.known_metrics(), spec.custom
+    limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
+    chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in own]
     lacking = {name: _lacking(table, model, known[name]) for name in chosen}
     unmet = {name: needs for name, needs in lacking.items() if needs}
     if unmet and spec.metrics:
@@ -223,11 +253,10 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
             f"the metric {name!r} needs {' and '.join(needs)}, which model {model!r} does not have; "
             f"{_what_to_give(needs)}, or leave the metric out."
         )
-    if unmet:
-        notes.append(f"{model}: not computed {'; '.join(_not_computed(unmet))}.")
-    custom = ((custom_metric(name), function) for name, function in spec.custom.items())
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
-    return [*((known[name], functions.get(name)) for name in chosen if not lacking[name]), *custom]
+    metrics = [(known[name], functions.get(name)) for name in chosen if not lacking[name]]
+    notes = [f"{model}: not computed {'; '.join(_not_computed(unmet))}."] if unmet else []
+    return [*metrics, *((custom_metric(name), function) for name, function in own.items())], notes
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> list[str]:
@@ -248,11 +277,13 @@ def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
     return [need for need in metric.needs if not has[need]]
 
 
-def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec, notes: list[str]) -> ScoreRows | None:
+def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[str]]:
+    """Return the scores by rank where AUC needs them, and notes on them."""
     if not any(metric.method == "rank" for metric, _ in metrics):
-        return None
+        return None, []
     step(f"Ranking the scores of {model}")
     rows = table.score_rows(model)
+    notes = []
     if rows.binned:
         bins = rows.score.astype(np.int64)
         counts = [
@@ -266,8 +297,7 @@ def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec, notes: 
         )
     if spec.within:
         notes.append("AUC is compared over all strata together, not within them.")
-    notes += _other_way_round(model, rows, spec.confidence)
-    return rows
+    return rows, [*notes, *_other_way_round(model, rows, spec.confidence)]
 
 
 def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[str]:
@@ -293,20 +323,19 @@ def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     return int(cells.known[np.argmax(size[cells.known])])
 
 
-def _left_out(
-    cells: GroupCells, model: str, grouping: str, values: Sequence[Value], spec: ParitySpec
-) -> Iterator[LeftOut]:
+def _left_out(pooled: Analysis, values: Sequence[Value]) -> Iterator[LeftOut]:
     """Yield the groups that no gap compares, then those that some metric's gaps do not."""
+    cells, least = pooled.cells, pooled.spec.min_count
     sizes = dict(zip(cells.labels, cells.n.sum(axis=(0, 2, 3)).tolist(), strict=True))
 
     def record(group: str, n: int, reason: str) -> LeftOut:
-        return LeftOut(model=model, grouping=grouping, group=group, n=n, reason=reason)
+        return LeftOut(model=pooled.model, grouping=pooled.grouping, group=group, n=n, reason=reason)
 
     for label, size in sizes.items():
         if label == MISSING:
             yield record(label, size, "missing group: left out of gaps")
-        elif size < spec.min_count:
-            yield record(label, size, f"fewer than min_count {spec.min_count} people")
+        elif size < least:
+            yield record(label, size, f"fewer than min_count {least} people")
     for value in values:
-        if value.status.startswith("small") and sizes[value.group] >= spec.min_count:
+        if value.status.startswith("small") and sizes[value.group] >= least:
             yield record(value.group, value.n, f"{value.metric}: {value.status}")

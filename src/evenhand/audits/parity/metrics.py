@@ -1,28 +1,48 @@
 """The table of group metrics. Options, tables, captions and docs are generated from it.
 
-Every metric but AUC is a ratio of sums over a group's people. The people fall into four cells by decision
-and outcome: `tp` (selected, positive), `fp` (selected, negative), `fn` (not selected, positive) and `tn`.
-`score` and `loss` are the sums of the scores and of the squared errors over all four.
+Most metrics are a ratio of two sums of measures, which the row's formula names: `tp` (people selected, positive
+outcome), `fp` (selected, negative), `fn` (not selected, positive), `tn` and `n` (all of them), and the sums `score` and
+`loss` of the scores and of the squared errors. A new ratio is a new row; a new measure is a row of `MEASURES`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.core.measures import Measure, Ratio, Terms, sum_coefficients
 from evenhand.core.metrics import Limit, Metric, OtherName, gap_limits, ratio_limits
 from evenhand.core.records import Against, Kind
 from evenhand.core.thresholds import Alias
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-ALL = ("tp", "fp", "fn", "tn")
-CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
+STATES = ("outcome", "decision")
+"""The states that cells are counted by, each 0 or 1, in the order of the axes."""
+
+ROW_VALUES = ("people", "score", "loss")
+"""What cells hold sums of: 1, the score and the squared error of each row, each times the survey weight."""
+
 WEIGHT, SCORE, LOSS = range(3)
+CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
+
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("n", "all people", lambda row: row["people"]),
+        Measure("tp", "selected, positive", lambda row: row["people"] * row["outcome"] * row["decision"]),
+        Measure("fp", "selected, negative", lambda row: row["people"] * (1 - row["outcome"]) * row["decision"]),
+        Measure("fn", "not selected, positive", lambda row: row["people"] * row["outcome"] * (1 - row["decision"])),
+        Measure("tn", "neither", lambda row: row["people"] * (1 - row["outcome"]) * (1 - row["decision"])),
+        Measure("score", "the scores", lambda row: row["score"]),
+        Measure("loss", "the squared errors", lambda row: row["loss"]),
+    )
+}
+"""The measures by name."""
 
 Worse = tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]
 """Which value is worse for the people of a group: where being selected is good for them, and where it is bad."""
@@ -34,6 +54,22 @@ _CORBETT = "Corbett-Davies et al. 2017, Algorithmic decision making and the cost
 _LABELS = "It takes the recorded outcome for the truth; where outcomes are recorded differently by group, so is this."
 
 
+@dataclass(frozen=True)
+class RateFunction:
+    """A function of independent rates, increasing in each of them; its limits follow from theirs.
+
+    Parameters
+    ----------
+    rates : the rows of the rates. Rates over different people are independent, given how many there are.
+    value : the function.
+    slopes : its partial derivatives. The delta method's variance is the sum of slope² times the rate's variance.
+    """
+
+    rates: tuple[ParityMetric, ...]
+    value: Callable[..., FloatArray]
+    slopes: Callable[..., tuple[FloatArray | float, ...]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParityMetric(Metric):
     """One group metric.
@@ -41,21 +77,25 @@ class ParityMetric(Metric):
     Parameters
     ----------
     meaning : what it is the share or mean of, to complete "the ...".
-    numerator, denominator : the cells (or sums) above and below the line.
-    method : 'rate' (Wilson), 'mean' (Student's t on the logit scale), 'rank' (DeLong) or 'custom' (bootstrap).
+    ratio : the sums of measures above and below the line, where it is a ratio of sums.
+    function : the rates that it is a function of, where its limits follow from theirs.
+    method : 'rate' (Wilson), 'mean' (Student's t on the logit scale), 'rank' (DeLong), 'function' (of rates: MOVER) or
+        'custom' (bootstrap).
     worse : which value is worse for the people of a group, where being selected is good for them and where it is bad.
     needs : what the table must have: 'outcome', 'scores', 'scores between 0 and 1'.
     empty : why it is undefined when the denominator is empty.
+    counted : whom `min_count` counts, if not all people in the denominator; completes "fewer than ...".
     default : whether it is computed when no metrics are named.
     """
 
     meaning: str
-    numerator: tuple[str, ...] = ()
-    denominator: tuple[str, ...] = ()
-    method: Literal["rate", "mean", "rank", "custom"]
+    ratio: Ratio | None = None
+    function: RateFunction | None = None
+    method: Literal["rate", "mean", "rank", "function", "custom"]
     worse: Worse = (None, None)
     needs: tuple[str, ...] = ()
     empty: str
+    counted: str = ""
     default: bool = True
 
     def worse_value(self, favourable: str | None) -> Literal["lower", "higher"] | None:
@@ -70,27 +110,67 @@ class ParityMetric(Metric):
             return good if good == bad else None
         return good if favourable == "selected" else bad
 
+    @property
+    def denominator_names(self) -> tuple[str, ...]:
+        """The measures below the line."""
+        return () if self.ratio is None else tuple(name for name, _ in self.ratio.denominator)
+
     def coefficients(self) -> tuple[FloatArray, FloatArray]:
-        """Return the numerator's coefficients by (outcome, decision, row value) and the denominator's by cell."""
-        above, below = np.zeros((2, 2, 3)), np.zeros((2, 2))
-        for term in self.numerator:
-            if term in CELLS:
-                above[(*CELLS[term], WEIGHT)] = 1.0
-            else:
-                above[..., {"score": SCORE, "loss": LOSS}[term]] = 1.0
-        for term in self.denominator:
-            below[CELLS[term]] = 1.0
-        return above, below
+        """Return the numerator's coefficients by (outcome, decision, row value) and the denominator's by cell.
+
+        Examples
+        --------
+        >>> above, below = METRICS["f1"].coefficients()
+        >>> above[1, 1, WEIGHT], below.tolist()
+        (2.0, [[0.0, 1.0], [1.0, 2.0]])
+        """
+        if self.ratio is None:
+            raise ValueError(f"the metric {self.name!r} is no ratio of sums, so it has no coefficients")
+        return _ratio_coefficients(self.ratio)
+
+    def people(self, n: IntArray) -> IntArray:
+        """Return how many people are behind the number, from counts by (..., outcome, decision)."""
+        return np.asarray((n * self._cells().any(axis=0)).sum(axis=(-2, -1)))
+
+    def people_counted(self, n: IntArray) -> IntArray:
+        """Return what `min_count` applies to: the people of the rate that has fewest, where there are several."""
+        return np.min([(n * cells).sum(axis=(-2, -1)) for cells in self._cells()], axis=0)
+
+    def _cells(self) -> BoolArray:
+        """Return the cells whose people are counted, for each rate that the metric is a function of."""
+        if self.ratio is not None:
+            return self.coefficients()[1][np.newaxis] != 0
+        if self.function is not None:
+            return np.concatenate([rate._cells() for rate in self.function.rates])
+        return np.ones((1, 2, 2), dtype=np.bool_)
+
+
+@cache
+def term_coefficients(terms: Terms) -> FloatArray:
+    """Return the coefficients of a sum of measures by (outcome, decision, row value); read-only."""
+    found = sum_coefficients(terms, MEASURES, STATES, ROW_VALUES)
+    found.setflags(write=False)
+    return found
+
+
+@cache
+def _ratio_coefficients(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients of both sums; the one below the line counts people."""
+    above, below = term_coefficients(ratio.numerator), term_coefficients(ratio.denominator)
+    if below[..., WEIGHT + 1 :].any() or (below < 0).any():
+        names = ", ".join(name for name, _ in ratio.denominator)
+        raise ValueError(f"the sum below the line must count people; {names} does not")
+    return above, below[..., WEIGHT]
 
 
 _EMPTY = {
-    ALL: "the group has no people",
+    ("n",): "the group has no people",
     ("tp", "fn"): "nobody in the group has the positive outcome",
     ("fp", "tn"): "nobody in the group has the negative outcome",
     ("tp", "fp"): "nobody in the group is selected",
     ("fn", "tn"): "everybody in the group is selected",
 }
-"""Why a metric is undefined, by the cells of its denominator."""
+"""Why a metric is undefined, by the measures of its denominator."""
 
 _AGAINST: tuple[Against, ...] = ("worst_pair", "reference", "overall")
 
@@ -101,12 +181,40 @@ def _limits(most: float) -> tuple[Limit, ...]:
 
 def _ratio_of_sums(name: str, title: str, meaning: str, formula: str, **row: Any) -> ParityMetric:
     """Return the row of a metric that is a ratio of sums; a rate, unless the row says otherwise."""
-    above, below = (ALL if side == "n" else tuple(re.findall(r"\w+", side)) for side in formula.split(" / "))
-    row = {"unit": "share", "method": "rate", "needs": ("outcome",), "caveat": _LABELS, **row}
+    ratio = Ratio.parse(formula, MEASURES)
+    empty = _EMPTY.get(tuple(name for name, _ in ratio.denominator), "nobody in the group counts below the line")
+    row = {"unit": "share", "method": "rate", "needs": ("outcome",), "caveat": _LABELS, "empty": empty, **row}
     identity: dict[str, Any] = {"name": name, "title": title, "meaning": meaning, "formula": formula}
-    limits = _limits(1.0 if row["method"] == "rate" else inf)
-    return ParityMetric(**identity, numerator=above, denominator=below, empty=_EMPTY[below], limits=limits, **row)
+    return ParityMetric(**identity, ratio=ratio, limits=_limits(inf if row["method"] == "mean" else 1.0), **row)
 
+
+_TPR = _ratio_of_sums(
+    "tpr",
+    "True positive rate",
+    "share selected among people with the positive outcome",
+    "tp / (tp + fn)",
+    better="higher",
+    worse=("lower", None),
+    reference=_HARDT,
+    headline=True,
+)
+_TNR = _ratio_of_sums(
+    "tnr",
+    "True negative rate",
+    "share not selected among people with the negative outcome",
+    "tn / (fp + tn)",
+    better="higher",
+    worse=(None, "lower"),
+    reference=_CHOULDECHOVA,
+    default=False,
+)
+_JACCARD = _ratio_of_sums(
+    "jaccard",
+    "Jaccard index",
+    "share selected with the positive outcome among people selected or with the positive outcome",
+    "tp / (tp + fp + fn)",
+)
+"""Not shown: F1 is 2 J / (1 + J) of it."""
 
 _TABLE = (
     _ratio_of_sums(
@@ -134,16 +242,7 @@ _TABLE = (
         headline=True,
         caveat="Equal means can hide unequal decisions at the threshold, and unequal means can be deserved.",
     ),
-    _ratio_of_sums(
-        "tpr",
-        "True positive rate",
-        "share selected among people with the positive outcome",
-        "tp / (tp + fn)",
-        better="higher",
-        worse=("lower", None),
-        reference=_HARDT,
-        headline=True,
-    ),
+    _TPR,
     _ratio_of_sums(
         "fpr",
         "False positive rate",
@@ -163,16 +262,7 @@ _TABLE = (
         worse=("higher", None),
         reference=_CHOULDECHOVA,
     ),
-    _ratio_of_sums(
-        "tnr",
-        "True negative rate",
-        "share not selected among people with the negative outcome",
-        "tn / (fp + tn)",
-        better="higher",
-        worse=(None, "lower"),
-        reference=_CHOULDECHOVA,
-        default=False,
-    ),
+    _TNR,
     _ratio_of_sums(
         "ppv",
         "Positive predictive value",
@@ -232,9 +322,43 @@ _TABLE = (
         worse=("lower", "lower"),
         needs=("outcome", "scores"),
         empty="the group has only one of the two outcomes",
+        counted="of the rarer outcome",
         caveat="It compares people within a group only; equal AUCs can go with very unequal scores between groups. "
         + _LABELS,
         reference="DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44",
+        limits=_limits(1.0),
+    ),
+    _ratio_of_sums(
+        "f1",
+        "F1",
+        "harmonic mean of the positive predictive value and the true positive rate",
+        "2 tp / (2 tp + fp + fn)",
+        unit="index",
+        method="function",
+        function=RateFunction((_JACCARD,), lambda j: 2 * j / (1 + j), lambda j: (2 / (1 + j) ** 2,)),
+        better="higher",
+        worse=("lower", "lower"),
+        empty="nobody in the group is selected or has the positive outcome",
+        default=False,
+        caveat="It ignores people who are rightly not selected, and it moves with the group's base rate. " + _LABELS,
+        reference="van Rijsbergen 1979, Information Retrieval",
+    ),
+    ParityMetric(
+        name="balanced_accuracy",
+        title="Balanced accuracy",
+        meaning="mean of the true positive rate and the true negative rate",
+        formula="(tp / (tp + fn) + tn / (fp + tn)) / 2",
+        unit="share",
+        method="function",
+        function=RateFunction((_TPR, _TNR), lambda tpr, tnr: (tpr + tnr) / 2, lambda *_: (0.5, 0.5)),
+        better="higher",
+        worse=("lower", "lower"),
+        needs=("outcome",),
+        empty="the group has only one of the two outcomes",
+        counted="of the rarer outcome",
+        default=False,
+        caveat="A high rate of one kind can hide a low one of the other; see both. " + _LABELS,
+        reference="Brodersen et al. 2010, The balanced accuracy and its posterior distribution, ICPR",
         limits=_limits(1.0),
     ),
 )
@@ -298,6 +422,9 @@ def weighted_f1(cells: Any) -> FloatArray:
 BOOTSTRAPPED: dict[str, tuple[ParityMetric, Callable[[Any], FloatArray]]] = {"weighted_f1": (WEIGHTED_F1, weighted_f1)}
 """Metrics that are no ratio of sums, computed where they are asked for by name; their intervals are bootstrapped."""
 
+BUILT_IN = {**METRICS, **{name: metric for name, (metric, _) in BOOTSTRAPPED.items()}}
+"""All metrics that can be asked for by name."""
+
 DEFAULTS = tuple(name for name, metric in METRICS.items() if metric.default)
 """Those that are computed when none is named."""
 
@@ -323,6 +450,8 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
         "true_negative_rate": "tnr",
         "precision_score": "ppv",
         "accuracy_score": "accuracy",
+        "balanced_accuracy_score": "balanced_accuracy",
+        "f1_score": "f1",
         "roc_auc_score": "auc",
         "brier_score_loss": "brier",
         "mean_prediction": "mean_score",
@@ -355,8 +484,6 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
     for name in (
         "zero_one_loss",
         "log_loss",
-        "f1_score",
-        "balanced_accuracy_score",
         "mean_absolute_error",
         "mean_squared_error",
         "r2_score",

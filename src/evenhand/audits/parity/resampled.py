@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.audits.parity.gather import GroupCells, Totals
-from evenhand.audits.parity.metrics import CELLS, ParityMetric
+from evenhand.audits.parity.metrics import LOSS, SCORE, WEIGHT, ParityMetric, term_coefficients
+from evenhand.core.measures import Terms
 from evenhand.core.records import Kind
 from evenhand.errors import ConfigError
 from evenhand.stats.bootstrap import CellMoments, Statistic, resample
@@ -34,7 +35,7 @@ BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
 _MOST_DRAWS = 60_000_000  # numbers kept at a time: 480 MB
 _MOST_PAIRS = 60_000_000  # differences of pairs, which are not kept but take their time
 _SLICE = 250_000  # numbers that intervals are computed from at a time: they stay in the processor's cache
-_ORDER = {"tn": 0, "fp": 1, "fn": 2, "tp": 3}
+_CELL_ORDER = ((0, 0), (0, 1), (1, 0), (1, 1))  # in which cells are always added
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Sums:
     weight: FloatArray
     score: FloatArray | None
     loss: FloatArray | None
-    _known: dict[tuple[str, ...], FloatArray] = field(default_factory=dict)
+    _added: dict[Terms, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def build(cls, shape: tuple[int, ...], counts: FloatArray, sums: FloatArray) -> Sums:
@@ -69,30 +70,27 @@ class Sums:
         np.sum(full[:, :, :groups], axis=2, out=full[:, :, groups])
         return cls(full[0], full[1], full[2]) if len(full) > 1 else cls(full[0], None, None)
 
-    def of(self, *terms: str) -> FloatArray:
-        """Return the sum of some terms ('tp', 'fn', 'score', ...), shape (strata, groups + 1, ...)."""
-        if terms not in self._known:
-            self._known[terms] = self._sum(terms)
-        return self._known[terms]
+    def of(self, terms: Terms) -> FloatArray:
+        """Return a sum of measures with coefficients, shape (strata, groups + 1, ...)."""
+        if terms not in self._added:
+            self._added[terms] = self._add(term_coefficients(terms))
+        return self._added[terms]
 
-    def _sum(self, terms: tuple[str, ...]) -> FloatArray:
-        if terms in (("score",), ("loss",)):
-            rows = self.score if terms == ("score",) else self.loss
-            return np.zeros_like(self.weight[:, :, 0, 0]) if rows is None else _added(rows, tuple(_ORDER))
-        return _added(self.weight, tuple(sorted(terms, key=_ORDER.__getitem__)))
+    def _add(self, coefficients: FloatArray) -> FloatArray:
+        """Add the cells times coefficients by (outcome, decision, row value), always in the same order."""
+        total: FloatArray | None = None
+        for value, rows in ((WEIGHT, self.weight), (SCORE, self.score), (LOSS, self.loss)):
+            for cell in _CELL_ORDER if rows is not None else ():
+                number = float(coefficients[(*cell, value)])
+                if rows is not None and number != 0:
+                    part = rows[:, :, *cell] if number == 1 else number * rows[:, :, *cell]
+                    total = part if total is None else total + part
+        return np.zeros_like(self.weight[:, :, 0, 0]) if total is None else total
 
     def totals(self, groups: slice) -> Totals:
         """Return what a metric of one's own receives: resamples first, then strata, then groups."""
-        terms = ("tp", "fp", "fn", "tn", "score", "loss")
-        return Totals(*(np.moveaxis(self.of(term)[:, groups], (0, 1), (-2, -1)) for term in terms))
-
-
-def _added(cells: FloatArray, terms: tuple[str, ...]) -> FloatArray:
-    """Add cells of (strata, groups, outcome, decision, ...), always in the same order."""
-    total = cells[:, :, *CELLS[terms[0]]]
-    for term in terms[1:]:
-        total = total + cells[:, :, *CELLS[term]]
-    return total
+        names = ("tp", "fp", "fn", "tn", "score", "loss")
+        return Totals(*(np.moveaxis(self.of(((name, 1.0),))[:, groups], (0, 1), (-2, -1)) for name in names))
 
 
 def metric_values(
@@ -107,15 +105,19 @@ def metric_values(
     support : the strata over which values are standardised.
     """
     with np.errstate(all="ignore"):
-        if custom is None:
-            values = sums.of(*metric.numerator) / sums.of(*metric.denominator)
-        else:
+        if custom is None and metric.ratio is None and metric.function is not None:
+            rates = (metric_values(sums, rate, None, support) for rate in metric.function.rates)
+            return np.asarray(metric.function.value(*rates))
+        if custom is None and metric.ratio is not None:
+            below = metric.ratio.denominator
+            values = sums.of(metric.ratio.numerator) / sums.of(below)
+        elif custom is not None:
+            below = (("n", 1.0),)
             parts = [_own_metric(metric.name, custom, sums.totals(part)) for part in (slice(-1), slice(-1, None))]
             values = np.moveaxis(np.concatenate(parts, axis=-1), (-2, -1), (0, 1))
-        if support is None:
-            return np.asarray(values[0])
-        about = sums.of(*(CELLS if custom is not None else metric.denominator))[:, -1]
-        return _standardised(values, about, support)
+        else:
+            raise ValueError(f"the metric {metric.name!r} is no function of sums")
+        return np.asarray(values[0]) if support is None else _standardised(values, sums.of(below)[:, -1], support)
 
 
 def _standardised(values: FloatArray, people: FloatArray, support: BoolArray) -> FloatArray:
@@ -142,7 +144,7 @@ def _own_metric(name: str, custom: Custom, totals: Totals) -> FloatArray:
     return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Resampled:
     """The draws of several metrics in all groups and over everybody.
 
@@ -168,24 +170,29 @@ class Resampled:
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
         if (metric, method, confidence) not in self._intervals:
-            self.work_out(metric, method, (confidence,))
+            self.compute_intervals(metric, method, (confidence,))
         return Interval(*(ends[self.blocks.index(block)] for ends in self._intervals[metric, method, confidence]))
 
     def p_values(self, metric: str, block: str, method: Method) -> FloatArray:
         """Return, for every group, the smallest alpha at which the interval of a block of differences excludes 0."""
         if (metric, method) not in self._p_values:
-            self.work_out(metric, method, ())
+            self.compute_intervals(metric, method, ())
         return np.asarray(self._p_values[metric, method][self.blocks.index(block)])
 
-    def work_out(self, metric: str, method: Method, confidences: Collection[float]) -> None:
-        """Keep the intervals of all blocks of a metric at some confidences, and the p-values, for whoever asks."""
+    def compute_intervals(self, metric: str, method: Method, confidences: Collection[float]) -> None:
+        """Compute and keep the intervals of all blocks of a metric at some confidences, and the p-values."""
+        missing = [confidence for confidence in confidences if (metric, method, confidence) not in self._intervals]
+        if not missing and (metric, method) in self._p_values:
+            return
         p_values: list[FloatArray] = []
-        limits: dict[float, list[Interval]] = {confidence: [] for confidence in confidences}
+        limits: dict[float, list[Interval]] = {confidence: [] for confidence in missing}
         for part in self._parts(metric):
-            p_values.append(part.p_value(method))
+            if (metric, method) not in self._p_values:
+                p_values.append(part.p_value(method))
             for confidence, parts in limits.items():
                 parts.append(getattr(part, method)(confidence))
-        self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same in parts of any size
+        if p_values:
+            self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same in parts of any size
         for confidence, parts in limits.items():
             low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
             still = low == high  # nobody was drawn who would have made a difference: that is no certainty
@@ -247,6 +254,26 @@ class Resampled:
             return narrowest_ratio(Interval(np.exp(band.low), np.exp(band.high))), p
 
 
+class DrawCache:
+    """The draws used last, so that limits at several confidences share them; no more than memory allows."""
+
+    def __init__(self) -> None:
+        self._batches: list[tuple[object, Resampled]] = []
+
+    def find(self, source: object, metric: str) -> Resampled | None:
+        """Return the draws of a metric in one analysis, where they are kept."""
+        return next((drawn for owner, drawn in self._batches if owner is source and metric in drawn.metrics), None)
+
+    def make_room(self, numbers: int) -> None:
+        """Drop the oldest draws until so many numbers more may be kept."""
+        while self._batches and numbers + sum(drawn.draws.values.size for _, drawn in self._batches) > _MOST_DRAWS:
+            self._batches.pop(0)
+
+    def keep(self, source: object, drawn: Resampled) -> None:
+        """Keep the draws of an analysis."""
+        self._batches.append((source, drawn))
+
+
 def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) -> tuple[Interval, float]:
     """Return `Draws.max_t` of the differences of all pairs of columns, without holding them all at once.
 
@@ -283,6 +310,7 @@ def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatA
 def resample_groups(
     cells: GroupCells,
     metrics: Metrics,
+    *,
     reference: int,
     resamples: int,
     rng: np.random.Generator,
@@ -308,12 +336,12 @@ def resample_groups(
         part = metrics[start : start + batch]
         statistic = _statistic(cells.n.shape, part, support)
         yield Resampled(
-            tuple(metric.name for metric, _ in part),
-            groups,
-            reference,
-            resample(moments, statistic, resamples=resamples, rng=np.random.default_rng(seeds)),
-            blocks,
-            partial(_accelerations, moments, _contrasts(statistic, groups, reference, blocks)),
+            metrics=tuple(metric.name for metric, _ in part),
+            groups=groups,
+            reference=reference,
+            draws=resample(moments, statistic, resamples=resamples, rng=np.random.default_rng(seeds)),
+            blocks=blocks,
+            accelerate=partial(_accelerations, moments, _contrasts(statistic, groups, reference, blocks)),
         )
 
 

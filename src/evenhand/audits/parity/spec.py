@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BUILT_IN, DEFAULTS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
 from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
@@ -39,7 +39,8 @@ class ParitySpec(Spec):
     custom: dict[str, Code] = Field(
         {},
         description="Your own metrics by name: functions of the cells of the groups (`tp`, `fp`, `fn`, `tn`, `score`, "
-        "`loss`, `n`) that return one value per group.",
+        "`loss`, `n`) that return one value per group. Your own replaces a built-in metric of the same name; the names "
+        "of metrics that are computed by default are refused.",
     )
     reference: Reference = Field(
         None, description="Reference group, or one for each grouping; by default the largest group."
@@ -57,22 +58,21 @@ class ParitySpec(Spec):
 
     def known_metrics(self) -> Mapping[str, ParityMetric]:
         """Return the metrics of the table, and the user's own; whatever was asked for by name is told as a finding."""
-        known = {**METRICS, **{name: metric for name, (metric, _) in BOOTSTRAPPED.items()}}
-        asked = {name: replace(known[name], headline=True) for name in self.metrics or ()}
-        return {**known, **asked, **{name: custom_metric(name) for name in self.custom}}
+        asked = {name: replace(BUILT_IN[name], headline=True) for name in self.metrics or () if name in BUILT_IN}
+        return {**BUILT_IN, **asked, **{name: custom_metric(name) for name in self.custom}}
 
     @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
-            if name not in {**METRICS, **BOOTSTRAPPED}:
-                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, [*METRICS, *BOOTSTRAPPED])}")
+            if name not in BUILT_IN:
+                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, BUILT_IN)}")
         return value
 
     @field_validator("custom")
     @classmethod
     def _new_names(cls, value: dict[str, Any]) -> dict[str, Any]:
         for name in value:
-            if name in {**METRICS, **BOOTSTRAPPED}:
+            if name in DEFAULTS:
                 raise ValueError(f"{name!r} is a built-in metric; give your own another name")
         return value

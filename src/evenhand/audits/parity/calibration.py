@@ -1,0 +1,59 @@
+"""Calibration: the share with the positive outcome by group and score bin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evenhand.audits.parity.result import CalibrationRecord
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.formats import finite
+from evenhand.stats.intervals import wilson
+from evenhand.stats.types import FloatArray
+from evenhand.table.cells import Cells
+from evenhand.table.keys import YES
+from evenhand.table.table import Table
+
+
+def calibration_records(
+    cells: Cells, table: Table, model: str, grouping: str, spec: ParitySpec
+) -> Iterator[CalibrationRecord]:
+    """Yield, for each group and score bin, the mean score and the share with the positive outcome.
+
+    The share has Wilson limits; with survey weights n is Kish's effective size.
+    """
+    if table.roles.outcome is None:
+        return
+    codes, labels = cells.joint(table.groupings[grouping])
+    bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.int64)[cells.codes["bin"]]
+    positive = np.array([label == str(YES) for label in cells.labels["outcome"]])[cells.codes["outcome"]]
+    position = codes * spec.bins + bins
+
+    def by_bin(values: FloatArray) -> FloatArray:
+        return np.bincount(position, weights=values, minlength=len(labels) * spec.bins).astype(np.float64)
+
+    rows = cells.n.astype(np.float64)
+    weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
+    n, total = by_bin(rows), by_bin(weight)
+    with np.errstate(all="ignore"):
+        share, score = by_bin(weight * positive) / total, by_bin(cells.sums["s"]) / total
+        limits = wilson(share, total**2 / by_bin(squares), spec.confidence)
+    low, high = table.prediction(model).range
+    edges = low + (high - low) * np.arange(spec.bins + 1) / spec.bins
+    for cell in np.flatnonzero(n):
+        group, part = divmod(int(cell), spec.bins)
+        status = "ok" if n[cell] >= spec.min_count else f"small: {int(n[cell])}, fewer than min_count {spec.min_count}"
+        yield CalibrationRecord(
+            model=model,
+            grouping=grouping,
+            group=labels[group],
+            bin_low=float(edges[part]),
+            bin_high=float(edges[part + 1]),
+            n=int(n[cell]),
+            mean_score=finite(score[cell]),
+            value=finite(share[cell]),
+            low=finite(limits.low[cell]),
+            high=finite(limits.high[cell]),
+            status=status,
+        )

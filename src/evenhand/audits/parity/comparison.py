@@ -1,0 +1,284 @@
+"""One metric of an analysis: its values and gaps as records, with limits at a confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.parity import gaps as between
+from evenhand.audits.parity.analysis import Analysis
+from evenhand.audits.parity.equality import Test
+from evenhand.audits.parity.estimate import GroupValues, no_limits
+from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, limit_pairs
+from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
+from evenhand.audits.parity.resampled import KINDS, Resampled
+from evenhand.audits.parity.result import ParityGap
+from evenhand.core.formats import finite
+from evenhand.core.records import OVERALL, Against, Kind, Value
+from evenhand.stats.adverse_impact import most_by_chance
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.types import IntArray, Interval
+from evenhand.stats.worst_pair import permutation_p
+from evenhand.table.roles import MISSING
+
+_SHUFFLES = 9_999
+_MIN_EXPECTED_EXCEEDANCES = 1e-6  # of shuffles as uneven as the data; below, none is drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One metric in the groups of an analysis.
+
+    Parameters
+    ----------
+    analysis : what is analysed.
+    values : the metric by group.
+    groups : positions of the groups that enter gaps.
+    """
+
+    analysis: Analysis
+    values: GroupValues
+    groups: IntArray
+
+    @property
+    def metric(self) -> ParityMetric:
+        """The metric."""
+        return self.values.metric
+
+    def value_records(self, confidence: float) -> tuple[Value, ...]:
+        """Return the values with limits at a confidence."""
+        values, labels = self.values, self.analysis.cells.labels
+        if self.analysis.by_bootstrap(self.metric):
+            limits = self._drawn_limits("value", np.arange(len(labels)), confidence)
+        else:
+            limits = values.limits(confidence)
+        ends = limit_pairs(clamp_interval(limits, values.value, values.bounds))
+        return tuple(self._value_record(position, *ends[position]) for position in range(len(labels)))
+
+    def gap_records(self, p_values: Mapping[Test, float], confidence: float) -> tuple[ParityGap, ...]:
+        """Return the gaps with limits at a confidence, differences first."""
+        records: list[ParityGap] = []
+        for kind in KINDS:
+            reason = self._why_no_gap(kind)
+            if reason is not None:
+                records.append(self._gap(kind, "worst_pair", n=0, value=None, status=f"undefined: {reason}"))
+                continue
+            gaps = list(self._gaps(kind, confidence))
+            for gap, ends in zip(gaps, _possible_limits(gaps, self.values.bounds), strict=True):
+                test = (self.metric.name, gap.against, -1 if gap.against == "worst_pair" else gap.group)
+                records.append(self._gap_record(gap, ends, p_values.get(test, np.nan)))
+        return tuple(records)
+
+    # Numbers ----------------------------------------------------------------------------------------------
+
+    def _gaps(self, kind: Kind, confidence: float) -> Iterator[GapNumbers]:
+        """Yield the worst pair, then the gaps to the reference and to everybody."""
+        values, groups, reference = self.values, self.groups, self.analysis.reference
+        by_bootstrap = self.analysis.by_bootstrap(self.metric)
+        level = None if by_bootstrap else confidence
+        worst = between.worst_pair(values, groups, kind, level)
+        if by_bootstrap:
+            ends, _ = self.drawn_worst_pair(kind, confidence)
+            worst = replace(worst, limits=ends, joint=ends, differs=excludes_equality(kind, ends))
+        yield worst
+        if reference in groups:
+            to_reference = between.to_reference(values, groups, reference, kind, level)
+            yield from self._drawn(to_reference, confidence) if by_bootstrap else to_reference
+        to_overall = between.to_overall(values, groups, kind, level)
+        yield from self._drawn(to_overall, confidence) if by_bootstrap else to_overall
+
+    def _drawn(self, gaps: Sequence[GapNumbers], confidence: float) -> Iterator[GapNumbers]:
+        """Yield gaps to one base with limits by the bootstrap."""
+        if not gaps:
+            return
+        block = f"{gaps[0].against}_{gaps[0].kind}"
+        groups = np.array([gap.group for gap in gaps], dtype=np.int64)
+        own = limit_pairs(self._drawn_limits(block, groups, confidence))
+        joint = limit_pairs(self._drawn_limits(block, groups, _joint_confidence(confidence, len(gaps))))
+        for gap, ends, together in zip(gaps, own, joint, strict=True):
+            yield replace(gap, limits=ends, joint=together, differs=excludes_equality(gap.kind, ends))
+
+    def drawn_worst_pair(self, kind: Kind, confidence: float) -> tuple[tuple[float, float], float]:
+        """Return the limits of the worst pair's gap and its p-value, by the bootstrap."""
+        drawn = self._draws(confidence)
+        group_limits = self._drawn_limits("value", self.groups, confidence)
+        if drawn is None or np.isnan(group_limits.low).any():  # without spread in a group, its error is unknown
+            return (np.nan, np.nan), np.nan
+        return drawn.widest_gap(self.metric.name, self.groups, kind, confidence)
+
+    def _draws(self, confidence: float) -> Resampled | None:
+        """Return the draws, with all limits computed that the records at a confidence need."""
+        drawn = self.analysis.draws_of(self.metric)
+        if drawn is not None:
+            compared = (1, int((self.groups != self.analysis.reference).sum()), len(self.groups))
+            levels = {_joint_confidence(confidence, number) for number in compared}
+            drawn.compute_intervals(self.metric.name, self.analysis.method, levels)
+        return drawn
+
+    def _drawn_limits(self, block: str, groups: IntArray, confidence: float) -> Interval:
+        drawn = self.analysis.draws_of(self.metric)
+        if drawn is None:
+            return no_limits(len(groups))
+        low, high = drawn.interval(self.metric.name, block, self.analysis.method, confidence)
+        return Interval(low[groups], high[groups])
+
+    # Records ----------------------------------------------------------------------------------------------
+
+    def _value_record(self, position: int, low: float, high: float) -> Value:
+        status = self._status(position)
+        if status == "ok" and finite(low) is None and finite(high) is None:
+            status = f"no interval: {_why_no_interval(self.metric)}"
+        return Value(
+            group=self.analysis.cells.labels[position],
+            metric=self.metric.name,
+            n=int(self.values.n[position]),
+            value=finite(self.values.value[position]),
+            low=finite(low),
+            high=finite(high),
+            status=status,
+            **self._coordinates,
+        )
+
+    def _status(self, position: int) -> str:
+        analysis, values = self.analysis, self.values
+        if np.isnan(values.value[position]):
+            shared = analysis.support is not None and analysis.cells.n[:, position].sum() > 0
+            return f"undefined: {'too few people in the strata shared by all groups' if shared else self.metric.empty}"
+        if analysis.cells.labels[position] == MISSING:
+            return "missing group: left out of gaps"
+        if values.counted[position] < analysis.spec.min_count:
+            who = f" {self.metric.counted}" if self.metric.counted else ""
+            number = int(values.counted[position])
+            return f"small: {number}{who}, fewer than min_count {analysis.spec.min_count}; left out of gaps"
+        return "ok"
+
+    def _why_no_gap(self, kind: Kind) -> str | None:
+        """Return why the groups have no gap of a kind; None where they have one."""
+        if len(self.groups) < 2:
+            who = "only one group" if len(self.groups) else "no group"
+            return f"{who} can be compared (min_count {self.analysis.spec.min_count})"
+        values = self.values
+        if kind == "ratio" and (-np.inf < values.bounds[0] < 0 or values.value[self.groups].min() < 0):
+            return "a ratio needs values that cannot be negative"
+        return None
+
+    def _gap_record(self, gap: GapNumbers, ends: Sequence[float], p_value: float) -> ParityGap:
+        sides, values = (gap.group, gap.reference), self.values
+        limits = dict(zip(("low", "joint_low", "high", "joint_high"), map(finite, ends), strict=True))
+        return self._gap(
+            gap.kind,
+            gap.against,
+            group=self._label(gap.group),
+            reference=self._label(gap.reference),
+            n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
+            value=finite(gap.value),
+            **limits,
+            p_value=finite(p_value),
+            worse_off=self._worse_off(gap),
+            status=_gap_status(gap, self.metric),
+        )
+
+    @property
+    def _coordinates(self) -> dict[str, Any]:
+        analysis = self.analysis
+        return {"model": analysis.model, "grouping": analysis.grouping, "stratum": analysis.stratum}
+
+    def _gap(self, kind: Kind, against: Against, **columns: Any) -> ParityGap:
+        metric = self.metric.name
+        name = GAP_NAMES.get((metric, kind, against))
+        return ParityGap(metric=metric, kind=kind, against=against, name=name, **self._coordinates, **columns)
+
+    def _worse_off(self, gap: GapNumbers) -> str | None:
+        """Return the group on the worse side, where the interval leaves no doubt that there is one."""
+        worse = self.metric.worse_value(self.analysis.favourable)
+        side = gap.group if gap.higher == (worse == "higher") else gap.reference
+        return self._label(side) if worse is not None and gap.differs and side >= 0 else None
+
+    def _label(self, position: int) -> str:
+        return OVERALL if position < 0 else self.analysis.cells.labels[position]
+
+
+def _joint_confidence(confidence: float, number: int) -> float:
+    """Return the confidence of each of several intervals that hold together (Sidak)."""
+    return float(confidence ** (1.0 / max(number, 1)))
+
+
+def own_tests(comparison: Comparison) -> dict[Test, float]:
+    """Return the p-values of one metric: by the bootstrap, and of shuffled labels where it may become a finding."""
+    analysis, groups = comparison.analysis, comparison.groups
+    metric, values = comparison.metric, comparison.values
+    if len(groups) < 2:
+        return {}
+    tests = _drawn_tests(comparison)
+    if metric.method == "rate" and metric.headline and analysis.stratum is None and not analysis.cells.weighted:
+        yes = np.rint(values.value[groups] * values.n[groups]).astype(np.int64)
+        p_value = chance = most_by_chance(yes, values.n[groups])
+        if _SHUFFLES * chance > _MIN_EXPECTED_EXCEEDANCES:
+            rng = named_rng(analysis.spec.seed, analysis.model, analysis.grouping, f"permutation {metric.name}")
+            p_value = permutation_p(yes, values.n[groups], rng, _SHUFFLES)
+            if p_value <= 1 / (1 + _SHUFFLES):  # all that shuffles can tell; below it, a bound is valid
+                p_value = min(p_value, chance)
+        tests[metric.name, "worst_pair", -1] = p_value
+    return tests
+
+
+def _drawn_tests(comparison: Comparison) -> dict[Test, float]:
+    """Return the p-values by the bootstrap."""
+    analysis, metric = comparison.analysis, comparison.metric
+    drawn = analysis.draws_of(metric)
+    if drawn is None:
+        return {}
+    _, p_value = comparison.drawn_worst_pair("difference", analysis.spec.confidence)
+    tests: dict[Test, float] = {(metric.name, "worst_pair", -1): p_value}
+    bases: tuple[Against, ...] = ("reference", "overall")
+    for against in bases:
+        p_values = drawn.p_values(metric.name, f"{against}_difference", analysis.method)
+        tests |= {(metric.name, against, int(group)): float(p_values[group]) for group in comparison.groups}
+    return tests
+
+
+def _why_no_interval(metric: ParityMetric) -> str:
+    if metric.method == "mean":
+        return "nobody in this group differs from the others in it"
+    if metric.method == "rank":
+        return "too few people of one outcome, or the scores tell the outcomes apart without fail"
+    return "the resamples do not vary, or too many of them are undefined"
+
+
+def _possible_limits(gaps: Sequence[GapNumbers], bounds: tuple[float, float]) -> list[list[float]]:
+    """Return the limits of every gap, clamped to what is possible: low, joint low, high, joint high.
+
+    Parameters
+    ----------
+    gaps : in numbers.
+    bounds : the lowest and highest possible value of the metric.
+    """
+    limits = np.array([(gap.limits, gap.joint) for gap in gaps])
+    least, most = np.array([_gap_bounds(gap.kind, gap.against, bounds) for gap in gaps]).T[:, :, np.newaxis]
+    value = np.array([gap.value for gap in gaps])[:, np.newaxis]
+    clamped = clamp_interval(Interval(limits[..., 0], limits[..., 1]), value, (least, most))
+    return [ends.tolist() for ends in np.concatenate(clamped, axis=1)]
+
+
+def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the smallest and largest possible gap of values between bounds; that of a worst pair has no sign."""
+    if kind == "ratio":
+        return 0.0, 1.0 if against == "worst_pair" else np.inf
+    span = bounds[1] - bounds[0]
+    return 0.0 if against == "worst_pair" else -span, span
+
+
+def _gap_status(gap: GapNumbers, metric: ParityMetric) -> str:
+    low, high = gap.limits
+    if np.isnan(gap.value):
+        return "undefined: the value below the line is 0"
+    if np.isnan(low) and np.isnan(high):
+        if metric.method in ("mean", "rank"):
+            return "no interval: one of the groups has none of its own"
+        return "no interval: some resamples do not vary or are undefined"
+    if np.isinf(high):
+        return "unbounded above: the value below the line may be 0"
+    return "ok"
