@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from promises import Line
 
-from evenhand.audits.parity.estimate import GroupValues, ratio_values, to_overall
+from evenhand.audits.parity.estimate import GroupValues, ratio_values
+from evenhand.audits.parity.gaps import to_overall
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Kind
@@ -110,7 +111,17 @@ def areas(value: FloatArray, stderr: FloatArray, rarer: npt.ArrayLike) -> GroupV
 
 def _values(metric: str, value: FloatArray, stderr: FloatArray, trials: FloatArray) -> GroupValues:
     n = np.zeros(value.shape, dtype=np.int64)
-    return GroupValues(METRICS[metric], value, float("nan"), n, 0, stderr, trials, (0.0, 1.0))
+    return GroupValues(
+        metric=METRICS[metric],
+        value=value,
+        overall=float("nan"),
+        n=n,
+        n_overall=0,
+        counted=trials,
+        stderr=stderr,
+        trials=trials,
+        bounds=(0.0, 1.0),
+    )
 
 
 def survey(

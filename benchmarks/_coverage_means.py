@@ -9,7 +9,8 @@ from _coverage_core import UNEXPLAINED, Effort, Row, areas, covered, means, stac
 from _coverage_rates import KINDS, drawn_weights, pair_name, truth_of
 from scipy.special import ndtri
 
-from evenhand.audits.parity.estimate import GroupValues, compare
+from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.gaps import compare
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.intervals import logit_t, mover_ratio, student_t, welch_difference, welch_log_ratio

@@ -8,7 +8,8 @@ from _coverage_means import AUC, Summary, beta_scores, in_blocks, skewed, summar
 from _coverage_rates import KINDS, discrete, drawn_weights, window
 from scipy.special import ndtri
 
-from evenhand.audits.parity.estimate import auc_values, to_overall
+from evenhand.audits.parity.estimate import auc_values
+from evenhand.audits.parity.gaps import to_overall
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Kind
 from evenhand.stats.bootstrap import CellMoments, resample

@@ -8,7 +8,8 @@ import numpy as np
 from _coverage_core import UNEXPLAINED, Effort, Row, covered, rates, stack, survey
 from scipy.stats import binom
 
-from evenhand.audits.parity.estimate import GroupValues, compare
+from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.gaps import compare
 from evenhand.core.records import Kind
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.intervals import effective_trials

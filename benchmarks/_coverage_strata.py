@@ -10,6 +10,7 @@ import numpy as np
 from _coverage_core import UNEXPLAINED, Effort, Row, covered
 from _coverage_rates import KINDS
 
+from evenhand.audits.parity.analyse import Analysed, analyse
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.gather import GroupCells, Totals
 from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, ParityMetric, custom_metric
@@ -46,30 +47,31 @@ Record = Value | ParityGap
 
 def audited(
     n: IntArray, metric: ParityMetric, custom: Custom | None, effort: Effort, rng: np.random.Generator
-) -> Analysis:
+) -> Analysed:
     """Return the audit's records of counts: with several strata the standardised ones. Group b is the reference."""
     standardise = len(n) > 1
     support = {metric.name: np.ones(len(n), dtype=bool)} if standardise else None
-    return Analysis(
-        "m",
-        "g",
-        STANDARDISED if standardise else None,
-        cells_of(n),
-        [(metric, custom)],
-        ParitySpec(resamples=effort.resamples),
-        1,
-        rng,
-        (0.0, 1.0),
-        None,
-        None,
-        support,
-    ).run()
+    return analyse(
+        Analysis(
+            model="m",
+            grouping="g",
+            stratum=STANDARDISED if standardise else None,
+            cells=cells_of(n),
+            metrics=[(metric, custom)],
+            spec=ParitySpec(resamples=effort.resamples),
+            reference=1,
+            rng=rng,
+            score_range=(0.0, 1.0),
+            favourable=None,
+            support=support,
+        )
+    )
 
 
-def quantities(analysis: Analysis) -> Iterator[tuple[str, Record]]:
+def quantities(analysed: Analysed) -> Iterator[tuple[str, Record]]:
     """Yield the first group's value and gaps, and the worst pair, by name."""
-    yield "value", analysis.values[0]
-    for gap in analysis.gaps:
+    yield "value", analysed.values[0].record
+    for gap in (estimate.record for estimate in analysed.gaps):
         if gap.group in (None, "a") or gap.against == "worst_pair":
             yield f"{gap.against} {gap.kind}", gap
 

@@ -12,7 +12,8 @@ from _coverage_means import AUC, Summary, beta_scores, score_cells, skewed, summ
 from _coverage_rates import KINDS, weighted_sample
 from scipy.special import ndtri
 
-from evenhand.audits.parity.estimate import GroupValues, compare
+from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.gaps import compare
 from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample

@@ -138,7 +138,8 @@ def measure_evenhand(rows: int, repeats: int) -> dict[str, Any]:
         with Meter() as again:
             run(eh.Table(frame, **ROLES), RESAMPLES)
         with Meter() as draws:
-            list(resample_groups(cells, [(TABLE[m], None) for m in METRICS], 0, RESAMPLES, np.random.default_rng(0)))
+            drawn = [(TABLE[m], None) for m in METRICS]
+            list(resample_groups(cells, drawn, reference=0, resamples=RESAMPLES, rng=np.random.default_rng(0)))
         seconds.append(again.cpu)
         alone.append(draws.cpu)
     ends = {f"{r.group} {r.metric}": [r.low, r.high, r.value, r.n] for r in result.values}

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 from _coverage_core import Effort, Row
+from _coverage_functions import rate_function, rate_function_near_1
 from _coverage_means import auc, mean_score, small_ratio, weak_ratio, weighted_mean
 from _coverage_overall import drawn_share, overall_auc, overall_mean, overall_rate, overall_weighted
 from _coverage_rates import lowest_rate, single_rate, two_rates, two_weighted_rates, weighted_rate
@@ -59,6 +60,8 @@ def tasks() -> list[tuple[Simulation, int, float]]:
     plan += [(standardised, size, rate) for size in (150, 600) for rate in (0.05, 0.2, 0.5)]
     plan += [(run, size, 0.3) for run in (custom_f1, weighted_f1) for size in (50, 200, 1_000)]
     plan += [(uneven_means, *place) for place in ((100, 0.02), (100, 0.05))]
+    plan += [(rate_function, size, 0.3) for size in (50, 200, 1_000)]
+    plan += [(rate_function_near_1, size, 0.1) for size in (100, 400, 2_000)]
     return plan
 
 
@@ -72,8 +75,11 @@ def lines(samples: int, rng: Generator, *, task: tuple[Simulation, int, float]) 
 def promises(book: Book) -> None:
     """Measure all simulations."""
     for task in tasks():
-        book.several(f"{task[0].__name__}, {task[1]}, {task[2]:g}", partial(lines, task=task), samples=1_000)
+        guard = 200 if task == (rate_function, 200, 0.3) else 0
+        name = f"{task[0].__name__}, {task[1]}, {task[2]:g}"
+        book.several(name, partial(lines, task=task), samples=1_000, guard=guard)
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "audits/parity/estimate.py", "stats/intervals.py", "stats/worst_pair.py", "stats/auc.py")
+    rooms = "audits/parity/estimate.py audits/parity/gaps.py stats/intervals.py stats/worst_pair.py stats/auc.py"
+    run(promises, __file__, rooms)

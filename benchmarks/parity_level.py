@@ -18,7 +18,8 @@ from numpy.random import Generator
 from promises import Book, run
 from scipy.special import ndtri
 
-from evenhand.audits.parity.estimate import GapEstimate, GroupValues, compare, to_reference, worst_pair
+from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.gaps import GapNumbers, compare, to_reference, worst_pair
 from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
 from evenhand.stats.intervals import bonferroni, clopper_pearson, logit_t, mover_difference, mover_ratio
@@ -108,11 +109,11 @@ def wrong_reference(samples: int, rng: Generator, base: float, small: int, group
     return found[:, 0], found[:, 1]
 
 
-def _joint(gap: GapEstimate) -> tuple[float, float]:
+def _joint(gap: GapNumbers) -> tuple[float, float]:
     return gap.joint
 
 
-def _own(gap: GapEstimate) -> tuple[float, float]:
+def _own(gap: GapNumbers) -> tuple[float, float]:
     return gap.limits
 
 
