@@ -341,4 +341,5 @@ def small_samples(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "audits/parity/estimate.py", "stats/intervals.py", "stats/worst_pair.py", "stats/auc.py")
+    rooms = "audits/parity/estimate.py audits/parity/gaps.py stats/intervals.py stats/worst_pair.py stats/auc.py"
+    run(promises, __file__, rooms)

@@ -55,12 +55,12 @@ class Measure:
         grid = dict(zip(states, np.indices((2,) * len(states)).astype(np.float64), strict=True))
         shape = (2,) * len(states)
 
-        def summand(numbers: Sequence[float]) -> FloatArray:
+        def summand(numbers: FloatArray) -> FloatArray:
             columns = {name: np.full(shape, number) for name, number in zip(values, numbers, strict=True)}
             return np.broadcast_to(self.expression({**grid, **columns}), shape)
 
         found = np.stack([summand(unit) for unit in np.eye(len(values))], axis=-1)
-        probe = np.arange(2.0, 2.0 + len(values))
+        probe: FloatArray = np.arange(2.0, 2.0 + len(values))
         if not np.allclose(found @ probe, summand(probe)) or summand(np.zeros(len(values))).any():
             raise ValueError(f"the measure {self.name!r} is not linear in {', '.join(values)}, so cells cannot sum it")
         return found

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.parity.metrics import METRICS, OTHER_NAMES
+from evenhand.audits.parity.metrics import METRICS
+from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.errors import ConfigError
 
 TOLERANCE = 1e-12

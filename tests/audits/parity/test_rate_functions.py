@@ -73,6 +73,8 @@ def test_limits_of_balanced_accuracy_are_movers_and_near_the_delta_methods() -> 
         above = np.hypot(*(float(own.high) - rate for (rate, _), own in zip(rates, limits, strict=True))) / 2
         assert (record.low, record.high) == pytest.approx((record.value - below, record.value + above), abs=1e-12)
         stderr = np.sqrt(sum(rate * (1 - rate) / n for rate, n in rates)) / 2
+        assert record.low is not None
+        assert record.high is not None
         assert (record.high - record.low) / (2 * 1.959964) == pytest.approx(stderr, rel=0.01)
 
 
@@ -113,6 +115,7 @@ def test_p_values_agree_with_the_limits(name: str) -> None:
     for gap in eh.parity(make_table(make_people()), metrics=name).gaps:
         if gap.against == "worst_pair" and gap.kind == "difference":
             assert gap.p_value is not None
+            assert gap.low is not None
             assert (gap.low > 0) == (gap.p_value < 0.05)
 
 
@@ -155,7 +158,7 @@ def test_a_metric_of_ones_own_replaces_a_built_in_one_of_its_name(name: str, met
     for record in records:
         part = people[people.group == record.group]
         assert record.value == pytest.approx((part.outcome & part.decision).mean())
-    assert result.metrics[name].method == "custom"
+    assert result.spec.known_metrics()[name].method == "custom"
     assert f"{name} is your own function, not the built-in metric of that name." in result.notes
 
 

@@ -212,9 +212,12 @@ def _function_overall_limits(
     Everybody's rate is share · group + (1 - share) · rest. So the gap is a function of the rates of the group, those of
     the rest, and the shares: independent estimates with limits of their own.
     """
-    function, estimates, limits = values.metric.function, [], []
+    function = values.metric.function
+    if function is None:
+        return no_limits(len(values.value))
+    combine, estimates, limits = function.value, [], []
     for rate in values.rates:
-        if function is None or rate.rest is None or rate.share is None:
+        if rate.rest is None or rate.share is None:
             return no_limits(len(values.value))
         error = AgainstRest(group=rate, rest=rate.rest, share=rate.share).share_error(confidence)
         shares = Interval(np.maximum(rate.share - error, 0.0), np.minimum(rate.share + error, 1.0))
@@ -223,8 +226,8 @@ def _function_overall_limits(
 
     def gap(*parts: FloatArray) -> FloatArray:
         sides = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
-        own = function.value(*(group for group, _, _ in sides))
-        everybody = function.value(*(share * group + (1 - share) * rest for group, rest, share in sides))
+        own = combine(*(group for group, _, _ in sides))
+        everybody = combine(*(share * group + (1 - share) * rest for group, rest, share in sides))
         return np.asarray(own - everybody if kind == "difference" else own / everybody)
 
     return intervals.mover(gap, estimates, limits)

@@ -134,13 +134,15 @@ def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
 def methods(result: ParityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec = result.spec
-    for name in dict.fromkeys(record.metric for record in result.values):
-        metric = spec.known_metrics()[name]
+    computed = [spec.known_metrics()[name] for name in dict.fromkeys(record.metric for record in result.values)]
+    for metric in computed:
         if metric.method != "custom":
             meaning = f"{metric.meaning[:1].upper()}{metric.meaning[1:]}"
             text = meaning if metric.formula == metric.meaning else f"{meaning}: {metric.formula}"
-            yield Method(f"{metric.title} ({name})", f"{text}.", metric.reference)
+            yield Method(f"{metric.title} ({metric.name})", f"{text}.", metric.reference)
     yield from _auto_methods() if spec.interval == "auto" else [_bootstrap_method(spec)]
+    if spec.interval == "auto" and any(metric.method == "function" for metric in computed):
+        yield _function_method()
     if spec.custom or spec.within:
         yield Method(
             "Resampled intervals",
@@ -187,6 +189,16 @@ def _auto_methods() -> Iterator[Method]:
         "groups' own limits, exact ones for rates. It is simultaneous over the pairs of one metric, one "
         "grouping and one model, not over several of these.",
         "benchmarks/parity_coverage.py shows the coverage",
+    )
+
+
+def _function_method() -> Method:
+    return Method(
+        "F1 and balanced accuracy",
+        "Functions of rates: F1 of the share of true positives among people selected or with the positive outcome, "
+        "balanced accuracy of the true positive and the true negative rate. Their limits follow from those of the "
+        "rates (MOVER).",
+        "Zou and Donner 2008, Statistics in Medicine 27",
     )
 
 

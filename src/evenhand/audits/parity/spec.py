@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.audits.parity.metrics import BUILT_IN, DEFAULTS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BUILT_IN, DEFAULTS, NAMED_GAPS, ParityMetric, custom_metric
+from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
