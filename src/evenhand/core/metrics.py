@@ -188,8 +188,8 @@ _ROWS = (
     _index(
         "kappa",
         "Cohen's kappa",
-        formula="(po - pc) / (1 - pc), with pc the agreement that the two ratings' own shares would give by chance; of 0 and "
-        "1 it is 2(ad - bc) / ((a+c)(c+d) + (b+d)(a+b))",
+        formula="(po - pc) / (1 - pc), with pc the agreement that the two ratings' own shares would give by chance; of "
+        "0 and 1 it is 2(ad - bc) / ((a+c)(c+d) + (b+d)(a+b))",
         reference=_COHEN,
         caveat=_KAPPA_CAVEAT,
         moves_with=_RARE,

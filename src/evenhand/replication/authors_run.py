@@ -9,7 +9,7 @@ import csv
 import gzip
 import re
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,7 @@ def authors_split() -> Split:
     return folds, models
 
 
-def _authors_rows(setting: Setting, fold: IntArray, level: float, stream: Any) -> FloatArray:
+def _authors_rows(setting: Setting, fold: IntArray, level: float, stream: np.random.RandomState) -> FloatArray:
     """Return the author's perturbed rows of one fold at one level; it uses the random stream in the author's order."""
     feature_set, sd, minima = setting
     rows, white = defendants().features[fold].copy(), defendants().white[fold]

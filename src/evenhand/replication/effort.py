@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evenhand.audits.effort.result import EffortResult
 from evenhand.core.display import Figure
 from evenhand.curve import curve
 from evenhand.datasets import load_shed
@@ -244,7 +245,7 @@ def _missing_effort(shed: Path | None) -> Iterator[Missing]:
     )
 
 
-def shed_results(households: Any) -> tuple[list[Line], tuple[Figure, ...]]:
+def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
     """Return tables 1 and 6 and figure 3 on households with the columns of `load_shed`."""
     import evenhand as eh
     from evenhand.models.estimators import ModelsSettings
@@ -315,7 +316,7 @@ def shed_results(households: Any) -> tuple[list[Line], tuple[Figure, ...]]:
     return lines, (_parity_figure(result),)
 
 
-def _parity_figure(result: Any) -> Figure:
+def _parity_figure(result: EffortResult) -> Figure:
     panels = [
         curve(
             [

@@ -6,9 +6,9 @@ Obermeyer and others, with their lasso as the candidate, is one more such split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -288,7 +288,7 @@ def _value_figure() -> Figure:
     )
 
 
-def full_lines(patients: Any) -> Iterator[Line]:
+def full_lines(patients: Iterable[object]) -> Iterator[Line]:
     """Yield tables 1 to 4 and figure 2 from the full file, by five splits of our own.
 
     Parameters
@@ -332,6 +332,6 @@ def full_lines(patients: Any) -> Iterator[Line]:
         )
 
 
-def _names(table: Any) -> list[str]:
+def _names(table: Iterable[object]) -> list[str]:
     names = getattr(table, "columns", None) or list(table)
     return [str(name) for name in names]

@@ -105,7 +105,7 @@ class Assignment:
 
 
 def assign_cases(
-    data: Any,
+    data: object,
     *,
     id: str,  # noqa: A002
     decision: str,
@@ -158,7 +158,7 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
     return Assignment(tuple(critics), tuple(numbers), coverage, spec, tuple(notes))
 
 
-def read_cases(data: Any, id_column: str, decision: str, groups: Sequence[str]) -> Cases:
+def read_cases(data: object, id_column: str, decision: str, groups: Sequence[str]) -> Cases:
     """Read the cases and check that each has an id of its own and a decision."""
     columns, _ = read_columns(data)
     require_known((id_column, decision, *groups), columns, "column {name} is not in the cases")
@@ -265,7 +265,7 @@ class Critics(Settings):
 
 
 def simulate_feedback(
-    data: Any,
+    data: object,
     assignment: Assignment,
     *,
     id: str,  # noqa: A002

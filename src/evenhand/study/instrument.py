@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.core.formats import finite
 from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.stats.effort import trajectory_measure
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.sets import Instrument, SetQuality, SetSettings, Subject, SubjectSet
 from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING
@@ -255,7 +255,7 @@ class _Chooser:
         slope = float(trajectory_measure(values[np.newaxis], self.spec.measure, self.spec.times)[0])
         return np.array([slope, values.sum()]) / self.pool.unit
 
-    def _pick(self, people: Any, chosen: list[int]) -> int:
+    def _pick(self, people: IntArray, chosen: list[int]) -> int:
         """Pick at random among those of the group that is held least."""
         held = self.held + np.bincount(self.pool.codes[chosen], minlength=self.held.size)
         of_group = held[self.pool.codes[people]]

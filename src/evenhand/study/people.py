@@ -60,7 +60,7 @@ class RecruitCheck:
 
 
 def check_recruits(
-    export: Any, people: Iterable[tuple[str | None, str]], recruitment: Recruitment | Mapping[str, Any]
+    export: object, people: Iterable[tuple[str | None, str]], recruitment: Recruitment | Mapping[str, Any]
 ) -> RecruitCheck:
     """Check the recruiter's export, such as Prolific's CSV, against the filters that a study declares.
 

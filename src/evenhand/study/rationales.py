@@ -222,7 +222,7 @@ def reason_ids(responses: Responses) -> list[str]:
     ]
 
 
-def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[str]]:
+def _read_codes(sheet: object, coder: str, known: set[str]) -> dict[str, frozenset[str]]:
     columns, _ = read_columns(sheet)
     require_known(("id", "codes"), columns, f"the sheet of {coder!r} has no column {{name}}", DataError)
     coded: dict[str, frozenset[str]] = {}

@@ -144,7 +144,7 @@ class Responses:
         return f"<Responses: {self.kind}, {count(people, 'person', 'people')}, {count(rows, 'answer')}>"
 
 
-def read_responses(data: Any, kind: Kind | None = None, *, points: int = len(SCALE)) -> Responses:
+def read_responses(data: object, kind: Kind | None = None, *, points: int = len(SCALE)) -> Responses:
     """Read our own export, or any table whose columns are named as in the schema.
 
     Parameters
@@ -254,7 +254,7 @@ def _check_answers(responses: Responses, where: str) -> None:
             raise DataError(f"'answer' in {where} must be one of {', '.join(FEEDBACK)}; got {shown(list(wrong), 3)}.")
 
 
-def _none_for_false(value: Any) -> Any:
+def _none_for_false(value: object) -> object:
     """Accept false for none, which TOML does not have."""
     return None if value is False else value
 

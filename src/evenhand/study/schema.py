@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -154,20 +154,20 @@ def _checked(column: Column, values: list[Any], parse: Any, rule: str, where: st
     return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64)
 
 
-def _each(values: Iterable[Any], parse: Any) -> list[Any]:
+def _each(values: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
     """Parse every different value once."""
     listed = [None if _gone(value) else value for value in values]
     parsed = {value: parse(value) for value in set(listed) if value is not None}
     return [None if value is None else parsed[value] for value in listed]
 
 
-def _gone(value: Any) -> bool:
+def _gone(value: object) -> bool:
     return (
         value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip())
     )
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     try:
         number = float(str(value).strip().removesuffix("%"))
     except ValueError:
@@ -175,22 +175,22 @@ def _number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _between(high: float, value: Any) -> float | None:
+def _between(high: float, value: object) -> float | None:
     number = _number(value)
     return number if number is not None and 0 <= number <= high else None
 
 
-def _whole(points: int, value: Any) -> float | None:
+def _whole(points: int, value: object) -> float | None:
     number = _between(points, value)
     return number if number is not None and number >= 1 and number == int(number) else None
 
 
-def _yes_no(value: Any) -> float | None:
+def _yes_no(value: object) -> float | None:
     answer = label_of(value).strip().lower() in _TICKED or yes_or_no(value)
     return None if answer is None else float(answer)
 
 
-def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
+def read_columns(data: object) -> tuple[dict[str, list[Any]], str | None]:
     """Return a table's columns as lists with None for gaps; a CSV file is read as text, so that nothing is guessed."""
     if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in {".csv", ".tsv", ".txt"}:
         return read_csv(Path(data)), None
@@ -282,7 +282,7 @@ def _unmarked(text: str) -> str:
     return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
     # The shortest text that reads back as the same number.

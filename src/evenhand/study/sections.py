@@ -30,14 +30,14 @@ class Spelling:
             raise ValueError(f"it must {self.must}; got {text!r}")
         return text
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), "pattern": self.pattern}
 
 
-def _is_words(value: Any) -> Any:
+def _is_words(value: object) -> object:
     """Refuse what is neither a text nor one for each language."""
     texts = value.values() if isinstance(value, dict) else [value]
     if not all(isinstance(text, str) for text in texts) or value == {}:
@@ -112,7 +112,7 @@ class Questions(Settings):
     feedback: Text = "The system decided: {decision}. Do you agree?"
 
 
-def _is_list(value: Any) -> Any:
+def _is_list(value: object) -> object:
     """Refuse choices that are no list."""
     if not isinstance(value, list | tuple):
         raise ValueError(
@@ -138,7 +138,7 @@ class AttentionCheck(Settings):
 
     @field_validator("choices", mode="before")
     @classmethod
-    def _list(cls, value: Any) -> Any:
+    def _list(cls, value: object) -> object:
         return _is_list(value)
 
     def offered(self, language: str) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class AboutQuestion(Settings):
 
     @field_validator("choices", mode="before")
     @classmethod
-    def _list(cls, value: Any) -> Any:
+    def _list(cls, value: object) -> object:
         return _is_list(value)
 
     @model_validator(mode="after")

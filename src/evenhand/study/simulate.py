@@ -21,7 +21,7 @@ from evenhand.errors import ConfigError, require_choice, require_share, require_
 from evenhand.settings import Settings
 from evenhand.stats.correlation import cluster_t, contrast, rank_bootstrap, two_sided_p
 from evenhand.stats.intervals import wilson
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
 from evenhand.study.schema import FACTORS, SCALE
 
@@ -182,7 +182,7 @@ def _block(
     ticked = _ticked(respondents, people, pairs, rng)
     checks = rng.binomial(3, np.where(careless, 0.3, 0.97))
 
-    def of_people(values: Any) -> list[Any]:
+    def of_people(values: object) -> list[Any]:
         return np.repeat(np.asarray(values), pairs).tolist()
 
     return {
@@ -228,7 +228,7 @@ def _ticked(respondents: Respondents, people: int, pairs: int, rng: np.random.Ge
     return np.stack([rng.random(people * pairs) < chance for chance in chances]).astype(np.float64)
 
 
-def _on_scale(latent: FloatArray, careless: Any, rng: np.random.Generator) -> FloatArray:
+def _on_scale(latent: FloatArray, careless: BoolArray, rng: np.random.Generator) -> FloatArray:
     """Round to the scale; careless people answer anything."""
     rounded = np.clip(np.round(latent), 1, _POINTS)
     return np.where(careless[..., np.newaxis], rng.integers(1, _POINTS + 1, latent.shape), rounded)

@@ -29,7 +29,7 @@ from evenhand.table.table import Table
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-def _kind(given: Any) -> Any:
+def _kind(given: object) -> object:
     """Return what a kind of study is called now, for what it was called before."""
     return "disagreement" if given == "feedback" else given
 
@@ -87,7 +87,7 @@ class StudySpec(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _section_of_before(cls, values: Any) -> Any:
+    def _section_of_before(cls, values: object) -> object:
         """Read what the section of a disagreement study was called before, as its kind is."""
         if not isinstance(values, Mapping) or "feedback" not in values or "disagreement" in values:
             return values

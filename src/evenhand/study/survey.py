@@ -59,7 +59,9 @@ class SurveyMap(Settings):
         return any(_placeholders(pattern) for pattern in self.columns.values())
 
 
-def read_survey(data: Any, kind: Kind, columns: SurveyMap | Mapping[str, Any], *, people: Any = None) -> Responses:
+def read_survey(
+    data: object, kind: Kind, columns: SurveyMap | Mapping[str, Any], *, people: object = None
+) -> Responses:
     """Read the export of another survey tool, such as Qualtrics, by a map of its columns.
 
     Parameters
@@ -201,7 +203,7 @@ def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap
     tidy["checks_total"] = [seen.get(who) for who in people]
 
 
-def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -> list[str]:
+def _join_people(tidy: dict[str, list[Any]], people: object, settings: SurveyMap) -> list[str]:
     """Add the columns of a second table with one row a person; return notes on who is in only one of the two."""
     if people is None:
         return []

@@ -198,7 +198,7 @@ def _condition(name: str, instrument: str) -> str:
     return known or _OWN_CONDITION.format(name=_toml(name), instrument=_toml(instrument or f"{name}.json"))
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     """Return a value as TOML; JSON's texts, numbers and lists are TOML's."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

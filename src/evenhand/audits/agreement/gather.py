@@ -128,7 +128,7 @@ def _values(coded: list[Coded]) -> list[Any]:
     return sorted({value for column in coded for value in column.values}, key=sort_key)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return "text" if isinstance(value, str) else "true and false" if isinstance(value, bool | np.bool_) else "numbers"
 
 

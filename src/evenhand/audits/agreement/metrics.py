@@ -14,6 +14,8 @@ import numpy as np
 from evenhand.core.metrics import AGREEMENT_METRICS, Metric
 from evenhand.stats import agreement as kernel
 from evenhand.stats.agreement import COUNT_METRICS, BinaryCounts, ScoreMoments, binary_counts, score_moments
+from evenhand.stats.agreement.categories import AlphaScale
+from evenhand.stats.agreement.scores import IccForm
 from evenhand.stats.types import FloatArray
 
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "interval"]
@@ -87,11 +89,11 @@ def _of_categories(value: Callable[..., FloatArray]) -> Evaluate:
     return lambda given, weight: value(*given.raters, categories=range(given.categories), weight=weight)
 
 
-def _icc(form: Any) -> Evaluate:
+def _icc(form: IccForm) -> Evaluate:
     return lambda given, weight: kernel.icc(*given.raters, form=form, weight=weight)
 
 
-def _alpha(scale: Any) -> Evaluate:
+def _alpha(scale: AlphaScale) -> Evaluate:
     return lambda given, weight: kernel.alpha(*given.raters, scale=scale, weight=weight)
 
 
@@ -176,7 +178,14 @@ _ORDINAL_PAIR = _table(
     ),
 )
 
-_FORMS = {"icc_a1": "A,1", "icc_c1": "C,1", "icc_1": "1", "icc_ak": "A,k", "icc_ck": "C,k", "icc_k": "k"}
+_FORMS: dict[str, IccForm] = {
+    "icc_a1": "A,1",
+    "icc_c1": "C,1",
+    "icc_1": "1",
+    "icc_ak": "A,k",
+    "icc_ck": "C,k",
+    "icc_k": "k",
+}
 _INTERVAL = _table(
     *(
         _row(name, _icc(form), f"icc {form}", headline=name == "icc_a1", form=form, tolerates_missing=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -73,7 +73,7 @@ class AgreementSpec(Spec):
 
     @field_validator("raters", mode="before")
     @classmethod
-    def _not_none(cls, value: Any) -> Any:
+    def _not_none(cls, value: object) -> object:
         if isinstance(value, list | tuple) and not value:
             raise ValueError("`raters` needs two or more columns; got none")
         return value

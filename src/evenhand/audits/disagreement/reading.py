@@ -78,7 +78,7 @@ def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted
     return codes
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Return a word in small letters, with blanks for underscores and hyphens.
 
     Examples

@@ -247,7 +247,7 @@ def common_start(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in takewhile(lambda x: len(set(x)) == 1, zip(*names, strict=False)))
 
 
-def _choice(name: ChoiceName, title: str, chosen: Any, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
+def _choice(name: ChoiceName, title: str, chosen: object, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
     options = tuple(dict.fromkeys([chosen, *others]))
     return Choice(name, title, options, tuple(label(option) for option in options), 0)
 

@@ -15,7 +15,7 @@ from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.coding import Coded
 from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
@@ -383,7 +383,7 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     return np.asarray(arrays["id"], dtype=object), stamp, np.asarray(arrays["value"], dtype=np.float64)
 
 
-def _refuse_repeats(entries: Any, ids: tuple[str, ...], times: FloatArray, history: History) -> None:
+def _refuse_repeats(entries: IntArray, ids: tuple[str, ...], times: FloatArray, history: History) -> None:
     numbers, repeats = np.unique(entries, return_counts=True)
     if len(numbers) and repeats.max() > 1:
         person, step = divmod(int(numbers[np.argmax(repeats)]), len(times))

@@ -87,7 +87,7 @@ class Candidate(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _filled_in(cls, values: Any, info: ValidationInfo) -> Any:
+    def _filled_in(cls, values: object, info: ValidationInfo) -> object:
         if not isinstance(values, Mapping) or is_recorded(info):
             return values
         given = dict(values)
@@ -135,7 +135,7 @@ class Candidate(Settings):
             raise ValueError(f"`own` must be a function of the training rows; got {self.own!r}")
 
     @field_serializer("estimator", "own")
-    def _in_words(self, value: Any) -> str | None:
+    def _in_words(self, value: object) -> str | None:
         return None if value is None else described(value)
 
     @model_serializer(mode="wrap")
@@ -170,7 +170,7 @@ class Candidate(Settings):
         return words[self.rule]
 
 
-def as_candidates(value: Any) -> dict[str, Any]:
+def as_candidates(value: object) -> dict[str, Any]:
     """Return candidates by name from a name, an estimator, a function, a list of these, or a mapping.
 
     Examples
@@ -223,7 +223,7 @@ def _guessed(given: Mapping[str, Any]) -> str:
     raise ValueError(f"a candidate needs its `rule`: {_listed(_SETTINGS)}")
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     if isinstance(value, str | Candidate):
         return value if isinstance(value, str) else value.in_words()
     if isinstance(value, Mapping):
@@ -231,11 +231,11 @@ def _name(value: Any) -> str:
     return type(value).__name__ if _is_estimator(value) else str(getattr(value, "__name__", type(value).__name__))
 
 
-def _is_estimator(value: Any) -> bool:
+def _is_estimator(value: object) -> bool:
     return not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "predict")
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """Return a name for settings and reports: the same in every process."""
     if isinstance(value, str):
         return value

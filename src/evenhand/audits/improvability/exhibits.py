@@ -139,12 +139,12 @@ class Exhibit:
         return out.getvalue()
 
 
-def _skops(pipeline: Any, _: int) -> bytes:
+def _skops(pipeline: object, _: int) -> bytes:
     content: bytes = import_module("skops.io").dumps(pipeline)
     return content
 
 
-def _onnx(pipeline: Any, features: int) -> bytes:
+def _onnx(pipeline: object, features: int) -> bytes:
     if find_spec("skl2onnx") is None:
         raise ConfigError("the package 'skl2onnx' is not installed")
     types = import_module("skl2onnx.common.data_types")

@@ -297,7 +297,7 @@ def _refuse_other_words(other: list[Any], column: str, role: str, *, numbers: bo
     )
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return label_of(value).strip().lower()
 
 

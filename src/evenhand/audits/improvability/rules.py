@@ -181,7 +181,7 @@ def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
     return Fitted(Scores(pipeline, binary, candidate.factor), candidate.kind or "score", candidate.threshold, pipeline)
 
 
-def _wrapped(estimator: Any, text: list[int], numbers: list[int], seed: int) -> Any:
+def _wrapped(estimator: object, text: list[int], numbers: list[int], seed: int) -> Any:
     """Return a copy of the user's estimator behind the same preparation of columns, seeded where it can be."""
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
@@ -314,7 +314,7 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: Utility) -> Fitte
 
 
 def linear_rule(
-    linear: LinearCandidate, prepared: Any, *, ranked: bool, amounts: tuple[float, float] | None = None
+    linear: LinearCandidate, prepared: object, *, ranked: bool, amounts: tuple[float, float] | None = None
 ) -> Fitted:
     """Return a linear classifier as a pipeline: its score is intercept + x'b, selected when at least 0."""
     from sklearn.linear_model import LinearRegression

@@ -67,17 +67,17 @@ class StatusQuo(Settings):
         return self
 
     @field_serializer("model")
-    def _in_words(self, value: Any) -> str | None:
+    def _in_words(self, value: object) -> str | None:
         return None if value is None else described(value)
 
 
-def _as_status_quo(value: Any) -> Any:
+def _as_status_quo(value: object) -> object:
     if isinstance(value, str):
         return {"column": value}
     return value if value is None or isinstance(value, Mapping | StatusQuo) else {"model": value}
 
 
-def _tuple(value: Any) -> Any:
+def _tuple(value: object) -> tuple[object, ...]:
     return (value,) if isinstance(value, str | Mapping) or not isinstance(value, Iterable) else tuple(value)
 
 
@@ -133,7 +133,7 @@ class Test(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _design_by_its_settings(cls, values: Any) -> Any:
+    def _design_by_its_settings(cls, values: object) -> object:
         if not isinstance(values, Mapping):
             return values
         design = values.get("design") or (
@@ -288,7 +288,7 @@ class ImprovabilitySpec(Spec):
 
     @field_validator("utility", "fairness_utility")
     @classmethod
-    def _known_utilities(cls, value: Any, info: ValidationInfo) -> Utility | tuple[Utility, ...] | None:
+    def _known_utilities(cls, value: object, info: ValidationInfo) -> Utility | tuple[Utility, ...] | None:
         if info.field_name == "utility":
             return _utility(value, info)
         return None if value is None else tuple(_utility(utility, info) for utility in _tuple(value)) or None
@@ -363,7 +363,7 @@ class ImprovabilitySpec(Spec):
 _FORMULA = ("name", "u", "w", "better")
 
 
-def _written(utility: Utility) -> Any:
+def _written(utility: Utility) -> object:
     """Return a utility as settings hold it: its name, or its formulas."""
     if not isinstance(utility.u, Formula) or not isinstance(utility.w, Formula):
         return utility.name
@@ -382,7 +382,7 @@ def _formula(value: Mapping[str, Any]) -> Utility:
     return formula_utility(value["name"], value["u"], str(value.get("w", "1")), value.get("better", "higher"))
 
 
-def _utility(value: Any, info: ValidationInfo) -> Utility:
+def _utility(value: object, info: ValidationInfo) -> Utility:
     try:
         value = _formula(value) if isinstance(value, Mapping) else value
     except ConfigError as error:

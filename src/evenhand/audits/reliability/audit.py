@@ -34,7 +34,7 @@ from evenhand.table.table import Table
 
 
 @audit_function(ReliabilitySpec)
-def reliability(model: Any, table: Table, **settings: Any) -> ReliabilityResult:
+def reliability(model: object, table: Table, **settings: Any) -> ReliabilityResult:
     """Ask whom mistakes in the inputs of a model hurt more.
 
     A second rater is simulated who enters the same people's features with mistakes. The model scores both entries, and

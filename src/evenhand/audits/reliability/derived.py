@@ -200,7 +200,7 @@ def _equal(first: FloatArray, second: FloatArray) -> BoolArray:
     return np.asarray(near | (np.isnan(first) & np.isnan(second)))
 
 
-def _as_numbers(feature: ModelFeature, column: Any, rows: int) -> FloatArray:
+def _as_numbers(feature: ModelFeature, column: object, rows: int) -> FloatArray:
     try:
         values = np.asarray(column)
     except ValueError:  # lists of different lengths

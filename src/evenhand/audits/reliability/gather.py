@@ -206,7 +206,7 @@ def _positive(coded: Coded, yes: Scalar | None) -> BoolArray:
     return np.asarray(positive[coded.codes])
 
 
-def is_positive(value: Any, yes: Scalar | None) -> bool:
+def is_positive(value: object, yes: Scalar | None) -> bool:
     """Tell whether a value is the positive one: the one named, as text or as a number, or else a word for yes.
 
     Examples
@@ -219,7 +219,7 @@ def is_positive(value: Any, yes: Scalar | None) -> bool:
     return yes_or_no(value) is True
 
 
-def is_negative(value: Any, yes: Scalar | None) -> bool:
+def is_negative(value: object, yes: Scalar | None) -> bool:
     """Tell whether a value is not the positive one; where none is named it must be a word for no, or -1.
 
     Examples
@@ -346,7 +346,7 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequen
 
 
 def _ratings(
-    source: Any, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
+    source: object, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
     """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
     try:

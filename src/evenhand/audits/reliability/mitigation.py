@@ -209,7 +209,7 @@ def _compare(
         )
 
 
-def _largest_gap(damage: FloatArray, code: Any, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
+def _largest_gap(damage: FloatArray, code: object, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
     """Return the gap in reliability to the reference group that is largest, with limits for all groups together."""
     joint = bonferroni(confidence, len(grouping.others))
     base = 1.0 - 2.0 * damage[code == grouping.reference]

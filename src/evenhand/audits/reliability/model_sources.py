@@ -77,7 +77,7 @@ class ModelSource(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _filled_in(cls, values: Any) -> Any:
+    def _filled_in(cls, values: object) -> object:
         if isinstance(values, Mapping) and values.get("estimator") in ESTIMATORS:
             fit = Fit(estimator=values["estimator"], settings=values.get("settings", {}))
             return {**values, "settings": fit.settings}
@@ -98,11 +98,11 @@ class ModelSource(Settings):
         return self
 
     @field_serializer("model")
-    def _name_of_code(self, value: Any) -> str | None:
+    def _name_of_code(self, value: object) -> str | None:
         return value if value is None or isinstance(value, str) else described(value)
 
 
-def as_models(value: Any, info: ValidationInfo) -> Any:
+def as_models(value: object, info: ValidationInfo) -> object:
     """Return models by name from one model, a list of names, or a mapping."""
     if is_recorded(info):
         return value
@@ -122,7 +122,7 @@ def _named_models(models: Sequence[Any]) -> dict[str, Any]:
     return dict(named)
 
 
-def described(model: Any) -> str:
+def described(model: object) -> str:
     """Return what an object is: its class, with the steps of a pipeline, or a function as 'module:name'.
 
     Examples
@@ -142,7 +142,7 @@ def _is_one(value: Mapping[Any, Any]) -> bool:
     return set(value) <= set(ModelSource.model_fields) and bool(set(value) & {"estimator", "file", "model"})
 
 
-def _as_source(given: Any) -> Any:
+def _as_source(given: object) -> object:
     if isinstance(given, Mapping | ModelSource):
         return given
     if isinstance(given, PurePath):
@@ -159,7 +159,7 @@ def _as_source(given: Any) -> Any:
     return {"estimator": given}
 
 
-def _name(given: Any) -> str:
+def _name(given: object) -> str:
     """Return a name for a model that came without one."""
     if isinstance(given, Mapping):
         given = next((given[key] for key in ("estimator", "file", "model") if given.get(key) is not None), "model")
@@ -172,7 +172,7 @@ def _name(given: Any) -> str:
     return type(last).__name__
 
 
-def _require_usable(model: Any) -> None:
+def _require_usable(model: object) -> None:
     if inspect.isclass(model):
         raise ValueError(f"the model is the class {model.__name__}; give an instance of it")
     if not any(callable(getattr(model, name, None)) for name in ("predict_proba", "predict", "__call__")):

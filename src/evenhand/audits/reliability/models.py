@@ -147,7 +147,7 @@ def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
     return source.model is not None and _is_estimator(source.model) and bool(spec.folds or not _is_fitted(source.model))
 
 
-def _kind(source: ModelSource, asked: Any) -> tuple[str, str]:
+def _kind(source: ModelSource, asked: object) -> tuple[str, str]:
     if source.estimator is not None:
         return "fitted here", source.estimator
     if source.file is not None:
@@ -155,7 +155,7 @@ def _kind(source: ModelSource, asked: Any) -> tuple[str, str]:
     return ("function" if inspect.isroutine(asked) else "object"), described(asked)
 
 
-def _columns(name: str, source: ModelSource, asked: Any, people: People) -> tuple[str, ...]:
+def _columns(name: str, source: ModelSource, asked: object, people: People) -> tuple[str, ...]:
     """Return the features a model uses: those given, those it was fitted to, or all."""
     names = asked.columns if isinstance(asked, OnnxModel) else getattr(asked, "feature_names_in_", None)
     if names is None:
@@ -177,11 +177,11 @@ def _columns(name: str, source: ModelSource, asked: Any, people: People) -> tupl
     return fitted_to
 
 
-def _is_estimator(model: Any) -> bool:
+def _is_estimator(model: object) -> bool:
     return all(callable(getattr(model, method, None)) for method in ("fit", "get_params"))
 
 
-def _is_fitted(model: Any) -> bool:
+def _is_fitted(model: object) -> bool:
     require_extra("sklearn", "models", "an estimator as a model")
     validation = import_module("sklearn.utils.validation")
     try:

@@ -137,17 +137,17 @@ class PilotTable(Settings):
         return None if self.suffixes is None else (feature + self.suffixes[0], feature + self.suffixes[1])
 
     @field_serializer("data")
-    def _kind_of_data(self, value: Any) -> str | None:
+    def _kind_of_data(self, value: object) -> str | None:
         """Write what the data are; a result holds no rows of a pilot."""
         return value if value is None or isinstance(value, str) else described(value)
 
 
-def as_feature_noise(value: Any) -> Any:
+def as_feature_noise(value: object) -> object:
     """Return mistakes by feature; a number is a standard deviation, and "flip" another category."""
     return {name: _as_feature_noise(given) for name, given in value.items()} if isinstance(value, Mapping) else value
 
 
-def _as_feature_noise(given: Any) -> Any:
+def _as_feature_noise(given: object) -> object:
     if given == "flip":
         return {"flip": True}
     if isinstance(given, int | float) and not isinstance(given, bool):
@@ -181,7 +181,7 @@ class GroupNoise(Settings):
     noise: FeatureNoises = Field({})
 
 
-def as_group_noise(value: Any) -> Any:
+def as_group_noise(value: object) -> object:
     """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
     if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
         raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
@@ -345,7 +345,7 @@ def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def as_noise(value: Any) -> Any:
+def as_noise(value: object) -> Any:
     """Return the settings of `Noise` from a published name, several of them, or a mapping.
 
     A mapping with `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
@@ -389,7 +389,7 @@ def _require_features(value: Mapping[str, Any]) -> None:
             raise ValueError(f"to set Noise's `{name}`, write the features under `features` beside it")
 
 
-def _is_noise(value: Any) -> bool:
+def _is_noise(value: object) -> bool:
     """Tell whether a value says how a feature goes wrong."""
     if isinstance(value, Mapping):
         return bool(value) and set(value) <= set(FeatureNoise.model_fields)

@@ -135,7 +135,7 @@ def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray
     return lambda rows: _decisions(model.predict(rows), list(classes), positive)
 
 
-def _decisions(decisions: Any, known: Sequence[Any], positive: Scalar | None) -> FloatArray:
+def _decisions(decisions: object, known: Sequence[Any], positive: Scalar | None) -> FloatArray:
     """Return 1 where a model decides for the positive one of its classes, else 0."""
     if len(known) > 2:
         raise EvenhandError(
@@ -197,7 +197,7 @@ def _unknown_classes(known: Sequence[Any], positive: Scalar | None) -> EvenhandE
     )
 
 
-def _numbers(output: Any, *, two: bool = False) -> FloatArray:
+def _numbers(output: object, *, two: bool = False) -> FloatArray:
     try:
         values = np.asarray(output, dtype=np.float64)
     except (TypeError, ValueError):

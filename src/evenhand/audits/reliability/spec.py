@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
@@ -20,11 +20,11 @@ from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns
 
 
-def _as_tuple(value: Any) -> Any:
+def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def _number_or_truth(value: Any) -> Any:
+def _number_or_truth(value: object) -> object:
     """Keep the number 1 apart from true."""
     return value if isinstance(value, bool) or not isinstance(value, int) else float(value)
 
@@ -71,7 +71,7 @@ class Scoring(Settings):
 
     @field_validator("threshold")
     @classmethod
-    def _rising(cls, value: Any) -> Any:
+    def _rising(cls, value: object) -> object:
         if isinstance(value, tuple):
             if len(value) < 2 or any(low >= high for low, high in pairwise(value)):
                 raise ValueError(f"`threshold` as a list needs two or more rising cuts; got {list(value)}")

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import permutations
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -343,7 +344,7 @@ def _run(
     gap: float,
     threads: int,
 ) -> _Solved:
-    highspy: Any = import_module("highspy")
+    highspy: ModuleType = import_module("highspy")
     solver = highspy.Highs()
     solver.silent()
     # Presolve of some versions cuts off optima of such programs (HiGHS issues 1725, 3094): off, so that bounds hold.
@@ -363,7 +364,7 @@ def _run(
     return _Solved(status, known, float(info.mip_dual_bound), float(info.mip_gap), float(solver.getRunTime()))
 
 
-def _model(highspy: Any, problem: SearchProblem, made: SearchProgram) -> Any:
+def _model(highspy: ModuleType, problem: SearchProblem, made: SearchProgram) -> Any:
     """Return the program in HiGHS's own form."""
     from scipy.sparse import csr_array
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, log2
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -173,7 +174,7 @@ def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> Plan:
     )
 
 
-def _morton_order(xp: Any, points: Any) -> Any:
+def _morton_order(xp: ModuleType, points: Any) -> Any:
     """Return the order of points (n, 3) along a Morton curve; points in one cell keep their order."""
     low, high = points.min(axis=0), points.max(axis=0)
     wide = xp.where(high > low, high - low, 1)
@@ -210,14 +211,15 @@ def _launch(
     return _host(sums), _host(found)
 
 
-def _xp() -> Any:
+def _xp() -> ModuleType:
     """Return CuPy; tests without a card put NumPy in its place."""
     import cupy
 
-    return cupy
+    module: ModuleType = cupy
+    return module
 
 
-def _host(array: Any) -> NDArray[Any]:
+def _host(array: object) -> NDArray[Any]:
     """Return an array of the card as one of NumPy."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 

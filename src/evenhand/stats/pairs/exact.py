@@ -161,7 +161,7 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     return Blocks(order, laid, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
-def placed(merged: Merged, weight: float, rows: Any = slice(None)) -> tuple[FloatArray, FloatArray]:
+def placed(merged: Merged, weight: float, rows: slice | IntArray = slice(None)) -> tuple[FloatArray, FloatArray]:
     """Return where rows lie, so that distances are plain lengths."""
     parts = (weight, 1.0 - weight) if merged.diamond else (np.sqrt(weight), np.sqrt(1.0 - weight))
     return parts[0] * merged.effort[rows], parts[1] * merged.aggregate[rows]

@@ -179,7 +179,7 @@ def _settings_of(seen: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _hash(value: Any) -> str:
+def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -320,7 +320,7 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     return routes
 
 
-def _fields_of(body: Any) -> tuple[dict[str, Any], int]:
+def _fields_of(body: object) -> tuple[dict[str, Any], int]:
     """Return the fields of a draft and the revision that its form was made from; 422 for another shape."""
     fields = body.get("fields") if isinstance(body, dict) and len(body) == 1 else None
     if not isinstance(fields, dict) or len(fields) > MOST_FIELDS or not all(map(_is_field, fields.values())):
@@ -332,5 +332,5 @@ def _fields_of(body: Any) -> tuple[dict[str, Any], int]:
     return fields, int(revision)
 
 
-def _is_field(value: Any) -> bool:
+def _is_field(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(text, str) for text in value))

@@ -337,7 +337,7 @@ def is_plain(text: str) -> bool:
     return True
 
 
-def is_small_number(text: Any) -> bool:
+def is_small_number(text: object) -> bool:
     """Tell whether a value is a text of one to nine digits.
 
     Examples
@@ -348,7 +348,7 @@ def is_small_number(text: Any) -> bool:
     return isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _all_plain(value: Any) -> bool:
+def _all_plain(value: object) -> bool:
     """Tell whether all texts within a JSON value are plain, however deep it is nested."""
     waiting = [value]
     while waiting:

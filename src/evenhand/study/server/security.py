@@ -49,7 +49,7 @@ _POLICY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class VisitorCookie:
     """What a participant's browser holds.
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import URL, ClauseElement, Connection, Dialect, Engine, create_engine, event, exc, make_url, text
-from sqlalchemy.engine.interfaces import IsolationLevel
+from sqlalchemy.engine.interfaces import DBAPIConnection, IsolationLevel
 from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from sqlalchemy.util.concurrency import in_greenlet
 
 from evenhand.errors import ConfigError
@@ -340,11 +340,11 @@ def _begin_writing(direct: Direct, wait: bool, in_file: bool) -> None:
         direct.execute(_PATIENT, {})
 
 
-def _note_use(_connection: Any, record: Any) -> None:
+def _note_use(_connection: object, record: ConnectionPoolEntry) -> None:
     record.info["used"] = time.monotonic()
 
 
-def _check_idle(connection: Any, record: Any, _proxy: Any) -> None:
+def _check_idle(connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
     """Replace a connection that broke while it lay idle; asking before every use would cost a round trip each."""
     if time.monotonic() - record.info.get("used", time.monotonic()) > _IDLE_SECONDS:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import count
@@ -270,7 +270,7 @@ class Participants:
         with self.database.reading() as connection:
             return [(row[0], row[1]) for row in connection.execute(asked)]
 
-    def _participant(self, row: Any) -> Participant:
+    def _participant(self, row: Sequence[Any]) -> Participant:
         times = [None if seconds is None else records.moment_of(seconds) for seconds in row[_FIRST_TIME:_AFTER_TIMES]]
         values = dict(zip(_NAMES, [*row[:_FIRST_TIME], *times, *row[_AFTER_TIMES:]], strict=True))
         return Participant(**values, completion_code=self.row.completion_code)

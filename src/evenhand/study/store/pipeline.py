@@ -87,13 +87,14 @@ class Rows:
         rows: list[tuple[Any, ...]] = self._cursor.fetchall()
         return rows
 
-    def first(self) -> Any:
+    def first(self) -> tuple[Any, ...] | None:
         """Return the first row, or None."""
-        return self._cursor.fetchone()
+        row: tuple[Any, ...] | None = self._cursor.fetchone()
+        return row
 
-    def one(self) -> Any:
+    def one(self) -> tuple[Any, ...]:
         """Return the first row, which must be there."""
-        row = self._cursor.fetchone()
+        row = self.first()
         if row is None:
             raise LookupError("the row that a page needs is gone")
         return row

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -170,7 +170,7 @@ def make_private(path: str, shown: str) -> None:
         raise StoreError(f"the database '{shown}' cannot be made: {error.strerror or error}.") from None
 
 
-def prepare(connection: Any, _record: Any) -> None:
+def prepare(connection: sqlite3.Connection, _record: object) -> None:
     """Set up a new connection to SQLite; one that another process holds for itself is waited for `BUSY_SECONDS`."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
