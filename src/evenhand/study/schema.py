@@ -190,7 +190,7 @@ def _yes_no(value: object) -> float | None:
     return None if answer is None else float(answer)
 
 
-def read_columns(data: object) -> tuple[dict[str, list[Any]], str | None]:
+def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
     """Return a table's columns as lists with None for gaps; a CSV file is read as text, so that nothing is guessed."""
     if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in {".csv", ".tsv", ".txt"}:
         return read_csv(Path(data)), None

@@ -346,7 +346,7 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequen
 
 
 def _ratings(
-    source: object, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
+    source: Any, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
     """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
     try:
