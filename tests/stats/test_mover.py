@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.intervals import mover_difference, mover_ratio, wilson
+from evenhand.stats.intervals import mover, mover_difference, mover_ratio, wilson
 from evenhand.stats.types import FloatArray, Interval
 
 shares = st.floats(0.0, 1.0).map(lambda share: round(share, 6))
@@ -161,3 +161,21 @@ def test_a_ratio_of_nothing_or_of_negative_numbers_has_no_interval() -> None:
         found = mover_ratio(a, limits, b, limits)
         assert np.isfinite(found.low) == known
     assert np.isnan(mover_ratio(0.2, Interval(np.array(np.nan), np.array(0.3)), 0.2, limits)).all()
+
+
+def test_limits_of_a_function_are_those_of_its_special_cases() -> None:
+    rates, people = [np.array([0.0, 0.2, 0.7]), np.array([0.5, 0.9, 1.0])], (40, 90)
+    limits = [wilson(rate, n) for rate, n in zip(rates, people, strict=True)]
+    difference = mover(lambda a, b: a - b, rates, limits)
+    for ours, expected in zip(difference, mover_difference(rates[0], limits[0], rates[1], limits[1]), strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-15)
+    odds = mover(lambda p: p / (1 + p), rates[:1], limits[:1])
+    for ours, end in zip(odds, limits[0], strict=True):
+        np.testing.assert_allclose(ours, end / (1 + end), atol=1e-15)
+
+
+def test_a_function_of_an_estimate_without_limits_has_none() -> None:
+    limits = [Interval(np.array([np.nan, 0.1]), np.array([np.nan, 0.3])), Interval(np.full(2, 0.1), np.full(2, 0.4))]
+    low, high = mover(lambda a, b: a + b, [np.full(2, 0.2), np.full(2, 0.2)], limits)
+    assert np.isnan([low[0], high[0]]).all()
+    assert np.isfinite([low[1], high[1]]).all()

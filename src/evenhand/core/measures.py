@@ -59,11 +59,11 @@ class Measure:
             columns = {name: np.full(shape, number) for name, number in zip(values, numbers, strict=True)}
             return np.broadcast_to(self.expression({**grid, **columns}), shape)
 
-        found = np.stack([summand(unit) for unit in np.eye(len(values))], axis=-1)
+        coefficients = np.stack([summand(unit) for unit in np.eye(len(values))], axis=-1)
         probe: FloatArray = np.arange(2.0, 2.0 + len(values))
-        if not np.allclose(found @ probe, summand(probe)) or summand(np.zeros(len(values))).any():
+        if not np.allclose(coefficients @ probe, summand(probe)) or summand(np.zeros(len(values))).any():
             raise ValueError(f"the measure {self.name!r} is not linear in {', '.join(values)}, so cells cannot sum it")
-        return found
+        return coefficients
 
 
 @dataclass(frozen=True)

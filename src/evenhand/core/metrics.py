@@ -89,8 +89,12 @@ class Metric:
     def title_in_sentence(self) -> str:
         """The title as it stands inside a sentence; abbreviations and names keep their capitals."""
         first = self.title.split()[0] if self.title else ""
-        keeps = any(letter.isupper() for letter in first[1:]) or "'" in first or len(first) == 1 or first == "Brier"
-        return self.title if keeps else f"{self.title[:1].lower()}{self.title[1:]}"
+        abbreviated = len(first) == 1 or any(letter.isupper() or letter.isdigit() for letter in first[1:])
+        return (
+            self.title
+            if abbreviated or "'" in first or first == "Brier"
+            else f"{self.title[:1].lower()}{self.title[1:]}"
+        )
 
     def style(self, kind: Kind | None = None, *, signed: bool = False) -> Format:
         """Return how its values (or gaps of this kind) are written."""

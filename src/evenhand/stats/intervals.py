@@ -392,16 +392,16 @@ def mover(function: Callable[..., FloatArray], values: Sequence[FloatArray], lim
     >>> rates, sizes = [np.array(0.8), np.array(0.6)], (70, 80)
     >>> limits = mover(lambda a, b: (a + b) / 2, rates, [wilson(p, n) for p, n in zip(rates, sizes)])
     >>> [round(float(limit), 4) for limit in limits]
-    [0.6227, 0.764]
+    [0.623, 0.7632]
     """
     below = above = np.zeros(())
     with np.errstate(all="ignore"):
         centre = function(*values)
-        for place, own in enumerate(limits):
-            moved = [function(*values[:place], end, *values[place + 1 :]) for end in own]
+        for i, interval in enumerate(limits):
+            moved = [function(*values[:i], end, *values[i + 1 :]) for end in interval]
             below = np.hypot(below, centre - np.fmin(np.fmin(*moved), centre))
             above = np.hypot(above, np.fmax(np.fmax(*moved), centre) - centre)
-        unknown = _any_nan(*(end for own in limits for end in own))
+        unknown = _any_nan(*(end for interval in limits for end in interval))
         return Interval(np.where(unknown, np.nan, centre - below), np.where(unknown, np.nan, centre + above))
 
 

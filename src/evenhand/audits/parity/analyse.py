@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.audits.parity import estimate, resampled
 from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.comparison import Comparison, own_tests
+from evenhand.audits.parity.comparison import Comparison, metric_tests
 from evenhand.audits.parity.equality import Test, equality_tests
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.metrics import ParityMetric
@@ -61,7 +61,7 @@ def analyse(analysis: Analysis) -> Analysed:
     gaps: list[Estimate[ParityGap]] = []
     for each in estimated:
         comparison = Comparison(analysis=analysis, values=each, groups=analysis.comparable(each))
-        p_values = tests | own_tests(comparison)
+        p_values = tests | metric_tests(comparison)
         values += _estimates(comparison.value_records, analysis.spec.confidence)
         gaps += _estimates(partial(comparison.gap_records, p_values), analysis.spec.confidence)
     return Analysed(tuple(values), tuple(gaps))
@@ -69,12 +69,12 @@ def analyse(analysis: Analysis) -> Analysed:
 
 def _estimates(records_at: Callable[[float], Sequence[R]], confidence: float) -> list[Estimate[R]]:
     """Return the records at a confidence, each with its limits at any other."""
-    remembered = lru_cache(maxsize=4)(records_at)
+    cached_records = lru_cache(maxsize=4)(records_at)
 
-    def limits(place: int, level: float) -> R:
-        return remembered(level)[place]
+    def limits(position: int, level: float) -> R:
+        return cached_records(level)[position]
 
-    return [Estimate(record, partial(limits, place)) for place, record in enumerate(remembered(confidence))]
+    return [Estimate(record, partial(limits, position)) for position, record in enumerate(cached_records(confidence))]
 
 
 def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:

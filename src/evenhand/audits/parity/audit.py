@@ -85,7 +85,12 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     left_out = [record for part in parts for record in part.left_out]
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
-    notes = [*table.source.notes, *spec.translated, *_own_notes(spec), *(note for part in parts for note in part.notes)]
+    notes = [
+        *table.source.notes,
+        *spec.translated,
+        *_replacement_notes(spec),
+        *(note for part in parts for note in part.notes),
+    ]
     result = ParityResult(
         spec=spec,
         findings=(),
@@ -205,7 +210,7 @@ def _shared_strata(whole: GroupCells, metric: ParityMetric, least: int) -> BoolA
     return np.asarray((rows[:, large] >= least).all(axis=1) & large.any(), dtype=np.bool_)
 
 
-def _own_notes(spec: ParitySpec) -> Iterator[str]:
+def _replacement_notes(spec: ParitySpec) -> Iterator[str]:
     """Say which metrics of the user's own stand in the place of a built-in one."""
     for name in spec.custom:
         if name in BUILT_IN:
@@ -242,9 +247,9 @@ def _what_to_give(needs: Iterable[str]) -> str:
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[str]]:
     """Return the metrics that the data allows, and what is not computed; a metric asked for by name must be allowed."""
-    known, own = spec.known_metrics(), spec.custom
+    known = spec.known_metrics()
     limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
-    chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in own]
+    chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
     lacking = {name: _lacking(table, model, known[name]) for name in chosen}
     unmet = {name: needs for name, needs in lacking.items() if needs}
     if unmet and spec.metrics:
@@ -256,7 +261,7 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, l
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
     metrics = [(known[name], functions.get(name)) for name in chosen if not lacking[name]]
     notes = [f"{model}: not computed {'; '.join(_not_computed(unmet))}."] if unmet else []
-    return [*metrics, *((custom_metric(name), function) for name, function in own.items())], notes
+    return [*metrics, *((custom_metric(name), function) for name, function in spec.custom.items())], notes
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> list[str]:

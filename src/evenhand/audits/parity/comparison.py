@@ -96,9 +96,9 @@ class Comparison:
             return
         block = f"{gaps[0].against}_{gaps[0].kind}"
         groups = np.array([gap.group for gap in gaps], dtype=np.int64)
-        own = limit_pairs(self._drawn_limits(block, groups, confidence))
+        alone = limit_pairs(self._drawn_limits(block, groups, confidence))
         joint = limit_pairs(self._drawn_limits(block, groups, _joint_confidence(confidence, len(gaps))))
-        for gap, ends, together in zip(gaps, own, joint, strict=True):
+        for gap, ends, together in zip(gaps, alone, joint, strict=True):
             yield replace(gap, limits=ends, joint=together, differs=excludes_equality(gap.kind, ends))
 
     def drawn_worst_pair(self, kind: Kind, confidence: float) -> tuple[tuple[float, float], float]:
@@ -206,7 +206,7 @@ def _joint_confidence(confidence: float, number: int) -> float:
     return float(confidence ** (1.0 / max(number, 1)))
 
 
-def own_tests(comparison: Comparison) -> dict[Test, float]:
+def metric_tests(comparison: Comparison) -> dict[Test, float]:
     """Return the p-values of one metric: by the bootstrap, and of shuffled labels where it may become a finding."""
     analysis, groups = comparison.analysis, comparison.groups
     metric, values = comparison.metric, comparison.values

@@ -62,8 +62,8 @@ class GroupValues:
         `bounded_mean` for a mean and, with DeLong's standard error, for an AUC.
         """
         if self.metric.function is not None and self.rates:
-            own = [rate.limits(confidence, exact=exact) for rate in self.rates]
-            return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], own)
+            rate_limits = [rate.limits(confidence, exact=exact) for rate in self.rates]
+            return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], rate_limits)
         if self.metric.method == "rate" and exact:
             return intervals.clopper_pearson(self.value, self.trials, confidence)
         if self.metric.method == "rate":

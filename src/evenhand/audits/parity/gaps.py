@@ -77,22 +77,22 @@ def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
 
     Without a confidence, here and below, it has no limits: the bootstrap sets them.
     """
-    kept = values.only(groups)
-    order = np.argsort(kept.value, kind="stable")
+    compared = values.only(groups)
+    order = np.argsort(compared.value, kind="stable")
     bottom, top = int(order[0]), int(order[-1])
     highest, lowest = int(groups[top]), int(groups[bottom])
     gap = GapNumbers(kind=kind, against="worst_pair", group=highest, reference=lowest, higher=True, value=np.nan)
     if kind == "difference":
-        gap = replace(gap, value=float(kept.value[top] - kept.value[bottom]))
+        gap = replace(gap, value=float(compared.value[top] - compared.value[bottom]))
     else:
-        value = _quotient(kept.value[bottom], kept.value[top])
+        value = _quotient(compared.value[bottom], compared.value[top])
         gap = replace(gap, group=lowest, reference=highest, higher=False, value=value)
     if confidence is None:
         return gap
-    limits = partial(kept.limits, exact=True)
+    limits = partial(compared.limits, exact=True)
     joint = limits(pairs.range_confidence(confidence, len(groups)))
-    ends = pairs.worst_pair(kept.value, limits, kind, confidence)
-    return replace(gap, limits=ends, joint=ends, differs=pairs.pair_differs(kept.value, joint, top, bottom))
+    ends = pairs.worst_pair(compared.value, limits, kind, confidence)
+    return replace(gap, limits=ends, joint=ends, differs=pairs.pair_differs(compared.value, joint, top, bottom))
 
 
 def to_reference(
@@ -102,14 +102,14 @@ def to_reference(
     others = groups[groups != reference]
     group, base = values.only(others), values.only(np.full(len(others), reference))
     gaps = _gaps_to_base(group, float(values.value[reference]), kind)
-    gaps = [replace(gap, group=int(at), reference=reference) for gap, at in zip(gaps, others, strict=True)]
+    gaps = [replace(gap, group=int(position), reference=reference) for gap, position in zip(gaps, others, strict=True)]
     return _with_limits(gaps, partial(compare, group, base, kind), confidence)
 
 
 def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | None) -> list[GapNumbers]:
     """Return each group's difference from, or ratio to, everybody's value."""
     gaps = _gaps_to_base(values.only(groups), values.overall, kind)
-    gaps = [replace(gap, against="overall", group=int(at)) for gap, at in zip(gaps, groups, strict=True)]
+    gaps = [replace(gap, against="overall", group=int(position)) for gap, position in zip(gaps, groups, strict=True)]
     return _with_limits(gaps, partial(overall_limits, values.only(groups), kind), confidence)
 
 
@@ -132,10 +132,10 @@ def _with_limits(
     """
     if confidence is None:
         return list(gaps)
-    own, joint = limits(confidence), limits(confidence ** (1.0 / max(len(gaps), 1)), exact=True)
+    alone, joint = limits(confidence), limits(confidence ** (1.0 / max(len(gaps), 1)), exact=True)
     return [
         replace(gap, limits=ends, joint=together, differs=excludes_equality(gap.kind, ends))
-        for gap, ends, together in zip(gaps, limit_pairs(own), limit_pairs(joint), strict=True)
+        for gap, ends, together in zip(gaps, limit_pairs(alone), limit_pairs(joint), strict=True)
     ]
 
 
@@ -200,8 +200,8 @@ class AgainstRest:
             unbounded = np.isinf(apart.high)
             below = np.where(unbounded, 0.0, 1 / (centre + high))
             # Where the group's own value is 0, everybody's over it has no centre: only the end that is known remains.
-            known = np.where(np.isinf(ratio), share + (1 - share) * apart.low, np.maximum(centre - low, share))
-            return Interval(np.where(np.isnan(apart.low), np.nan, below), 1 / known)
+            least = np.where(np.isinf(ratio), share + (1 - share) * apart.low, np.maximum(centre - low, share))
+            return Interval(np.where(np.isnan(apart.low), np.nan, below), 1 / least)
 
 
 def _function_overall_limits(
@@ -226,9 +226,9 @@ def _function_overall_limits(
 
     def gap(*parts: FloatArray) -> FloatArray:
         sides = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
-        own = combine(*(group for group, _, _ in sides))
+        value = combine(*(group for group, _, _ in sides))
         everybody = combine(*(share * group + (1 - share) * rest for group, rest, share in sides))
-        return np.asarray(own - everybody if kind == "difference" else own / everybody)
+        return np.asarray(value - everybody if kind == "difference" else value / everybody)
 
     return intervals.mover(gap, estimates, limits)
 

@@ -35,12 +35,12 @@ def metric_influence(metric: ParityMetric, people: Columns, weight: FloatArray) 
     if metric.function is None:
         return None
     rates = [metric_influence(rate, people, weight) for rate in metric.function.rates]
-    known = [rate for rate in rates if rate is not None]
-    if len(known) < len(rates):
+    defined = [rate for rate in rates if rate is not None]
+    if len(defined) < len(rates):
         return None
-    values = [np.float64(value) for value, _ in known]
+    values = [np.float64(value) for value, _ in defined]
     slopes = metric.function.slopes(*values)
-    influence = sum(slope * own for slope, (_, own) in zip(slopes, known, strict=True))
+    influence = sum(slope * each for slope, (_, each) in zip(slopes, defined, strict=True))
     return float(metric.function.value(*values)), np.asarray(influence)
 
 

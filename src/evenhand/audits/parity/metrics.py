@@ -121,7 +121,7 @@ class ParityMetric(Metric):
         Examples
         --------
         >>> above, below = METRICS["f1"].coefficients()
-        >>> above[1, 1, WEIGHT], below.tolist()
+        >>> float(above[1, 1, WEIGHT]), below.tolist()
         (2.0, [[0.0, 1.0], [1.0, 2.0]])
         """
         if self.ratio is None:
@@ -148,9 +148,9 @@ class ParityMetric(Metric):
 @cache
 def term_coefficients(terms: Terms) -> FloatArray:
     """Return the coefficients of a sum of measures by (outcome, decision, row value); read-only."""
-    found = sum_coefficients(terms, MEASURES, STATES, ROW_VALUES)
-    found.setflags(write=False)
-    return found
+    coefficients = sum_coefficients(terms, MEASURES, STATES, ROW_VALUES)
+    coefficients.setflags(write=False)
+    return coefficients
 
 
 @cache
