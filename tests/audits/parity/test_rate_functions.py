@@ -165,3 +165,25 @@ def test_a_metric_of_ones_own_replaces_a_built_in_one_of_its_name(name: str, met
 def test_a_metric_that_is_computed_by_default_cannot_be_replaced() -> None:
     with pytest.raises(ConfigError, match="'tpr' is a built-in metric; give your own another name"):
         eh.parity(make_table(make_people()), custom={"tpr": lambda cells: cells.tp / cells.n})
+
+
+def test_two_models_of_the_same_people_are_compared_person_by_person() -> None:
+    people = make_people()
+    flipped = np.random.default_rng(3).random(len(people)) < 0.05
+    tables = make_table(people), make_table(people.assign(decision=people.decision ^ flipped))
+    old, new = (eh.audit(table, parity={"metrics": list(BOTH)}) for table in tables)
+    paired = eh.compare(old, new, tables=tables)
+    changes = [change for change in paired.changes if change.against == "worst_pair"]
+    assert {change.metric for change in changes} == set(BOTH)
+    assert all(change.low is not None and change.high is not None for change in changes)
+
+
+def test_a_metric_of_ones_own_is_not_compared_as_the_built_in_one() -> None:
+    table = make_table(make_people())
+    own = {"f1": lambda cells: cells.tp / cells.n}
+    old, new = (
+        eh.audit(table, parity={"metrics": ["tpr"], "custom": own, "seed": seed, "resamples": 100}) for seed in (1, 2)
+    )
+    changes = [change for change in eh.compare(old, new, tables=(table, table)).changes if change.metric == "f1"]
+    assert changes
+    assert all(change.low is None for change in changes)
