@@ -120,7 +120,7 @@ def measure(source: Any, name: str, sections: list[str]) -> tuple[list[dict[str,
         with count_transfers() as received:
             audit = eh.audit(eh.Table(source, **ROLES), **asked)
         line = {"section": section, "wall": perf_counter() - wall, "cpu": tree_seconds() - cpu, "peak": peak()}
-        figures.append(line | {"rows": sum(received.rows), "bytes": received.size})
+        figures.append(line | {"rows": sum(received), "bytes": received.size})
         found[section] = json.loads(audit.to_json())
         print(f"{section:16}{line['wall']:9.1f}{line['cpu']:8.1f}{line['peak']:10.0f}", flush=True)
     total = {what: sum(line[what] for line in figures) for what in ("wall", "cpu")}

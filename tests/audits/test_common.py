@@ -288,11 +288,11 @@ def test_engines_give_the_same_records(audit: str, engine: str) -> None:
 
 def same_records_and_few_rows(audit: str, table: Any) -> None:
     """Assert the records of every engine; an audit reads its rows once (parity: once a model), and else cells."""
-    with count_transfers() as sent:
+    with count_transfers() as rows:
         found = run(audit, table, thresholds=[CASES[audit].threshold])
     assert plain(found) == plain(usual(audit)), audit
-    assert max(sent.rows) <= PEOPLE, (audit, sent.rows)
-    assert sum(count == PEOPLE for count in sent.rows) <= len(ROLES["predictions"]), (audit, sent.rows)
+    assert max(rows) <= PEOPLE, (audit, rows)
+    assert sum(count == PEOPLE for count in rows) <= len(ROLES["predictions"]), (audit, rows)
 
 
 @pytest.fixture
@@ -337,23 +337,23 @@ def test_what_an_engine_sends_does_not_grow_beyond_its_bound(
     audit: str, in_a_database: Callable[[Any], Any], low_bounds: int
 ) -> None:
     few, many, one = in_a_database(people()), in_a_database(fourfold()), {"predictions": "risk"}
-    with count_transfers() as sent:
+    with count_transfers() as rows:
         run(audit, few, roles=one)
-    assert max(sent.rows) == PEOPLE
-    with count_transfers() as sent:
-        if "refused" in engines.TRANSFER_LIMITS[audit].beyond:
+    assert max(rows) == PEOPLE
+    with count_transfers() as rows:
+        if engines.TRANSFER_LIMITS[audit].refuses:
             with pytest.raises(DataError, match=r"^this needs every row, and the table has 960; the database sends at"):
                 run(audit, many, roles=one)
         else:
             run(audit, many, roles=one)
-    assert max(sent.rows) <= low_bounds
+    assert max(rows) <= low_bounds
 
 
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 def test_whatever_else_reads_rows_refuses_too_many(in_a_database: Callable[[Any], Any], low_bounds: int) -> None:
     many = in_a_database(fourfold())
     refused = pytest.raises(DataError, match="this needs every row, and the table has 960")
-    with count_transfers() as sent:
+    with count_transfers() as rows:
         with refused:
             eh.Table(many, **{**ROLES, "predictions": {"risk": {"column": "risk", "percentile": {"of": 60}}}})
         table = eh.Table(many, **ROLES)
@@ -365,14 +365,14 @@ def test_whatever_else_reads_rows_refuses_too_many(in_a_database: Callable[[Any]
             ConfigError, match="models are fitted on this machine, and the data is in the database; scor"
         ):
             cross_predict(many, id="id", outcome="outcome", features="age", fit="logistic")
-    assert max(sent.rows) <= low_bounds
+    assert max(rows) <= low_bounds
 
 
 def test_the_bounds_of_what_an_engine_sends_are_documented() -> None:
     page = (Path(__file__).parents[2] / "docs/howto/your-data.md").read_text()
     assert set(AUDITS) < set(engines.TRANSFER_LIMITS)
     for name, limit in engines.TRANSFER_LIMITS.items():
-        assert f"| {name} | {limit.what} | {limit.most:,} | {limit.beyond} |" in page
+        assert f"| {name} | {limit.what} | {limit.most:,} | {limit.why} |" in page
 
 
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")

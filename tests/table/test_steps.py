@@ -154,5 +154,5 @@ def test_what_engines_send_is_counted() -> None:
         with count_transfers() as inner:
             collect(frame.select("y").head(2))
     collect(frame)
-    assert (outer.rows, outer.values) == ([6], 12)
-    assert (inner.rows, inner.values) == ([2], 2)
+    assert (outer, outer.values) == ([6], 12)
+    assert (inner, inner.values) == ([2], 2)

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
@@ -44,21 +44,28 @@ MAX_CELLS = 1_000_000
 
 @dataclass(frozen=True)
 class TransferLimit:
-    """The most that a remote engine sends to this machine.
+    """What an engine elsewhere sends to this machine at most.
 
     Parameters
     ----------
-    what : what is sent.
-    most : how many rows of it at most.
-    beyond : what happens where there are more.
+    what : what it sends.
+    most : how many rows of it.
+    why : what happens beyond that.
     """
 
     what: str
     most: int
-    beyond: str
+    why: str
+
+    @property
+    def refuses(self) -> bool:
+        """Whether more rows than that are refused."""
+        return self.why == REFUSED
 
 
-_REFUSED = "refused, with what to do: audit a random sample, or columns saved as Parquet"
+REFUSED = "refused, with what to do: audit a random sample, or columns saved as Parquet"
+"""What happens where every row is needed and there are too many."""
+
 TRANSFER_LIMITS = {
     "parity": TransferLimit(
         "cells: combinations of groups, outcome, decision and score bin; for AUC the scores, once a model",
@@ -70,15 +77,13 @@ TRANSFER_LIMITS = {
         MOST_ROWS,
         "everything in the engine: bins, a grid of 65³ cells and a sample of about 200,000 people, with the error",
     ),
-    "disagreement": TransferLimit("the answers, once", MOST_ROWS, _REFUSED),
-    "reliability": TransferLimit("the features and the outcome, once", MOST_ROWS, _REFUSED),
-    "agreement": TransferLimit("the ratings, once", MOST_ROWS, _REFUSED),
-    "improvability": TransferLimit("the features, the outcome and the decisions, once", MOST_ROWS, _REFUSED),
-    "a threshold that is a percentile": TransferLimit("the scores, once", MOST_ROWS, _REFUSED),
-    "a comparison of two audits by person": TransferLimit(
-        "everybody's groups and decisions, once", MOST_ROWS, _REFUSED
-    ),
-    "a pilot for power": TransferLimit("all rows of the pilot", MOST_ROWS, _REFUSED),
+    "disagreement": TransferLimit("the answers, once", MOST_ROWS, REFUSED),
+    "reliability": TransferLimit("the features and the outcome, once", MOST_ROWS, REFUSED),
+    "agreement": TransferLimit("the ratings, once", MOST_ROWS, REFUSED),
+    "improvability": TransferLimit("the features, the outcome and the decisions, once", MOST_ROWS, REFUSED),
+    "a threshold that is a percentile": TransferLimit("the scores, once", MOST_ROWS, REFUSED),
+    "a comparison of two audits by person": TransferLimit("everybody's groups and decisions, once", MOST_ROWS, REFUSED),
+    "a pilot for power": TransferLimit("all rows of the pilot", MOST_ROWS, REFUSED),
     "`[models]`": TransferLimit(
         "nothing", 0, "refused: score the table where it is, and name the scores as predictions"
     ),
@@ -102,7 +107,7 @@ atexit.register(_idle.clear)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_idle.clear)  # their threads would not be there in the new process
 _connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
-_transfers: ContextVar[Transfers | None] = ContextVar("evenhand_transfers", default=None)
+_received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
 
 
 def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -350,51 +355,39 @@ def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """Run a lazy frame in its engine, count what it sends, and return the result."""
     with quiet():
         collected = frame.collect()
-    transfers = _transfers.get()
-    if transfers is not None:
-        transfers.add(collected)
+    counted = _received.get()
+    if counted is not None:
+        counted.append(len(collected))
+        counted.size += int(collected.estimated_size())
+        counted.values += len(collected) * len(collected.columns)
     return collected
 
 
-@dataclass
-class Transfers:
-    """What engines sent to this process.
+class Received(list[int]):
+    """The rows of each read; in `size` the bytes and in `values` the single values of all of them."""
 
-    Parameters
-    ----------
-    rows : the rows of each read.
-    values, size : the values and the bytes of all reads.
-    """
-
-    rows: list[int] = field(default_factory=list)
-    values: int = 0
     size: int = 0
-
-    def add(self, collected: nw.DataFrame[Any]) -> None:
-        """Add what one read brought."""
-        self.rows.append(len(collected))
-        self.values += len(collected) * len(collected.columns)
-        self.size += int(collected.estimated_size())
+    values: int = 0
 
 
 @contextmanager
-def count_transfers() -> Iterator[Transfers]:
+def count_transfers() -> Iterator[Received]:
     """Count what the engines of lazy frames send to this process while the block runs.
 
     Examples
     --------
     >>> import narwhals as nw
-    >>> with count_transfers() as transfers:
-    ...     _ = collect(nw.from_dict({"x": [1, 2], "y": [3, 4]}, backend="polars").lazy())
-    >>> transfers.rows, transfers.values, transfers.size
-    ([2], 4, 32)
+    >>> with count_transfers() as rows:
+    ...     _ = collect(nw.from_dict({"x": [1, 2]}, backend="polars").lazy())
+    >>> rows, rows.size, rows.values
+    ([2], 16, 2)
     """
-    transfers = Transfers()
-    token = _transfers.set(transfers)
+    rows = Received()
+    token = _received.set(rows)
     try:
-        yield transfers
+        yield rows
     finally:
-        _transfers.reset(token)
+        _received.reset(token)
 
 
 @contextmanager
