@@ -1,60 +1,71 @@
-"""The audits. Each is a folder with the same rooms: spec, audit (Table + Spec -> Result), result, charts."""
+"""The audits: one folder each, and the registry of all that are installed, ours and those of others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+from evenhand.errors import ConfigError
 
 if TYPE_CHECKING:
-    from evenhand.core.result import Draft, Result
-    from evenhand.core.spec import Spec
-    from evenhand.table.table import Table
+    from evenhand.core.descriptor import AuditDescriptor
+
+GROUP = "evenhand.audits"
+"""The entry points under which a package names the descriptors of its audits."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An audit as `audit.toml` knows it: its settings, the function that drafts its result, and what that becomes."""
+class _Registry(Mapping[str, "AuditDescriptor"]):
+    """The installed audits by name, in the order in which a report shows them.
 
-    spec: type[Spec]
-    run: Callable[[Table, Any], Draft[Any]]
-    result: type[Result]
-
-
-class _Registry(Mapping[str, Entry]):
-    """The audits by name, in the order in which a report shows them; each is imported when it is first asked for.
-
-    The audit `parity` is the folder `parity/` with `ParitySpec` in `spec.py`, `run` in `audit.py` and `ParityResult`
-    in `result.py`.
+    One that cannot be imported is known by its name only: to ask for it is an error that names it, and the others are
+    not touched.
     """
 
-    _NAMES = ("parity", "effort", "disagreement", "reliability", "agreement", "improvability")
-
-    def __getitem__(self, name: str) -> Entry:
-        if name not in self._NAMES:
-            raise KeyError(name)
-        return _load(name)
+    def __getitem__(self, name: str) -> AuditDescriptor:
+        found = _installed(tuple(sys.path))[name]
+        if isinstance(found, ConfigError):
+            raise found
+        return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._NAMES
+        return name in _installed(tuple(sys.path))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._NAMES)
+        working = [found for found in _installed(tuple(sys.path)).values() if not isinstance(found, ConfigError)]
+        return iter([audit.name for audit in sorted(working, key=lambda audit: (audit.order, audit.name))])
 
     def __len__(self) -> int:
-        return len(self._NAMES)
+        return len(list(iter(self)))
 
 
 @cache
-def _load(name: str) -> Entry:
-    def member(room: str, attribute: str) -> Any:
-        return getattr(import_module(f"evenhand.audits.{name}.{room}"), attribute)
+def _installed(_path: tuple[str, ...]) -> Mapping[str, AuditDescriptor | ConfigError]:
+    """Return the descriptors of what is installed on this path, or why there is none, by name."""
+    points: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        points.setdefault(point.name, []).append(point)
+    return {name: _loaded(name, found) for name, found in points.items()}
 
-    title = name.capitalize()
-    return Entry(member("spec", f"{title}Spec"), member("audit", "run"), member("result", f"{title}Result"))
+
+def _loaded(name: str, points: list[EntryPoint]) -> AuditDescriptor | ConfigError:
+    """Return the descriptor that an entry point names, or the error that tells why it cannot be had."""
+    from evenhand.core.descriptor import AuditDescriptor
+
+    places = sorted({point.value for point in points})
+    if len(places) > 1:
+        return ConfigError(f"the audit {name!r} is installed twice, as {' and '.join(places)}; remove one of them.")
+    try:
+        found = points[0].load()
+    except Exception as error:  # the package is another's: anything may be wrong in it
+        why = f"{type(error).__name__}: {error}"
+        return ConfigError(f"the audit {name!r} ({places[0]}) cannot be imported ({why}); mend or remove its package.")
+    if not isinstance(found, AuditDescriptor) or found.name != name:
+        return ConfigError(f"the audit {name!r} ({places[0]}) is no AuditDescriptor of that name; mend its package.")
+    return found
 
 
-REGISTRY: Mapping[str, Entry] = _Registry()
-"""The audits by name, in the order in which a report shows them."""
+REGISTRY: Mapping[str, AuditDescriptor] = _Registry()
+"""The installed audits by name, in the order in which a report shows them."""

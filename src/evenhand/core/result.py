@@ -11,6 +11,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.families import adjust_tables, answer, in_words
 from evenhand.core.findings import VERDICT_WORDS, Claim, ClaimsAt, Finding, FindingMaker
@@ -43,17 +44,22 @@ class Result:
     backend : the data-frame library that `to_frame` answers in.
     """
 
+    descriptor: ClassVar[AuditDescriptor]
     audit: ClassVar[str]
     title: ClassVar[str]
     question: ClassVar[str]
     main_table: ClassVar[str] = "gaps"
-    spec_type: ClassVar[type[Spec]]
 
     spec: Spec
     findings: tuple[Finding, ...]
     left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
     backend: str | None = None
+
+    def __init_subclass__(cls) -> None:
+        if "descriptor" in vars(cls):
+            cls.audit, cls.title = cls.descriptor.name, cls.descriptor.title
+            cls.question = cls.descriptor.question
 
     # Tables -----------------------------------------------------------------------------------------------------------
 
@@ -193,7 +199,7 @@ class Result:
         grouping
             Of which grouping; by default of the first.
         """
-        drawers = self._room("charts").CHARTS
+        drawers = self.descriptor.charts
         name = next(iter(drawers)) if chart is None else chart
         require_choice("chart", name, list(drawers))
         if grouping is not None:
@@ -209,11 +215,11 @@ class Result:
 
     def charts(self) -> list[str]:
         """Return the names of the charts that `plot` can draw."""
-        return list(self._room("charts").CHARTS)
+        return list(self.descriptor.charts)
 
     def section(self) -> Section:
         """Return the result's part of a report."""
-        room = self._room("section")
+        room = self.descriptor.section
         told = {finding.metric for finding in self.findings}
         caveats = ((metric.title, metric.caveat) for name, metric in self.metrics.items() if name in told)
         return Section(
@@ -224,11 +230,6 @@ class Result:
             notes=self.notes,
             caveats=tuple((title, caveat) for title, caveat in caveats if caveat),
         )
-
-    @classmethod
-    def _room(cls, name: str) -> Any:
-        """Return a module of the audit's own folder; charts and sections are loaded only when they are asked for."""
-        return import_module(f"{cls.__module__.rpartition('.')[0]}.{name}")
 
     def __str__(self) -> str:
         return self.summary()
@@ -278,7 +279,7 @@ class Result:
         tables: dict[str, Any] = read_tables({name: values[name] for name in kinds}, kinds)
         plain = {name: _frozen(values[name]) for name in cls.plain_fields()}
         return cls(
-            spec=cls.spec_type.recorded(values["spec"]),
+            spec=cls.descriptor.spec.recorded(values["spec"]),
             findings=tuple(Finding(**finding) for finding in findings),
             notes=tuple(values["notes"]),
             **tables,

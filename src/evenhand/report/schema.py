@@ -47,7 +47,7 @@ def results_schema() -> Schema:
             definitions[f"{name}_{table}"] = record_schema(kind)
     definitions |= {table: record_schema(kind) for tables in EXTRAS.values() for table, kind in tables.items()}
     definitions |= {f"profile_{table}": record_schema(kind) for table, kind in TABLES.items()}
-    specs = {name: _settings_schema(result.spec_type, definitions) for name, result in results.items()}
+    specs = {name: _settings_schema(result.descriptor.spec, definitions) for name, result in results.items()}
     config = {
         "data": {"type": "object"},
         "models": _settings_schema(ModelsSettings, definitions),

@@ -1,7 +1,35 @@
 """Agreement: do raters agree about the same people, and do they agree less about some groups?"""
 
-from evenhand.audits.agreement.audit import agreement
-from evenhand.audits.agreement.result import AgreementResult
-from evenhand.audits.agreement.spec import AgreementSpec
+from typing import TYPE_CHECKING
 
-__all__ = ["AgreementResult", "AgreementSpec", "agreement"]
+from evenhand.core.descriptor import AuditDescriptor
+from evenhand.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from evenhand.audits.agreement.audit import agreement
+    from evenhand.audits.agreement.result import AgreementResult
+    from evenhand.audits.agreement.spec import AgreementSpec
+
+__all__ = ["AUDIT", "AgreementResult", "AgreementSpec", "agreement"]
+
+AUDIT = AuditDescriptor(
+    name="agreement",
+    title="Agreement",
+    question="Do raters agree about the same people, and do they agree less about some groups?",
+    order=50,
+    spec="evenhand.audits.agreement.spec:AgreementSpec",
+    metrics="evenhand.audits.agreement.metrics:METRICS",
+    result="evenhand.audits.agreement.result:AgreementResult",
+    run="evenhand.audits.agreement.audit:run",
+    section="evenhand.audits.agreement.section",
+    charts="evenhand.audits.agreement.charts:CHARTS",
+)
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "AgreementResult": "result",
+        "AgreementSpec": "spec",
+        "agreement": "audit",
+    },
+)

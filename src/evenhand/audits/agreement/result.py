@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from evenhand.audits.agreement import AUDIT
 from evenhand.audits.agreement.metrics import AgreementMetric, Scale, metrics_for
 from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 
@@ -53,11 +55,8 @@ class AgreementResult(Result):
     raters : the names of the raters.
     """
 
-    audit: ClassVar[str] = "agreement"
-    title: ClassVar[str] = "Agreement"
-    question: ClassVar[str] = "Do raters agree about the same people, and do they agree less about some groups?"
+    descriptor: ClassVar[AuditDescriptor] = AUDIT
     main_table: ClassVar[str] = "values"
-    spec_type: ClassVar[type[AgreementSpec]] = AgreementSpec
 
     spec: AgreementSpec
     values: tuple[AgreementValue, ...]

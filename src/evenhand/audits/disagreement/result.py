@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from evenhand.audits.disagreement import AUDIT
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.spec import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +142,7 @@ class DisagreementResult(Result):
     hash : SHA-256 of the answers that the numbers were computed from.
     """
 
-    audit: ClassVar[str] = "disagreement"
-    title: ClassVar[str] = "Disagreement"
-    question: ClassVar[str] = "What do the people affected think, when all they can say is “I agree” or “I disagree”?"
-    spec_type: ClassVar[type[Spec]] = DisagreementSpec
+    descriptor: ClassVar[AuditDescriptor] = AUDIT
 
     spec: DisagreementSpec
     values: tuple[DisagreementValue, ...]

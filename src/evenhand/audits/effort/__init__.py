@@ -1,7 +1,36 @@
 """Effort: do people who worked equally hard from where they started get equal treatment?"""
 
-from evenhand.audits.effort.audit import effort, person_scores
-from evenhand.audits.effort.result import EffortResult
-from evenhand.audits.effort.spec import EffortSpec
+from typing import TYPE_CHECKING
 
-__all__ = ["EffortResult", "EffortSpec", "effort", "person_scores"]
+from evenhand.core.descriptor import AuditDescriptor
+from evenhand.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from evenhand.audits.effort.audit import effort, person_scores
+    from evenhand.audits.effort.result import EffortResult
+    from evenhand.audits.effort.spec import EffortSpec
+
+__all__ = ["AUDIT", "EffortResult", "EffortSpec", "effort", "person_scores"]
+
+AUDIT = AuditDescriptor(
+    name="effort",
+    title="Effort",
+    question="Do people who worked equally hard from where they started get equal treatment?",
+    order=20,
+    spec="evenhand.audits.effort.spec:EffortSpec",
+    metrics="evenhand.audits.effort.metrics:METRICS",
+    result="evenhand.audits.effort.result:EffortResult",
+    run="evenhand.audits.effort.audit:run",
+    section="evenhand.audits.effort.section",
+    charts="evenhand.audits.effort.charts:CHARTS",
+)
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "EffortResult": "result",
+        "EffortSpec": "spec",
+        "effort": "audit",
+        "person_scores": "audit",
+    },
+)

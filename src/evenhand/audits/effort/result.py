@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from evenhand.audits.effort import AUDIT
 from evenhand.audits.effort.choices import ChoiceName
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 from evenhand.stats.effort import TrajectoryMeasure
@@ -241,11 +243,8 @@ class EffortResult(Result):
     steps : what the time steps of the trajectory are called.
     """
 
-    audit: ClassVar[str] = "effort"
-    title: ClassVar[str] = "Effort"
-    question: ClassVar[str] = "Do people who worked equally hard from where they started get equal treatment?"
+    descriptor: ClassVar[AuditDescriptor] = AUDIT
     main_table: ClassVar[str] = "values"
-    spec_type: ClassVar[type[EffortSpec]] = EffortSpec
 
     spec: EffortSpec
     values: tuple[EffortValue, ...]

@@ -7,12 +7,14 @@ from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from evenhand.audits.improvability import AUDIT
 from evenhand.audits.improvability.candidates import RuleName
 from evenhand.audits.improvability.curves import Scenario
 from evenhand.audits.improvability.exhibits import Exhibit, file_stem, shown_piece
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 from evenhand.core.run import write_files
@@ -241,11 +243,8 @@ class ImprovabilityResult(Result):
     kept : the rows and trials behind the tables; no part of what is written or pickled (see `evidence`).
     """
 
-    audit: ClassVar[str] = "improvability"
-    title: ClassVar[str] = "Improvability"
-    question: ClassVar[str] = "Could the decisions be fairer without being worse at their job?"
+    descriptor: ClassVar[AuditDescriptor] = AUDIT
     main_table: ClassVar[str] = "decisions"
-    spec_type: ClassVar[type[ImprovabilitySpec]] = ImprovabilitySpec
 
     spec: ImprovabilitySpec
     values: tuple[ImprovabilityValue, ...]

@@ -1,7 +1,35 @@
 """Parity: do groups get different outcomes, and how sure are we?"""
 
-from evenhand.audits.parity.audit import parity
-from evenhand.audits.parity.result import ParityResult
-from evenhand.audits.parity.spec import ParitySpec
+from typing import TYPE_CHECKING
 
-__all__ = ["ParityResult", "ParitySpec", "parity"]
+from evenhand.core.descriptor import AuditDescriptor
+from evenhand.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from evenhand.audits.parity.audit import parity
+    from evenhand.audits.parity.result import ParityResult
+    from evenhand.audits.parity.spec import ParitySpec
+
+__all__ = ["AUDIT", "ParityResult", "ParitySpec", "parity"]
+
+AUDIT = AuditDescriptor(
+    name="parity",
+    title="Parity",
+    question="Do groups get different outcomes, and how sure are we?",
+    order=10,
+    spec="evenhand.audits.parity.spec:ParitySpec",
+    metrics="evenhand.audits.parity.metrics:METRICS",
+    result="evenhand.audits.parity.result:ParityResult",
+    run="evenhand.audits.parity.audit:run",
+    section="evenhand.audits.parity.section",
+    charts="evenhand.audits.parity.charts:CHARTS",
+)
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "ParityResult": "result",
+        "ParitySpec": "spec",
+        "parity": "audit",
+    },
+)

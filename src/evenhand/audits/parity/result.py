@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from evenhand.audits.parity import AUDIT
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 
@@ -44,10 +46,7 @@ class ParityResult(Result):
     favourable : for each model the side of the decision that is good for the person, where the user said it.
     """
 
-    audit: ClassVar[str] = "parity"
-    title: ClassVar[str] = "Parity"
-    question: ClassVar[str] = "Do groups get different outcomes, and how sure are we?"
-    spec_type: ClassVar[type[ParitySpec]] = ParitySpec
+    descriptor: ClassVar[AuditDescriptor] = AUDIT
 
     spec: ParitySpec
     values: tuple[Value, ...]

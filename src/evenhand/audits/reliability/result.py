@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from evenhand.audits.reliability import AUDIT
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 
@@ -157,10 +159,7 @@ class ReliabilityResult(Result):
     hash : SHA-256 of the features, groups and outcome that the numbers were computed from.
     """
 
-    audit: ClassVar[str] = "reliability"
-    title: ClassVar[str] = "Reliability"
-    question: ClassVar[str] = "When the inputs contain mistakes, whose result suffers more?"
-    spec_type: ClassVar[type[ReliabilitySpec]] = ReliabilitySpec
+    descriptor: ClassVar[AuditDescriptor] = AUDIT
 
     spec: ReliabilitySpec
     values: tuple[ReliabilityValue, ...]

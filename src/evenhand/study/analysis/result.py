@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
+from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.study.analysis.spec import AnalysisSpec
 
 if TYPE_CHECKING:
@@ -119,11 +121,8 @@ class StudyResult(Result):
     people, answers : how many were analysed.
     """
 
-    audit: ClassVar[str] = "study"
-    title: ClassVar[str] = "Human study"
-    question: ClassVar[str] = "Do people look at the trajectory or at the aggregate when they judge who is alike?"
+    descriptor: ClassVar[AuditDescriptor] = ANALYSIS
     main_table: ClassVar[str] = "gaps"
-    spec_type: ClassVar[type[AnalysisSpec]] = AnalysisSpec
 
     spec: AnalysisSpec
     values: tuple[StudyValue, ...]
@@ -143,8 +142,9 @@ class StudyResult(Result):
 
     def paper_table(self, number: int) -> DisplayTable:
         """Return table 2, 3, 4 or 5 of the effort paper in its layout, with the clustered form beside the published."""
-        tables = self._room("section").PAPER_TABLES
-        if number not in tables:
+        from evenhand.study.analysis.section import PAPER_TABLES
+
+        if number not in PAPER_TABLES:
             raise ConfigError(f"`number` must be one of 2, 3, 4 and 5; got {number}.")
-        table: DisplayTable = tables[number](self)
+        table: DisplayTable = PAPER_TABLES[number](self)
         return table

@@ -1,0 +1,108 @@
+"""`AuditDescriptor`: everything that the rest of evenhand knows of an audit.
+
+An audit is a plug-in. Its package names a descriptor under the entry-point group `evenhand.audits`; whatever is not
+light to import stands there as 'module:attribute' and is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+
+if TYPE_CHECKING:
+    from evenhand.core.display import DisplayTable, Figure, Method
+    from evenhand.core.metrics import Metric
+    from evenhand.core.result import Draft, Result
+    from evenhand.core.spec import Spec
+    from evenhand.table.table import Table
+
+T = TypeVar("T")
+R = TypeVar("R", bound="Result", contravariant=True)
+
+
+class SectionMaker(Protocol[R]):
+    """A module that makes an audit's part of a report: its tables and figures, and how they were computed."""
+
+    def parts(self, result: R, /) -> Iterable[DisplayTable | Figure]:
+        """Return the tables and figures, in order."""
+
+    def methods(self, result: R, /) -> Iterable[Method]:
+        """Return how the numbers were computed."""
+
+
+class Lazy(Generic[T]):
+    """A member of a descriptor that may be given as 'module:attribute', or 'module', and is imported on first use."""
+
+    def __init__(self, *, optional: bool = False) -> None:
+        self._optional = optional
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, descriptor: None, owner: type) -> T: ...
+    @overload
+    def __get__(self, descriptor: AuditDescriptor, owner: type) -> T: ...
+    def __get__(self, descriptor: AuditDescriptor | None, owner: type) -> Any:
+        if descriptor is None:  # a dataclass asks for the default
+            if self._optional:
+                return None
+            raise AttributeError(self._name)
+        members = vars(descriptor)
+        if isinstance(members[self._name], str):
+            members[self._name] = _imported(members[self._name])
+        return members[self._name]
+
+    def __set__(self, descriptor: AuditDescriptor, value: T | str) -> None:
+        vars(descriptor)[self._name] = value
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    found: Any = import_module(module)
+    for part in attribute.split(".") if attribute else ():
+        found = getattr(found, part)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AuditDescriptor:
+    """What an audit is, and what it can do.
+
+    Any member from `spec` on may be given as 'module:attribute'.
+
+    Parameters
+    ----------
+    name : its section in `audit.toml` and in `results.json`.
+    title : its heading in a report.
+    question : what it asks.
+    order : its place in a report; audits with the same one stand by name.
+    spec : its settings.
+    metrics : the rows of its metrics by name.
+    result : what it returns.
+    run : makes the draft of a result from a table and settings.
+    section : a module with `parts` and `methods`, which make its part of a report.
+    charts : the charts by name.
+
+    Examples
+    --------
+    >>> from evenhand.audits import REGISTRY
+    >>> REGISTRY["parity"].title, REGISTRY["parity"].spec.__name__
+    ('Parity', 'ParitySpec')
+    """
+
+    name: str
+    title: str
+    question: str
+    order: int = 100
+    spec: Lazy[type[Spec]] = Lazy()
+    metrics: Lazy[Mapping[str, Metric]] = Lazy()
+    result: Lazy[type[Result]] = Lazy()
+    run: Lazy[Callable[[Table, Any], Draft[Any]]] = Lazy()
+    section: Lazy[SectionMaker[Any]] = Lazy()
+    charts: Lazy[Mapping[str, Callable[[Any, str | None], list[Any]]]] = Lazy()
+
+    def __repr__(self) -> str:
+        return f"<AuditDescriptor: {self.name}>"
