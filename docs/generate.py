@@ -43,6 +43,7 @@ from evenhand.report.extras import EXTRAS
 from evenhand.report.profiles.result import TABLES
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
+from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
 from evenhand.study.sections import (
@@ -293,7 +294,7 @@ def settings_part() -> str:
         "`[models]`": _rows(ModelsSettings),
         "`[models.fit.NAME]`": _rows(Fit),
         **{title: rows for name in REGISTRY for title, rows in spec_sections(name)},
-        "`[[thresholds]]`": _rows(Threshold),
+        "`[[thresholds]]`": threshold_rows(),
         "`[report]`": _rows(ReportSettings),
         "`[power]`": _rows(PowerSettings),
     }
@@ -304,11 +305,23 @@ def settings_part() -> str:
     return "\n".join(lines)
 
 
+def threshold_rows() -> list[tuple[str, str, str, str]]:
+    """Return the settings of a threshold: the common ones, then what single audits and studies add."""
+    rows = _rows(Threshold)
+    for audit in (*REGISTRY.values(), ANALYSIS):
+        kind = audit.spec.threshold_type()
+        own = _rows(kind, only={name: kind.model_fields[name] for name in kind.own_coordinates()})
+        rows += [
+            (name, held, default, f"{meaning.rstrip('.')} ({audit.name}).") for name, held, default, meaning in own
+        ]
+    return rows
+
+
 def spec_sections(audit: str) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
     """Yield the section of an audit in `audit.toml`, then those of the settings inside it."""
     spec = REGISTRY[audit].spec
     yield f"`[{audit}]`", _rows(spec, only=settings_of(spec))
-    seen: set[type[BaseModel]] = {Threshold}
+    seen: set[type[BaseModel]] = {spec.threshold_type()}
     yield from _nested_sections(audit, spec, seen)
 
 

@@ -26,10 +26,10 @@ from evenhand.cli.main import main
 from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.run import data_record
 from evenhand.core.spec import settings_of
-from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.report.schema import result_types
+from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.table import Prediction, Roles
 from evenhand.table.engines import EngineSettings
 
@@ -133,7 +133,10 @@ def test_named_gaps_are_in_the_reference(name: str) -> None:
         ("## `[models]`", list(ModelsSettings.model_fields)),
         ("## `[models.fit.NAME]`", list(Fit.model_fields)),
         *((f"## `[{name}]`", list(settings_of(REGISTRY[name].spec))) for name in REGISTRY),
-        ("## `[[thresholds]]`", list(Threshold.model_fields)),
+        (
+            "## `[[thresholds]]`",
+            [name for audit in (*REGISTRY.values(), ANALYSIS) for name in audit.spec.threshold_type().model_fields],
+        ),
         ("## `[report]`", list(ReportSettings.model_fields)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

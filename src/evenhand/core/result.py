@@ -22,7 +22,7 @@ from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, brief, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
-_USUAL = {"stratum": None, "stakeholder": None, "kind": "difference", "against": "worst_pair"}
+_USUAL = {"kind": "difference", "against": "worst_pair"}
 """What is meant where a gap is asked for and several fit; the same as in a threshold."""
 
 _COMMON = ("spec", "findings", "left_out", "notes", "backend")
@@ -49,6 +49,10 @@ class Result:
     title: ClassVar[str]
     question: ClassVar[str]
     main_table: ClassVar[str] = "gaps"
+    places: ClassVar[tuple[str, ...]] = ()
+    """Columns of its own that say where a number stands; its other columns are results."""
+    found_places: ClassVar[tuple[str, ...]] = ()
+    """Those of them that a worst pair finds itself: they are the same thing wherever it is."""
 
     spec: Spec
     findings: tuple[Finding, ...]
@@ -124,7 +128,8 @@ class Result:
             When none fits, or several do; the message says which column to name.
         """
         fitting = self.rows(table, **where)
-        for name, usual in _USUAL.items():
+        pooled = dict.fromkeys(self.spec.threshold_type().pooled)
+        for name, usual in (pooled | _USUAL).items():
             if len(fitting) > 1 and name not in where and name in type(fitting[0]).columns():
                 fitting = tuple(record for record in fitting if getattr(record, name) == usual) or fitting
         if len(fitting) == 1:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from textwrap import fill, indent
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -82,13 +82,19 @@ def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
+def limits() -> Any:
+    """Return the setting `thresholds`; an audit with coordinates of its own declares it anew, with its own type."""
+    example = 'such as {"metric": "selection_rate", "min": 0.8}'
+    return Field((), description=f"Limits that turn numbers into verdicts, {example}.")
+
+
 class Spec(Settings):
     """What every audit can be told; the same names everywhere."""
 
     audit: ClassVar[str] = ""
     """The audit these settings are of."""
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group")
-    """What a threshold of the audit may name."""
+    """Which of the common coordinates a threshold of the audit may name; its own are fields of its thresholds."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
     """Gaps with a name of their own that a threshold may use."""
     other_names: ClassVar[Mapping[str, OtherName]] = {}
@@ -109,9 +115,7 @@ class Spec(Settings):
     confidence: float = Field(0.95, ge=0.001, lt=1, description="Confidence of every interval.")
     seed: int = Field(0, ge=0, description="Seed of the one random generator.")
     min_count: int = Field(10, ge=1, description="Groups with fewer people are listed but left out of gaps.")
-    thresholds: tuple[Threshold, ...] = Field(
-        (), description='Limits that turn numbers into verdicts, such as {"metric": "selection_rate", "min": 0.8}.'
-    )
+    thresholds: tuple[Threshold, ...] = limits()
 
     _folder: Path = PrivateAttr(default=Path())
     _translated: tuple[str, ...] = PrivateAttr(default=())
@@ -133,6 +137,12 @@ class Spec(Settings):
     def translated(self) -> tuple[str, ...]:
         """Remarks on the names of other packages that were read as our own."""
         return self._translated
+
+    @classmethod
+    def threshold_type(cls) -> type[Threshold]:
+        """Return what a threshold of the audit is."""
+        kind: type[Threshold] = get_args(cls.model_fields["thresholds"].annotation)[0]
+        return kind
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics that these settings can give, by name."""
@@ -193,17 +203,16 @@ def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) ->
     return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
 
 
-def require_table(value: Any, function: str) -> None:
-    """Refuse data that has no roles, with the line that gives it some."""
+def require_table(value: Any, function: str, before: str = "") -> None:
+    """Refuse data that has no roles, with the line that gives it some; `before` are arguments before the table."""
     if isinstance(value, Table):
         return
     kind = type(value).__name__
     kind = f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
     named = "df" if is_frame(value) else repr(value) if isinstance(value, str) and len(value) < 60 else "data"
-    call = "eh.reliability(model, " if function == "reliability" else f"eh.{function}("
     raise ConfigError(
         f"eh.{function} needs a table with the roles of its columns; got {kind}. "
-        f"Wrap it in eh.Table(...), with your own columns: {call}eh.Table({named}, groups=['sex'], "
+        f"Wrap it in eh.Table(...), with your own columns: eh.{function}({before}eh.Table({named}, groups=['sex'], "
         "predictions={'model': 'score'}))."
     )
 
@@ -231,6 +240,7 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             )
             for name, item in sorted(settings.items(), key=lambda entry: not entry[1].is_required())
         ]
+        before = "".join(f"{p.name}, " for p in own[: [p.name for p in own].index("table")]) if "table" in named else ""
         function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(settings))
 
         @wraps(function)
@@ -238,7 +248,7 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             bound = signature.bind(*arguments, **given)
             if "table" not in bound.arguments:  # the analysis of a study takes responses
                 return function(*arguments, **given)
-            require_table(bound.arguments["table"], function.__name__)
+            require_table(bound.arguments["table"], function.__name__, before)
             passed = bound.arguments.get("settings", {})
             table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)
             bound.arguments["table"] = table

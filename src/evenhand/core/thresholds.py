@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -25,14 +25,8 @@ Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_thresho
 VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets", "no_threshold")
 """The verdicts, those that matter most first."""
 
-COORDINATES = (
-    *("model", "grouping", "group", "stratum"),
-    *("label", "stakeholder", "setting", "weight", "condition", "target"),
-)
-"""What a threshold may name to limit only some records; an audit says which of them it has."""
-
-_NULL_IS_POOLED = ("stratum", "stakeholder")
-"""Coordinates for which a threshold that names none means the record of all people together."""
+COMMON = ("model", "grouping", "group", "stratum")
+"""What any threshold may name to limit only some records; an audit says which of them it has, and adds its own."""
 
 
 def _as_grouping_name(value: Any) -> Any:
@@ -47,11 +41,16 @@ GroupingName = Annotated[str, BeforeValidator(_as_grouping_name)]
 class Threshold(Settings):
     """A limit of the user's for a value or a gap, in all models and groupings or in the ones named.
 
+    An audit whose records have coordinates of their own has a subclass with a field for each that may be named.
+
     Examples
     --------
     >>> Threshold(metric="selection_rate", min=0.8).in_words()
     'at least 0.8'
     """
+
+    pooled: ClassVar[tuple[str, ...]] = ("stratum",)
+    """Coordinates for which a threshold that names none means the record of all people together."""
 
     audit: str | None = Field(None, description="The audit it belongs to; by default the one that knows the metric.")
     metric: str = Field(description="The metric, or a gap known by a name of its own such as 'traditional_parity'.")
@@ -64,12 +63,13 @@ class Threshold(Settings):
     grouping: GroupingName | None = Field(None, description="Limit only this grouping.")
     group: str | None = Field(None, description="Limit only this group, compared with the reference or everybody.")
     stratum: str | None = Field(None, description="Limit only this stratum; by default all people together.")
-    label: str | None = Field(None, description="Limit only this label (disagreement).")
-    stakeholder: str | None = Field(None, description="Limit only this kind of critic; by default all (disagreement).")
-    setting: str | None = Field(None, description="Limit only this noise setting (reliability).")
-    weight: float | None = Field(None, description="Limit only this effort weight (effort).")
-    condition: str | None = Field(None, description="Limit only this condition (study).")
-    target: str | None = Field(None, description="Limit only this distance that people judged (study).")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_audit(cls, values: object) -> object:
+        """Read a threshold of no audit in particular as one of this audit."""
+        is_other = isinstance(values, Threshold) and not isinstance(values, cls)
+        return values.model_dump(exclude_unset=True) if isinstance(values, Threshold) and is_other else values
 
     @model_validator(mode="after")
     def _one_limit(self) -> Self:
@@ -96,7 +96,17 @@ class Threshold(Settings):
 
     def named(self) -> dict[str, Any]:
         """Return the coordinates that it names."""
-        return {name: value for name in COORDINATES if (value := getattr(self, name)) is not None}
+        return {name: value for name in self.coordinates() if (value := getattr(self, name)) is not None}
+
+    @classmethod
+    def own_coordinates(cls) -> tuple[str, ...]:
+        """Return the coordinates that the audit adds to the common ones."""
+        return tuple(name for name in cls.model_fields if name not in Threshold.model_fields)
+
+    @classmethod
+    def coordinates(cls) -> tuple[str, ...]:
+        """Return what a threshold may name, the common coordinates first."""
+        return (*COMMON, *cls.own_coordinates())
 
 
 Alias = tuple[str, Kind, Against]
@@ -119,7 +129,7 @@ def resolve(
     """
     _require_audit(threshold, audit, metrics, aliases)
     for name in threshold.named():
-        if name not in coordinates:
+        if name not in (*coordinates, *threshold.own_coordinates()):
             raise ValueError(f"a threshold of the {audit} audit has no `{name}`; leave it out")
     metric, kind, against = aliases.get(threshold.metric, (threshold.metric, threshold.kind, threshold.against))
     sensible = [limit for limit in metrics[metric].limits if threshold.metric not in aliases or limit.kind == kind]
@@ -203,12 +213,13 @@ def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[st
         return False
     if isinstance(record, Gap) and (record.kind, record.against) != (threshold.kind, threshold.against):
         return False
-    return all(_is_at(record, name, getattr(threshold, name)) for name in COORDINATES)
+    return all(_is_at(record, name, threshold) for name in threshold.coordinates())
 
 
-def _is_at(record: Value | Gap, coordinate: str, wanted: Any) -> bool:
+def _is_at(record: Value | Gap, coordinate: str, threshold: Threshold) -> bool:
     """Tell whether a record lies where a threshold wants it; one that names nothing fits, or means all people."""
-    if wanted is None and coordinate not in _NULL_IS_POOLED:
+    wanted = getattr(threshold, coordinate)
+    if wanted is None and coordinate not in threshold.pooled:
         return True
     if coordinate == "group" and record.grouping is not None:
         wanted = known_label(record.grouping, wanted, [str(record.group)])

@@ -143,6 +143,8 @@ class DisagreementResult(Result):
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
+    places: ClassVar[tuple[str, ...]] = ("label", "stakeholder", "stakeholder_reference")
+    found_places: ClassVar[tuple[str, ...]] = ("label",)
 
     spec: DisagreementSpec
     values: tuple[DisagreementValue, ...]

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.audits.disagreement.metrics import CriticMetric, metrics_for
-from evenhand.core.spec import Spec
+from evenhand.core.spec import Spec, limits
+from evenhand.core.thresholds import Threshold
 from evenhand.settings import Settings
 from evenhand.stats.feedback import Bounds
 from evenhand.table.roles import Scalar
@@ -85,6 +86,14 @@ class Answers(Settings):
         return self
 
 
+class DisagreementThreshold(Threshold):
+    """A limit for a number of this audit."""
+
+    pooled: ClassVar[tuple[str, ...]] = ("stratum", "stakeholder")
+
+    stakeholder: str | None = Field(None, description="Limit only this kind of critic; by default all.")
+
+
 class DisagreementSpec(Spec):
     """The settings of the disagreement audit.
 
@@ -95,7 +104,8 @@ class DisagreementSpec(Spec):
     """
 
     audit: ClassVar[str] = "disagreement"
-    threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "stakeholder")
+    thresholds: tuple[DisagreementThreshold, ...] = limits()
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping",)
     column_settings: ClassVar[tuple[str, ...]] = (
         "decision",
         "critic",

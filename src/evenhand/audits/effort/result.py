@@ -244,6 +244,7 @@ class EffortResult(Result):
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
+    places: ClassVar[tuple[str, ...]] = ("weight", "bin_low", "bin_high")
     main_table: ClassVar[str] = "values"
 
     spec: EffortSpec

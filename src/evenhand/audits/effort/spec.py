@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from evenhand.audits.effort.choices import Choices, as_choices
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Spec, is_recorded
+from evenhand.core.spec import Spec, is_recorded, limits
+from evenhand.core.thresholds import Threshold
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
@@ -162,6 +163,12 @@ def _as_distance(value: object) -> object:
     return {"norm": value} if isinstance(value, str) else value
 
 
+class EffortThreshold(Threshold):
+    """A limit for a number of this audit."""
+
+    weight: float | None = Field(None, description="Limit only this effort weight.")
+
+
 class EffortSpec(Spec):
     """The settings of the effort audit.
 
@@ -172,7 +179,8 @@ class EffortSpec(Spec):
     """
 
     audit: ClassVar[str] = "effort"
-    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "weight")
+    thresholds: tuple[EffortThreshold, ...] = limits()
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
     column_settings: ClassVar[tuple[str, ...]] = ("trajectory",)
 
     trajectory: tuple[str, ...] = Field((), description="Columns of one feature over time, earliest first; at least 3.")

@@ -244,6 +244,7 @@ class ImprovabilityResult(Result):
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
+    places: ClassVar[tuple[str, ...]] = ("split", "component", "test")
     main_table: ClassVar[str] = "decisions"
 
     spec: ImprovabilitySpec

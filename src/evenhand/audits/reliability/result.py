@@ -160,6 +160,7 @@ class ReliabilityResult(Result):
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
+    places: ClassVar[tuple[str, ...]] = ("setting", "noise_level")
 
     spec: ReliabilitySpec
     values: tuple[ReliabilityValue, ...]

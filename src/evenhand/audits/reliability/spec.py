@@ -13,7 +13,8 @@ from evenhand.audits.reliability.metrics import COMPARED, HEADLINE, METRICS
 from evenhand.audits.reliability.model_sources import ModelSource, as_models
 from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Names, Reference, Spec
+from evenhand.core.spec import Names, Reference, Spec, limits
+from evenhand.core.thresholds import Threshold
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
@@ -125,6 +126,12 @@ class Mitigation(Settings):
         return value
 
 
+class ReliabilityThreshold(Threshold):
+    """A limit for a number of this audit."""
+
+    setting: str | None = Field(None, description="Limit only this noise setting.")
+
+
 class ReliabilitySpec(Spec):
     """The settings of the reliability audit.
 
@@ -138,7 +145,8 @@ class ReliabilitySpec(Spec):
     model_config = ConfigDict(allow_inf_nan=False)
 
     audit: ClassVar[str] = "reliability"
-    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "setting")
+    thresholds: tuple[ReliabilityThreshold, ...] = limits()
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group")
     column_settings: ClassVar[tuple[str, ...]] = ("features",)
     code_or_name: ClassVar[tuple[str, ...]] = ("model", "noise.derive")
     runs_code: ClassVar[tuple[str, ...]] = ("scoring.allow_pickle", "scoring.trusted")

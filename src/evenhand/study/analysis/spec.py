@@ -8,11 +8,18 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Spec
-from evenhand.core.thresholds import Alias
+from evenhand.core.spec import Spec, limits
+from evenhand.core.thresholds import Alias, Threshold
 from evenhand.study.analysis.metrics import METRICS, NAMED_GAPS, TARGETS
 from evenhand.study.responses import Exclusions
 from evenhand.study.schema import require_known
+
+
+class StudyThreshold(Threshold):
+    """A limit for a number of this audit."""
+
+    condition: str | None = Field(None, description="Limit only this condition.")
+    target: str | None = Field(None, description="Limit only this distance that people judged.")
 
 
 class AnalysisSpec(Spec):
@@ -25,7 +32,8 @@ class AnalysisSpec(Spec):
     """
 
     audit: ClassVar[str] = "study"
-    threshold_coordinates: ClassVar[tuple[str, ...]] = ("condition", "target")
+    thresholds: tuple[StudyThreshold, ...] = limits()
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ()
     aliases: ClassVar[Mapping[str, Alias]] = NAMED_GAPS
 
     alpha: float = Field(
