@@ -18,7 +18,9 @@ from numpy.random import Generator
 from promises import Book, run
 
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.report.reweighting import EffortAgain, Mix, Moments, Weighted, everybody_judged, gap_judged
+from evenhand.audits.effort.reweight import EffortReweighter
+from evenhand.core.reweighting import Mix
+from evenhand.stats.weighted import Moments, Weighted, everybody_judged, gap_judged
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.pairs.distance import EUCLIDEAN
@@ -194,7 +196,7 @@ def cover_pairs(samples: int, rng: Generator, n: int, known: int | None) -> list
 
 def individually(people: People, weight: FloatArray, spread: FloatArray | None) -> tuple[float, float, float]:
     """Return individual fairness elsewhere with its limits, as a report judges it."""
-    again = EffortAgain(SimpleNamespace(), SPEC)  # type: ignore[arg-type]
+    again = EffortReweighter(SimpleNamespace(), SimpleNamespace(), SPEC)  # type: ignore[arg-type]
     groups = SimpleNamespace(codes={column_key("part"): people.part})
     rows = SimpleNamespace(groups=groups)
     vars(again)["_people"] = SimpleNamespace(rows=rows, numbers=lambda _: people[1:], distance=EUCLIDEAN)
@@ -231,4 +233,4 @@ def promises(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "report/reweighting.py")
+    run(promises, __file__, "stats/weighted.py")

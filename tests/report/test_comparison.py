@@ -16,6 +16,7 @@ from statsmodels.stats.proportion import (
 )
 
 import evenhand as eh
+from evenhand.audits import REGISTRY
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError
 from evenhand.report.comparison import Comparison, _order
@@ -274,7 +275,10 @@ def test_the_covariance_of_two_decisions_is_mcnemars() -> None:
     old, new = audits(tables)
     pairing = Pairing.of(old, new, tables, None)
     records = [audit["parity"].get("values", metric="selection_rate", group="F") for audit in (old, new)]
-    psi = [side.influence(record) for side, record in zip((pairing.old, pairing.new), records, strict=True)]
+    psi = [
+        side.influence(REGISTRY["parity"], record)
+        for side, record in zip((pairing.old, pairing.new), records, strict=True)
+    ]
     assert psi[0] is not None
     assert psi[1] is not None
     rows = [read_decided(table) for table in tables]
@@ -293,7 +297,7 @@ def test_the_correlation_is_that_of_a_bootstrap_of_people() -> None:
         place: dict[str, Any] = {"metric": metric, "kind": kind, "against": "worst_pair"}
         gaps = [audit["parity"].get("gaps", **place) for audit in (old, new)]
         drawn = [_gaps(side, times, metric, kind, gap) for side, gap in zip(rows, gaps, strict=True)]
-        assert pairing.correlation(*gaps) == pytest.approx(np.corrcoef(drawn)[0, 1], abs=0.1)
+        assert pairing.correlation(old["parity"].descriptor, *gaps) == pytest.approx(np.corrcoef(drawn)[0, 1], abs=0.1)
 
 
 def _gaps(rows: DecidedRows, times: Any, metric: str, kind: str, gap: Any) -> Any:

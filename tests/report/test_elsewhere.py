@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.audits import REGISTRY
 from evenhand.core.display import Figure
 from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.errors import ConfigError
 from evenhand.report.config import make_config
-from evenhand.report.elsewhere import WHY_NOT, require_extras
+from evenhand.report.elsewhere import require_extras
 from evenhand.report.formats import make_files
-from evenhand.report.reweighting import Moments, Weighted, everybody_judged, gap_judged
+from evenhand.stats.weighted import Moments, Weighted, everybody_judged, gap_judged
 
 LIMITS = [{"metric": "selection_rate", "max": 0.1}, {"metric": "selection_rate", "min": 0.8}]
 
@@ -211,7 +212,7 @@ def test_verdicts_that_cannot_be_judged_again_say_why() -> None:
     )
     lines = [finding.detail for finding in audit.findings if finding.limit is not None]
     assert all("cannot be said: " in line for line in lines)
-    assert any(WHY_NOT["agreement"] in line for line in lines)
+    assert any(REGISTRY["agreement"].not_reweighted in line for line in lines)
     assert any("auc is no mean over people" in line for line in lines)
 
 

@@ -12,9 +12,10 @@ from scipy.stats import binom
 
 import evenhand as eh
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.counting import Series
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
-from evenhand.report.drift import _by_holm, _drift, _order_notes, _Series, in_time
+from evenhand.report.drift import _by_holm, _drift, _order_notes, in_time
 from evenhand.report.languages import language
 from evenhand.report.page import notes, render
 from evenhand.report.short import drift_in_short
@@ -115,7 +116,7 @@ def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
     assert (found.nearest[found.start == found.look] <= 0).all()
     assert found.look[found.nearest > 0].min() == 7
     months = [f"2025-{month:02d}" for month in range(1, 13)]
-    one = _Series(
+    one = Series(
         "m", "g", METRICS["selection_rate"], "b", "a", *map(np.array, (COLLAPSE[1], COLLAPSE[0], *COLLAPSE[:1:-1]))
     )
     gap = one.hits / one.n - one.other_hits / one.other_n
@@ -131,9 +132,9 @@ def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
 def test_gaps_are_taken_together_by_holm() -> None:
     """One that has drifted clearly leaves more of alpha to the other."""
 
-    def series(hits: list[int]) -> _Series:
+    def series(hits: list[int]) -> Series:
         counts = [np.array(part) for part in ([200] * 2, hits, [200] * 2, [100] * 2)]
-        return _Series("m", "g", METRICS["selection_rate"], "b", "a", *counts)
+        return Series("m", "g", METRICS["selection_rate"], "b", "a", *counts)
 
     def shown(*pair: list[int]) -> list[bool]:
         return [bool((found.nearest > 0).any()) for found in _by_holm([*map(series, pair)], 0.05)]

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.core.findings import Finding
+from evenhand.core.power import PowerLine
 from evenhand.errors import ConfigError
 from evenhand.report import pilot
-from evenhand.report.power import PowerLine, plan_power
+from evenhand.report.power import plan_power
 from evenhand.stats.intervals import bonferroni
 
 PLAN = """

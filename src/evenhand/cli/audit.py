@@ -215,8 +215,9 @@ def _is_toml(target: str) -> bool:
 
 
 def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
-    """Run an audit.toml, or the parity audit of a data file."""
+    """Run an audit.toml, or the first of the audits on a data file."""
     from evenhand import audit as run_audit
+    from evenhand.audits import REGISTRY
     from evenhand.core.run import step, timed
 
     if _is_toml(target):
@@ -228,9 +229,10 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
             step(f"Reading {target}")
             table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
-        parity = {"within": within, "metrics": metrics or None}
+        first = next(iter(REGISTRY))
+        sections = {first: {"within": within, "metrics": metrics or None}}
         report = {"profile": _listed(for_data["profile"] or (), ())}
-        return run_audit(table, seed=seed, plan=plan, parity=parity, thresholds=limits, report=report)
+        return run_audit(table, seed=seed, plan=plan, thresholds=limits, report=report, **sections)
 
 
 def _limit(text: str) -> dict[str, Any]:

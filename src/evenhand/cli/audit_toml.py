@@ -5,22 +5,17 @@ A blank is an empty text. `evenhand audit` refuses it by the name of its setting
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
+from evenhand.audits import REGISTRY
 from evenhand.cli.proposal import Proposal, cut_points, in_unit_range, looks_like_percent
+from evenhand.core.proposing import SeenFile, quoted, toml_list
 from evenhand.table.files import FileOptions
 from evenhand.table.profile import ColumnProfile, Look
 
 _GUESSES = 6
 _FURTHER_SETTINGS = """\
-[parity]
-# metrics = ["selection_rate", "tpr", "fpr"]    # default: all that the data allows
-# within = ["..."]    # a legitimate factor: compare like with like
-# reference = "..."    # default: the largest group
-# min_count = 10    # smaller groups are listed but left out of gaps
-
 # Thresholds are yours. With --check, a broken one makes the command fail.
 # [[thresholds]]
 # metric = "selection_rate"
@@ -38,13 +33,12 @@ def audit_toml(source: str, options: FileOptions, roles: Proposal, seen: Look) -
     return "\n".join(_Writer(source, options, roles, seen).lines()) + "\n"
 
 
-def quoted(value: object) -> str:
-    """Return a TOML string; JSON's quoting is TOML's for every text."""
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _list(values: Iterable[object]) -> str:
-    return f"[{', '.join(map(quoted, values))}]"
+def seen_file(source: str, roles: Proposal, seen: Look) -> SeenFile:
+    """Return what audits may propose a section from."""
+    person = roles.long[0] if roles.long else ""
+    numbers = [c.name for c in seen.columns.values() if c.is_number and c.distinct > 20 and c.name != person]
+    numbers.sort(key=roles.used.__contains__)  # what has no role yet comes first
+    return SeenFile(source=source, long=roles.long, panel=roles.panel, numbers=numbers)
 
 
 class _Writer:
@@ -64,9 +58,11 @@ class _Writer:
         yield from self._rest()
         yield ""
         yield from self._predictions()
-        yield from self._history() if self.roles.long else ()
+        file = seen_file(self.source, self.roles, self.seen)
+        proposing = [audit.propose for audit in REGISTRY.values() if audit.propose is not None]
+        yield from chain.from_iterable(audit.section(file) for audit in proposing)
         yield from _FURTHER_SETTINGS.splitlines()
-        yield from self._panel() if self.roles.panel else ()
+        yield from chain.from_iterable(audit.offer(file) for audit in proposing)
         unused = [name for name in self.seen.columns if name not in self.roles.used]
         if unused:
             yield ""
@@ -77,7 +73,7 @@ class _Writer:
         if self.roles.long:
             time = self.roles.long[1]
             yield f'source = ""    # open: a table with one row a person; {self.source} has one a {time}'
-            yield "# If every row there is a decision of its own, name that file here, and remove `id` and [effort]."
+            yield "# If every row there is a decision of its own, name that file here, and remove `id` and the history."
         else:
             yield f"source = {quoted(self.source)}    # a file or a glob, seen from this file's folder"
         if self.options.delimiter:
@@ -87,7 +83,7 @@ class _Writer:
         if self.options.encoding:
             yield f"encoding = {quoted(self.options.encoding)}"
         if self.options.missing_values != ("",):
-            yield f"missing_values = {_list(self.options.missing_values)}    # these words are among numbers"
+            yield f"missing_values = {toml_list(self.options.missing_values)}    # these words are among numbers"
 
     def _person_and_outcome(self) -> Iterator[str]:
         roles = self.roles
@@ -121,10 +117,10 @@ class _Writer:
             yield f'groups = [""]    # open: the columns to compare people by{self._listed("groups")}'
             return
         parts = [self._parts(group) for group in roles.groups]
-        listed = ", ".join(quoted(columns[0]) if len(columns) == 1 else _list(columns) for columns in parts)
+        listed = ", ".join(quoted(columns[0]) if len(columns) == 1 else toml_list(columns) for columns in parts)
         yield f'groups = [{listed}]    # a list inside the list is an intersection, as ["race", "sex"]'
         if roles.one_hot:
-            families = ", ".join(f"{quoted(name)} = {_list(members)}" for name, members in roles.one_hot.items())
+            families = ", ".join(f"{quoted(name)} = {toml_list(members)}" for name, members in roles.one_hot.items())
             yield f"one_hot = {{ {families} }}    # these columns of 0 and 1 are one grouping"
         columns = (self.seen.columns.get(name) for name in dict.fromkeys(chain.from_iterable(parts)))
         numbers = [column for column in columns if column and column.is_number]
@@ -212,30 +208,6 @@ class _Writer:
             yield "# threshold = 0.5    # selected when the score is above it; 0.5 unless you say otherwise"
         else:
             yield 'threshold = ""    # open: selected when the score is above it'
-
-    def _history(self) -> Iterator[str]:
-        person, time = self.roles.long or ("", "")
-        yield "[effort.history]    # the long table: one row for each person and time"
-        yield f"source = {quoted(self.source)}"
-        yield f"id = {quoted(person)}"
-        yield f"time = {quoted(time)}"
-        numbers = [c.name for c in self.seen.columns.values() if c.is_number and c.distinct > 20 and c.name != person]
-        numbers.sort(key=self.roles.used.__contains__)  # what has no role yet comes first
-        listed = f": {', '.join(numbers[:_GUESSES])} ..." if numbers else ""
-        yield f'value = ""    # open: the column of the feature{listed}'
-        yield ""
-
-    def _panel(self) -> Iterator[str]:
-        years = list(self.roles.panel.values())
-        yield ""
-        yield "# One feature over time? Then remove the # of these lines: is equal effort treated equally?"
-        yield "# [effort]"
-        yield f"# trajectory = {_list(self.roles.panel)}"
-        if len({b - a for a, b in pairwise(years)}) > 1:
-            yield f"# times = {years}"
-        yield "# desirable = true    # is more of it good?"
-        yield "# unit = 1    # what counts as one step of it, as 10_000 dollars"
-        yield "# scale = 1    # what the total of all times is divided by, as 200_000 dollars"
 
     def _listed(self, role: str) -> str:
         names = self.roles.guesses.get(role, [])

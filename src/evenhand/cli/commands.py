@@ -19,7 +19,7 @@ from evenhand._version import __version__
 from evenhand.cli.console import BROKEN, FINE, TIMINGS_HELP, out, print_line, print_summary, print_timings, progress
 
 if TYPE_CHECKING:
-    from evenhand.report.power import PowerLine
+    from evenhand.core.power import PowerLine
 
 data_app = typer.Typer(no_args_is_help=True, help="List and fetch the published data sets that evenhand knows.")
 
@@ -128,8 +128,8 @@ def power(
 
     `groups = { race = { White = 0.7, Black = 0.3 } }` and `rates = { selection_rate = 0.4 }`
 
-    `evenhand power audit.toml --rows 2000 --pilot pilot.csv` takes them from similar data, which audits other
-    than parity require.
+    `evenhand power audit.toml --rows 2000 --pilot pilot.csv` takes them from similar data, which most audits
+    require.
 
     `evenhand power study.toml --rows 40` says which weight of trajectory 40 people per condition could show.
     """
@@ -183,7 +183,7 @@ def _smallest_shown(line: PowerLine) -> str:
         return "no gap can be named" if unknown else "shows no gap, however large, with the power wanted"
     if line.kind == "ratio":
         return f"shows a ratio of {line.gap:.2f} or less"
-    amount = f"{100 * line.gap:.1f} points" if line.audit == "parity" else f"{line.gap:.3f}"
+    amount = f"{100 * line.gap:.1f} points" if line.points else f"{line.gap:.3f}"
     return f"shows a gap of {amount} or more"
 
 

@@ -15,7 +15,8 @@ import typer
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from evenhand.cli.audit_toml import audit_toml
+from evenhand.audits import REGISTRY
+from evenhand.cli.audit_toml import audit_toml, seen_file
 from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.proposal import Proposal, has_many_numbers, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
@@ -166,12 +167,9 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
     if roles.repeated:
         n = seen.columns[roles.repeated].distinct
         yield f"{roles.repeated} repeats ({n:,} values in {seen.rows:,} rows): it is no id of a row."
-    if roles.long:
-        person, time = roles.long
-        yield f"A long table: {person} has a row for each {time}. It is offered to the effort audit as its `history`."
-    if roles.panel:
-        first, *_, last = roles.panel
-        yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
+    file = seen_file("", roles, seen)
+    for audit in REGISTRY.values():
+        yield from audit.propose.remarks(file) if audit.propose is not None else ()
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
     yield from chain.from_iterable(map(_odd, seen.columns.values(), (name in roles.groups for name in seen.columns)))

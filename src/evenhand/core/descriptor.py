@@ -12,10 +12,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
+    from evenhand.core.counting import Counting
     from evenhand.core.display import DisplayTable, Figure, Method
+    from evenhand.core.live import Live
     from evenhand.core.metrics import Metric
+    from evenhand.core.pairing import Influence
+    from evenhand.core.power import Power
+    from evenhand.core.proposing import Proposing
     from evenhand.core.result import Draft, Result
+    from evenhand.core.reweighting import MakeReweighter
     from evenhand.core.spec import Spec
+    from evenhand.core.withhold import Withholder
+    from evenhand.table.engines import TransferLimit
     from evenhand.table.table import Table
 
 T = TypeVar("T")
@@ -71,7 +79,8 @@ def _imported(name: str) -> Any:
 class AuditDescriptor:
     """What an audit is, and what it can do.
 
-    Any member from `spec` on may be given as 'module:attribute'.
+    Any member from `spec` on may be given as 'module:attribute'. Capabilities are optional: what an audit lacks is
+    answered by one sentence.
 
     Parameters
     ----------
@@ -79,12 +88,23 @@ class AuditDescriptor:
     title : its heading in a report.
     question : what it asks.
     order : its place in a report; audits with the same one stand by name.
+    evidence : what it is evidence of, in the words of legal profiles, such as 'gaps'.
     spec : its settings.
     metrics : the rows of its metrics by name.
     result : what it returns.
     run : makes the draft of a result from a table and settings.
     section : a module with `parts` and `methods`, which make its part of a report.
     charts : the charts by name.
+    reweight : makes what judges verdicts among people with other shares of groups.
+    not_reweighted : why there is none, in half a sentence.
+    pair : what each person adds to the error of a number: two audits of the same people are compared by it.
+    power : what a plan could show before there are data.
+    counts : how people are counted by group and decision, over time and in legal profiles.
+    withhold : what of its records tells of few people.
+    transfer : what an engine elsewhere sends to this process at most.
+    messages : the catalogue of its sentences.
+    live : what is told of answers while a study of this name still collects them.
+    propose : its section in the `audit.toml` that `evenhand init` writes.
 
     Examples
     --------
@@ -97,12 +117,23 @@ class AuditDescriptor:
     title: str
     question: str
     order: int = 100
+    evidence: tuple[str, ...] = ()
     spec: Lazy[type[Spec]] = Lazy()
     metrics: Lazy[Mapping[str, Metric]] = Lazy()
     result: Lazy[type[Result]] = Lazy()
     run: Lazy[Callable[[Table, Any], Draft[Any]]] = Lazy()
     section: Lazy[SectionMaker[Any]] = Lazy()
     charts: Lazy[Mapping[str, Callable[[Any, str | None], list[Any]]]] = Lazy()
+    reweight: Lazy[MakeReweighter | None] = Lazy(optional=True)
+    not_reweighted: str = "the audit does not say how its numbers change with other shares"
+    pair: Lazy[Influence | None] = Lazy(optional=True)
+    power: Lazy[Power | None] = Lazy(optional=True)
+    counts: Lazy[Counting | None] = Lazy(optional=True)
+    withhold: Lazy[Withholder | None] = Lazy(optional=True)
+    transfer: Lazy[TransferLimit | None] = Lazy(optional=True)
+    messages: Lazy[Mapping[str, str] | None] = Lazy(optional=True)
+    live: Lazy[Live | None] = Lazy(optional=True)
+    propose: Lazy[Proposing | None] = Lazy(optional=True)
 
     def __repr__(self) -> str:
         return f"<AuditDescriptor: {self.name}>"

@@ -25,6 +25,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, EvenhandError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
+from evenhand.report.counted import counting_result
 from evenhand.report.elsewhere import SECTIONS, make_extras, require_extras
 from evenhand.report.extras import Extra
 from evenhand.report.front import in_order
@@ -95,7 +96,7 @@ class Audit:
     def sections(self) -> dict[str, Section]:
         """Return the parts of the report by name: the audits, then the profiles."""
         parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
-        counted = self.results.get("parity")
+        counted = counting_result(self.results)
         parts |= {extra.name: SECTIONS[extra.name](extra) for extra in self.extras}
         return parts | {profile.name: profile_section(profile, counted) for profile in self.profiles}
 
@@ -284,9 +285,9 @@ def audit(
         A plan that was sealed by `evenhand plan`: the audit says whether it was followed, and marks as exploratory
         whatever it did not foresee.
     **sections
-        For a table: the sections of `audit.toml` as mappings, by default ``parity={}``, and
-        ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with the arguments of
-        `eh.study.analyze` or the `analysis` of a `study.toml`.
+        For a table: the sections of `audit.toml` as mappings, an installed audit by its name, by default
+        ``parity={}``, and ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with
+        the arguments of `eh.study.analyze` or the `analysis` of a `study.toml`.
 
     Examples
     --------
@@ -330,7 +331,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock
     if "models" in sections:
         raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
     if not any(name in REGISTRY for name in sections):
-        sections["parity"] = {}
+        sections[next(iter(REGISTRY))] = {}
     for name, section in sections.items():
         if name in REGISTRY and isinstance(section, Mapping):
             table, sections[name] = name_columns(table, REGISTRY[name].spec, section)
@@ -371,7 +372,8 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         extras = make_extras(config, results, table, safe)
     with clock.timing("hash"):
         record = data_record(table) if safe is None else safe.record()
-    device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
+    devices = (getattr(spec, "device", None) for spec in config.audits.values())
+    device = name_of(next(filter(None, devices), "cpu"))
     run = run_record(clock, device, engine_name(table.source.frame))
     return Audit(config, results, record, run, profiles=profiles, extras=extras)
 
@@ -385,7 +387,7 @@ def read_table(settings: str | os.PathLike[str]) -> Table:
 
 
 def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: int | None) -> Audit:
-    """Analyse the responses of an effort study and return what `Audit.save` can write."""
+    """Analyse the responses of a study and return what `Audit.save` can write."""
     from evenhand.study.analysis.analyze import run
     from evenhand.study.responses import Responses
     from evenhand.study.schema import require_known

@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 from evenhand.core.findings import Finding
 from evenhand.core.formats import show, show_interval, show_p
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Record, Value, column, coordinates_of
+from evenhand.core.records import Gap, Record, column, coordinates_of
+from evenhand.core.result import Result
 from evenhand.core.thresholds import size_of_gap
 from evenhand.report.audit import Audit
-from evenhand.report.pairing import Pairing, change_between
+from evenhand.report.pairing import Numbered, Pairing, change_between
 from evenhand.stats.multiplicity import adjusted_p
 
 Direction = Literal["worse", "better", "changed", "unclear"]
@@ -120,91 +121,83 @@ class Change(Record):
 # Records of the same thing ---------------------------------------------------------------------------------------
 
 
-def _key(record: Value | Gap | Finding) -> Key:
+def _key(result: Result, record: Numbered) -> Key:
     """Return what two numbers must share to be the same thing; the worst pair, or its label, may be another one."""
     sides = ("group", "reference") if getattr(record, "against", None) != "worst_pair" else ()
     place = tuple(getattr(record, name, None) for name in (*_PLACE, *sides))
-    return *place, *sorted((name, str(value)) for name, value in _places(record).items())
+    return *place, *sorted((name, str(value)) for name, value in _places(result, record).items())
 
 
-def _own(record: Value | Gap | Finding) -> Mapping[str, Any]:
+def _own(record: Numbered) -> Mapping[str, Any]:
     return record.coordinates if isinstance(record, Finding) else coordinates_of(record)
 
 
-def _places(record: Value | Gap | Finding) -> dict[str, Any]:
+def _places(result: Result, record: Numbered) -> dict[str, Any]:
     """Return where an audit has a number, without what it found there."""
-    found = ("label",) if getattr(record, "against", None) == "worst_pair" else ()
-    return {name: value for name, value in _own(record).items() if name in _PLACES and name not in found}
-
-
-_PLACES = frozenset(
-    ("weight", "bin_low", "bin_high", "label", "stakeholder", "stakeholder_reference", "setting", "noise_level")
-) | {"split", "component", "test"}
-"""Columns of audits that say where a number stands; their other columns are results."""
+    found = result.found_places if getattr(record, "against", None) == "worst_pair" else ()
+    return {name: value for name, value in _own(record).items() if name in result.places and name not in found}
 
 
 def findings_by_key(audit: Audit, name: str) -> dict[Key, Finding]:
     """Return the findings of one section by what they are about and are judged by."""
     found: dict[Key, Finding] = {}
-    for finding in audit.results[name].findings:
-        found.setdefault((*_key(finding), finding.threshold), finding)
+    result = audit.results[name]
+    for finding in result.findings:
+        found.setdefault((*_key(result, finding), finding.threshold), finding)
     return found
 
 
 def gaps_by_key(audit: Audit, name: str) -> dict[Key, Gap]:
     """Return the gaps of one section by what they are about."""
-    return {_key(gap): gap for gap in audit.results[name].tables.get("gaps", ()) if isinstance(gap, Gap)}
+    result = audit.results[name]
+    return {_key(result, gap): gap for gap in result.tables.get("gaps", ()) if isinstance(gap, Gap)}
 
 
 def changes_between(
-    name: str,
-    before: Mapping[Key, Any],
-    after: Mapping[Key, Any],
+    before: Mapping[Key, Numbered],
+    after: Mapping[Key, Numbered],
+    *,
+    result: Result,
     confidence: float,
-    audit: Audit,
     pairing: Pairing | None,
 ) -> Iterator[Change]:
     """Yield the change of every number that both audits have.
 
     Parameters
     ----------
-    name : the section.
-    before, after : its findings or gaps in the old and in the new audit, by key.
+    before, after : the findings or gaps of one section in the old and in the new audit, by key.
+    result : the section of the new audit.
     confidence : of the intervals.
-    audit : the new audit.
     pairing : the people of both audits, where their tables were given.
     """
-    metrics = audit.results[name].metrics
     for key, now in after.items():
         if key in before and _tells(before[key], now):
-            correlation = 0.0 if pairing is None else None
-            if pairing is not None and name == "parity":
-                correlation = pairing.correlation(before[key], now)
-            yield _change(name, before[key], now, metrics[now.metric], confidence, correlation)
+            correlation = 0.0 if pairing is None else pairing.correlation(result.descriptor, before[key], now)
+            yield _change(before[key], now, result=result, confidence=confidence, correlation=correlation)
 
 
-def _tells(old: Any, now: Any) -> bool:
+def _tells(old: Numbered, now: Numbered) -> bool:
     """Tell whether two records have a change: both are defined, or one is and the verdict is another one."""
     defined = [record.value is not None for record in (old, now)]
     return all(defined) or (any(defined) and getattr(old, "verdict", None) != getattr(now, "verdict", None))
 
 
-def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, correlation: float | None) -> Change:
-    kind = getattr(now, "kind", None)
-    sized = None if now.against in _WITH_SIGN else kind
+def _change(old: Numbered, now: Numbered, *, result: Result, confidence: float, correlation: float | None) -> Change:
+    kind, against, metric = getattr(now, "kind", None), getattr(now, "against", None), result.metrics[now.metric]
+    sized = None if against in _WITH_SIGN else kind
     numbers = [(record.value, record.low, record.high) for record in (old, now)]
     ranges = [_range(record) for record in (old, now)]
     sizes = [size_of_gap(sized, *number)[0] for number in numbers]
     change, low, high, p_value = change_between(sized, numbers, ranges, confidence, correlation)
     judged = isinstance(now, Finding) and now.threshold is not None
     return Change(
-        audit=name,
+        audit=result.audit,
         **{item: getattr(now, item, None) for item in _COPIED},
         old_group=getattr(old, "group", None),
         old_reference=getattr(old, "reference", None),
         metric=now.metric,
         kind=kind,
-        coordinates=_in_words(old, now),
+        coordinates=_in_words(result, old, now),
         title=metric.title,
         unit=metric.unit,
         old=sizes[0],
@@ -213,16 +206,16 @@ def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, co
         low=low,
         high=high,
         p_value=p_value,
-        old_verdict=old.verdict if judged else None,
-        new_verdict=now.verdict if judged else None,
-        direction=_direction(change, kind, now.against, metric),
+        old_verdict=getattr(old, "verdict", None) if judged else None,
+        new_verdict=getattr(now, "verdict", None) if judged else None,
+        direction=_direction(change, kind, against, metric),
     )
 
 
-def _in_words(old: Any, now: Any) -> str:
+def _in_words(result: Result, old: Numbered, now: Numbered) -> str:
     """Return where both audits have a number; a label only where it is the same in both."""
     before = _own(old)
-    places = {name: value for name, value in _own(now).items() if name in _PLACES and before.get(name) == value}
+    places = {name: value for name, value in _own(now).items() if name in result.places and before.get(name) == value}
     return ", ".join(f"{name} {value}" for name, value in places.items())
 
 
@@ -231,7 +224,7 @@ _WITH_SIGN = ("model", "status_quo")
 """A difference between two models keeps its sign: it says which of them does better."""
 
 
-def _range(record: Any) -> tuple[float, float] | None:
+def _range(record: Numbered) -> tuple[float, float] | None:
     """Return the smallest and largest value that the data allow, where they leave a number open."""
     lower, upper = (_own(record).get(name) for name in ("lower", "upper"))
     return None if lower is None or upper is None else (lower, upper)

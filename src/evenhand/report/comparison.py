@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -250,9 +251,9 @@ def compare(
     told: list[Change] = []
     others: list[Change] = []
     for name in shared:
-        old_findings, new_findings = findings_by_key(before, name), findings_by_key(after, name)
-        told += changes_between(name, old_findings, new_findings, confidence, after, pairing)
-        rest = changes_between(name, gaps_by_key(before, name), gaps_by_key(after, name), confidence, after, pairing)
+        change = partial(changes_between, result=after.results[name], confidence=confidence, pairing=pairing)
+        told += change(findings_by_key(before, name), findings_by_key(after, name))
+        rest = change(gaps_by_key(before, name), gaps_by_key(after, name))
         about = {place_of(change) for change in told}
         others += [change for change in rest if place_of(change) not in about]
     changes = sorted(claimed(told, 1 - confidence), key=_order)
@@ -286,5 +287,5 @@ def _without_counterpart(before: Audit, after: Audit) -> Iterator[str]:
         only = [count(len(one - other), "finding") for one, other in ((old, new), (new, old))]
         yield (
             f"Not compared: {only[0]} of the old audit and {only[1]} of the new one, which the other does not have (as "
-            "where the reference group or the worst effort bin is another one)."
+            "where the reference group or the worst bin is another one)."
         )

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
 from evenhand.audits import REGISTRY
+from evenhand.core.power import PowerSettings
 from evenhand.core.spec import Names, Spec
 from evenhand.errors import ConfigError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
@@ -159,38 +160,6 @@ class DatasetSettings(Settings):
         return getattr(datasets, makers[self.dataset])(self.rows, seed=self.dataset_seed)
 
 
-class PowerSettings(Settings):
-    """The `[power]` section: what is expected before there are data, for `evenhand power`."""
-
-    rows: int | None = Field(None, ge=10, le=1_000_000_000, description="Rows that are planned.")
-    groups: dict[str, dict[str, float]] = Field(
-        {}, description="Shares of the groups by grouping, as in `{ race = { White = 0.7, Black = 0.3 } }`."
-    )
-    rates: dict[str, float] = Field(
-        {}, description="Expected values of rates, by metric, as in `{ selection_rate = 0.4, base_rate = 0.3 }`."
-    )
-    power: float = Field(0.8, gt=0, lt=1, description="The chance wanted.")
-    samples: int = Field(400, ge=50, le=100_000, description="Samples to simulate.")
-
-    @field_validator("groups")
-    @classmethod
-    def _whole(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-        for grouping, shares in value.items():
-            if len(shares) < 2 or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 0.01:
-                raise ValueError(
-                    f"the groups of {grouping!r} must be two or more, with shares that add up to 1; got {brief(shares)}"
-                )
-        return value
-
-    @field_validator("rates")
-    @classmethod
-    def _possible(cls, value: dict[str, float]) -> dict[str, float]:
-        for metric, rate in value.items():
-            if not 0 < rate < 1:
-                raise ValueError(f"the rate of {metric!r} must be between 0 and 1; got {rate:g}")
-        return value
-
-
 class AuditConfig(Settings):
     """A whole audit: the contents of `audit.toml`, checked."""
 
@@ -267,7 +236,8 @@ def open_settings(raw: Mapping[str, Any]) -> list[str]:
     >>> open_settings({"data": {"source": "d.csv", "groups": [""], "predictions": ""}})
     ['`groups` in [data]', '`predictions` in [data]']
     """
-    places = [place for section in ("data", "effort") for place in _blanks(raw.get(section), section)]
+    proposed = (name for name, audit in REGISTRY.items() if audit.propose and audit.propose.leaves_blanks)
+    places = [place for section in ("data", *proposed) for place in _blanks(raw.get(section), section)]
     return [f"`{setting}` in [{section}]" for section, setting in places]
 
 
@@ -284,11 +254,12 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     known = ("data", "models", "report", "power", "thresholds", *REGISTRY)
     for name in raw:
         if name not in known:
+            REGISTRY.get(name)  # one that cannot be imported says why
             raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
     _refuse_data_settings(_section(raw, "report", where), where)
     audits = _specs(raw, where, allow_code)
     if not audits:
-        raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
+        raise ConfigError(f"{where} asks for no audit; add a section such as [{next(iter(REGISTRY))}].")
     kinds: dict[str, type[Settings]] = {"report": ReportSettings, "models": ModelsSettings, "power": PowerSettings}
     others: dict[str, Any] = {
         name: kind.parse(_section(raw, name, where), f"[{name}] of {where}")

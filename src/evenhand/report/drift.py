@@ -1,28 +1,24 @@
-"""Gaps over time: parity in every period, and whether a gap has drifted beyond chance."""
+"""Gaps over time: rates in every period, and whether a gap has drifted beyond chance."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audits.parity.metrics import METRICS, ParityMetric
-from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.counting import Periods, Series
 from evenhand.core.findings import Finding, render
 from evenhand.core.formats import finite
-from evenhand.core.groups import reference_of
+from evenhand.core.result import Result
 from evenhand.errors import ConfigError
 from evenhand.report.extras import Drift, Extra, Period
 from evenhand.report.languages import language
 from evenhand.stats.sequences import Changes, gap_drift, period_gaps, rate_sequence
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
-from evenhand.table.keys import YES
 from evenhand.table.roles import UNNAMED
-from evenhand.table.validation import state_key
 
 if TYPE_CHECKING:
     from evenhand.table.table import Table
@@ -65,33 +61,24 @@ SENTENCES = {
 }
 
 
-@dataclass(frozen=True)
-class _Series:
-    """One metric of one group beside its reference, in every period: who counts, and how many of them."""
+def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection[str] = ()) -> Extra:
+    """Return every headline rate in every period, and which gaps have drifted; the people of some are in none.
 
-    model: str
-    grouping: str
-    metric: ParityMetric
-    group: str
-    reference: str
-    n: IntArray
-    hits: IntArray
-    other_n: IntArray
-    other_hits: IntArray
-
-
-def gaps_over_time(table: Table, spec: ParitySpec, period: str, hidden: Collection[str] = ()) -> Extra:
-    """Return every headline rate in every period, and which gaps have drifted; the people of some are in none."""
+    `result` is that of the audit which counts people.
+    """
+    counts, spec = result.descriptor.counts, result.spec
+    if counts is None:
+        raise ConfigError(f"the {result.audit} audit counts nobody over time; leave out `period`.")
     if period in table.roles.group_columns:
         raise ConfigError(f"`period` {period!r} is a group column already; name another column.")
-    series: list[_Series] = []
+    series: list[Series] = []
     labels: tuple[str, ...] = ()
     undated = 0
     for model in table.models:
         cells = table.counts(model, (period,))
         labels, codes = _periods(cells, period, hidden)
         undated = int(cells.n[codes >= len(labels)].sum())
-        series += _series(table, cells, model, spec, codes, len(labels))
+        series += counts.series(table, spec, Periods(model, cells, codes, len(labels)))
     if len(labels) < 2:
         raise ConfigError(f"`period` {period!r} has one value only ({', '.join(labels)}); there is nothing to compare.")
     alpha = (1 - spec.confidence) / max(len(series), 1)
@@ -182,47 +169,8 @@ def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterat
         yield say("undated", "notes", number=number, name=period)
 
 
-def _series(
-    table: Table, cells: Cells, model: str, spec: ParitySpec, periods: IntArray, number: int
-) -> Iterator[_Series]:
-    """Yield every headline rate of every group beside the reference group's."""
-    states = [is_yes(cells, "outcome"), is_yes(cells, state_key(model))]
-    for grouping, columns in table.groupings.items():
-        groups, labels = cells.joint(columns)
-        counts = np.zeros((len(labels), number + 1, 2, 2), dtype=np.int64)
-        np.add.at(counts, (groups, np.minimum(periods, number), *states), cells.n)
-        counts = counts[:, :number]
-        sizes = {x: int(counts[at].sum()) for at, x in enumerate(labels) if x not in UNNAMED}
-        large = [label for label, size in sizes.items() if size >= spec.min_count]
-        if len(large) < 2:
-            continue
-        wanted = reference_of(spec.reference, grouping, labels)
-        reference = wanted if wanted in large else max(large, key=sizes.__getitem__)
-        for metric in _rates(table, spec):
-            above, below = metric.coefficients()
-            hits, n = (np.einsum("gpyd,yd->gp", counts, side) for side in (above[..., 0], below))
-            for group in large:
-                if group != reference:
-                    one, other = labels.index(group), labels.index(reference)
-                    yield _Series(model, grouping, metric, group, reference, n[one], hits[one], n[other], hits[other])
-
-
-def _rates(table: Table, spec: ParitySpec) -> list[ParityMetric]:
-    """Return the rates that are told in any case, of those that the audit computes."""
-    known = [METRICS[name] for name in spec.metrics or METRICS if name in METRICS and name not in spec.custom]
-    usable = [row for row in known if row.method == "rate" and (row.headline or spec.metrics)]
-    return [row for row in usable if table.roles.outcome is not None or "outcome" not in row.needs]
-
-
-def is_yes(cells: Cells, key: str) -> IntArray:
-    """Return 1 for the cells of people with the outcome, or whom a model selects, and 0 for the others."""
-    if key not in cells.codes:
-        return np.zeros(len(cells.n), dtype=np.int64)
-    return np.array([label == str(YES) for label in cells.labels[key]], dtype=np.int64)[cells.codes[key]]
-
-
 def _rows(
-    one: _Series, labels: Sequence[str], confidence: float, gaps: tuple[FloatArray, FloatArray, FloatArray] | None
+    one: Series, labels: Sequence[str], confidence: float, gaps: tuple[FloatArray, FloatArray, FloatArray] | None
 ) -> Iterator[Period]:
     """Yield the periods of a group, with its gaps; without them those of the group it is compared with."""
     n, hits = (one.other_n, one.other_hits) if gaps is None else (one.n, one.hits)
@@ -250,7 +198,7 @@ def _rows(
         )
 
 
-def _by_holm(series: Sequence[_Series], alpha: float) -> list[Changes]:
+def _by_holm(series: Sequence[Series], alpha: float) -> list[Changes]:
     """Return the changes of all gaps: those not yet shown to drift are tested again at what is then left to each.
 
     A gap without drift is ever told with a chance of alpha at most, however often one looks: the first of them to be
@@ -268,7 +216,7 @@ def _by_holm(series: Sequence[_Series], alpha: float) -> list[Changes]:
     return [found[at] for at in range(len(series))]
 
 
-def _drift(one: _Series, labels: Sequence[str], gap: FloatArray, changes: Changes) -> Drift:
+def _drift(one: Series, labels: Sequence[str], gap: FloatArray, changes: Changes) -> Drift:
     """Say whether the gap from some period on differs beyond chance from that before it, and where most clearly."""
     place: dict[str, Any] = {"group": one.group, "reference": one.reference}
     told = {"where": f"{one.model}, by {one.grouping}", "title": one.metric.title_in_sentence, **place}
@@ -296,7 +244,7 @@ def _clearest(changes: Changes) -> int:
     return int(np.argmax(last if last.max() > 0 else changes.nearest))
 
 
-def _mean_gap(one: _Series, gap: FloatArray, end: int) -> float:
+def _mean_gap(one: Series, gap: FloatArray, end: int) -> float:
     """Return the mean gap before a period, by the weights of Mantel and Haenszel."""
     n, m = one.n[:end], one.other_n[:end]
     kept = (n > 0) & (m > 0)

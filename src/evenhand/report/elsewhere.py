@@ -4,35 +4,34 @@ A rate within a group does not depend on how large the group is: whatever its sh
 the same. It can depend on who is in the group. So for every other group column (sex, for a gap by race) people are
 weighted so that a group of it has 10 points more or less of everybody, or the shares of a named population, and the
 gap is judged again. A gap to everybody, and individual fairness, depend on the shares of the groups themselves as well.
-`report/reweighting.py` has the formulas.
+Each audit says how its own numbers change (`reweight` of its descriptor); `stats/weighted.py` has the formulas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from evenhand.audits.parity.resampled import KINDS
-from evenhand.audits.parity.result import ParityResult
+from evenhand.audits import REGISTRY
 from evenhand.core.display import Figure, Method, Number, Range, Section, listed, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, render
 from evenhand.core.formats import Format, finite, show
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
+from evenhand.core.reweighting import Mix, Reweighter
 from evenhand.core.run import step
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
+from evenhand.report.counted import counting_audit, counting_result
 from evenhand.report.drift import gaps_over_time
 from evenhand.report.extras import Extra, Shift
 from evenhand.report.over_time import section as drift_section
-from evenhand.report.reweighting import EffortAgain, Mix, ParityAgain
 from evenhand.stats.types import FloatArray
 from evenhand.table.keys import column_key
 from evenhand.table.roles import UNNAMED
@@ -56,14 +55,6 @@ SENTENCES = {
     "cannot_matter": "Other shares of the groups cannot change it: both rates are those of one group each.",
     "cannot_tell": "Whether it would hold with other shares of the groups cannot be said: {why}.",
 }
-
-WHY_NOT = {
-    "agreement": "how far raters agree beyond chance rests on all their ratings together, and is no mean over people",
-    "reliability": "models and mistakes were made from these people, and others would have other ones",
-    "improvability": "candidates were made from and tested on these people, and among others they would be other ones",
-    "disagreement": "critics answered about the cases that they were shown, whose shares are not those of the people",
-}
-"""Why no verdict of an audit is judged again."""
 
 
 @dataclass(frozen=True)
@@ -110,26 +101,25 @@ def _verdicts(results: Mapping[str, Result]) -> int:
     return sum(finding.limit is not None for result in results.values() for finding in result.findings)
 
 
-def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> ParityAgain | EffortAgain | None:
-    if isinstance(result, ParityResult):
-        return ParityAgain(table, result)
-    spec: Any = audits[result.audit]  # the result's own may hold no data, only their names
-    return EffortAgain(table, spec) if result.audit == "effort" else None
+def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> Reweighter | None:
+    make = result.descriptor.reweight
+    # the settings of the result itself may hold no data, only their names
+    return None if make is None else make(table, result, audits[result.audit])
 
 
 def _told(
-    judge: ParityAgain | EffortAgain | None,
+    judge: Reweighter | None,
     finding: Finding,
     mixes: Sequence[Mix],
     safe: Suppressed | None,
     several: bool,
 ) -> tuple[list[Shift], str]:
     """Return what was tried for a verdict, and the line beside it; `several` if it is one of several verdicts."""
-    why = WHY_NOT.get(finding.audit) if judge is None else judge.why_not(finding)
+    why = REGISTRY[finding.audit].not_reweighted if judge is None else judge.why_not(finding)
     if judge is None or why is not None:
         return [], render("cannot_tell", {"why": why}, SENTENCES)
     mine = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
-    shown = mine if safe is None else [mix for mix in mine if _is_coarse(finding, mix, safe)]
+    shown = mine if safe is None else [mix for mix in mine if _is_coarse(judge, finding, mix, safe)]
     if mine and not shown:
         few = f"small counts are hidden, and those by {finding.grouping} and another column at once can be small"
         return [], render("cannot_tell", {"why": few}, SENTENCES)
@@ -137,11 +127,11 @@ def _told(
     return tried, _line(finding, tried, shown, several)
 
 
-def _is_coarse(finding: Finding, mix: Mix, safe: Suppressed) -> bool:
+def _is_coarse(judge: Reweighter, finding: Finding, mix: Mix, safe: Suppressed) -> bool:
     """Tell whether no small count could be worked out from a number among people with other shares."""
     if finding.grouping is None:
         return True
-    return finding.stratum is None and finding.audit == "parity" and safe.may_cross(finding.grouping, mix.column)
+    return finding.stratum is None and judge.by_counts and safe.may_cross(finding.grouping, mix.column)
 
 
 def _line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> str:
@@ -166,9 +156,7 @@ def _verdict(row: Shift) -> Verdict:
 
 
 def _metric(row: Shift) -> Metric:
-    """Return the row of the metric; only those of the two audits are judged again."""
-    metric: Metric = import_module(f"evenhand.audits.{row.audit}.metrics").METRICS[row.metric]
-    return metric
+    return REGISTRY[row.audit].metrics[row.metric]
 
 
 def _style(row: Shift) -> Format:
@@ -285,10 +273,10 @@ def _second_table(table: Table, data: Any) -> Table:
 
 
 def _kind(finding: Finding) -> Kind | None:
-    return next((kind for kind in KINDS if kind == finding.kind), None)
+    return next((kind for kind in get_args(Kind) if kind == finding.kind), None)
 
 
-def _judged_again(judge: ParityAgain | EffortAgain, finding: Finding, mixes: list[Mix]) -> Iterator[Shift]:
+def _judged_again(judge: Reweighter, finding: Finding, mixes: list[Mix]) -> Iterator[Shift]:
     """Yield the verdict on a finding for each mix; it holds where it is the verdict on the people as they are."""
     for mix in mixes:
         (value, low, high), verdict = judge.judged(finding, mix)
@@ -414,8 +402,9 @@ def require_extras(config: AuditConfig, table: Table) -> None:
     report = config.report
     names = [f"`{name}`" for name in report.beside]
     verb = "needs" if len(names) == 1 else "need"
-    if report.period is not None and "parity" not in config.audits:
-        raise ConfigError("`period` needs the parity audit; add a section [parity].")
+    if report.period is not None and not any(REGISTRY[name].counts for name in config.audits):
+        name = counting_audit()
+        raise ConfigError(f"`period` needs the {name} audit; add a section [{name}].")
     if names and table.roles.weight is not None:
         raise ConfigError(
             f"{' and '.join(names)} {verb} people who count alike, and these data have survey weights "
@@ -430,16 +419,16 @@ def make_extras(
     config: AuditConfig, results: dict[str, Result], table: Table, safe: Suppressed | None = None
 ) -> tuple[Extra, ...]:
     """Return what the report asks for beside its audits; verdicts get a line on whether they would hold elsewhere."""
-    report, parity = config.report, results.get("parity")
+    report, counted = config.report, counting_result(results)
     extras: list[Extra] = []
-    if isinstance(parity, ParityResult) and report.period is not None:
+    if counted is not None and report.period is not None:
         step(f"Comparing by {report.period}")
         hidden = () if safe is None else safe.periods(report.period)
         if hidden is None:
             note = f"Nothing is reported by {report.period}: too few people share a period, a group and a decision."
-            results["parity"] = replace(parity, notes=(*parity.notes, note))
+            results[counted.audit] = replace(counted, notes=(*counted.notes, note))
         else:
-            extras.append(gaps_over_time(table, parity.spec, report.period, hidden))
+            extras.append(gaps_over_time(table, counted, report.period, hidden))
     if {"shift", "population"} & set(report.beside):
         step("Judging verdicts with other shares")
         population = read_population(table if safe is None else safe.whole, report)

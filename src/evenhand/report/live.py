@@ -14,13 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.agreement.audit import agreement
-from evenhand.audits.agreement.metrics import METRICS as AGREEMENT
-from evenhand.audits.disagreement.estimate import gap_records
-from evenhand.audits.disagreement.gather import gather
-from evenhand.audits.disagreement.groups import answer_set, find_groupings
-from evenhand.audits.disagreement.metrics import METRICS, computed_metrics
-from evenhand.audits.disagreement.spec import DisagreementSpec
+import evenhand as eh
+from evenhand.audits import REGISTRY
+from evenhand.core.live import Live
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.report.audit import Audit, audit
 from evenhand.study.analysis.analyze import people_left_out
@@ -108,58 +104,48 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
 
 
 def _feedback(spec: StudySpec, cases: Table | None, responses: Responses) -> list[Estimate]:
-    asked = spec.disagreement
-    if asked is None or cases is None:
+    asked, live = spec.disagreement, REGISTRY[spec.kind].live
+    if asked is None or cases is None or live is None:
         return []
     kept = apply_exclusions(responses, spec.analysis.exclusions)
     try:
-        return _gaps(asked, cases, kept, spec.analysis.seed)
+        return _gaps(live, asked, cases, kept, spec.analysis.seed)
     except EvenhandError as error:
         why = "no answers yet" if not len(kept.person) else str(error)
-        titles = [METRICS[metric].title for metric in computed_metrics(0)]
-        return [_undefined(title, group, why) for group in asked.groups for title in titles]
+        return [_undefined(title, group, why) for group in asked.groups for title in live.titles()]
 
 
-def _gaps(asked: Disagreement, cases: Table, kept: Responses, seed: int) -> list[Estimate]:
+def _gaps(live: Live, asked: Disagreement, cases: Table, kept: Responses, seed: int) -> list[Estimate]:
     answer = kept.answers["answer"].astype(str)
     table = {"item": kept.answers["item"], "participant": kept.people["participant"][kept.person]}
     directed = _DIRECTIONS & set(asked.answers) and "disagree" not in asked.answers
     how = {"answer": "answer"} if directed else {"disagree": "disagree"}
     table |= {"answer": answer} if directed else {"disagree": (answer != "agree").astype(np.int64)}
-    spec = DisagreementSpec.parse(
-        {
-            "decision": asked.decision,
-            "critic": "participant",
-            "case": "item",
-            **how,
-            "answers": {"data": table, "labels": asked.labels, "ordered": bool(directed) or None},
-            "resamples": _RESAMPLES,
-            "seed": seed,
-        },
-        "the live estimates",
-    )
-    panel = gather(cases, spec)
-    estimates: list[Estimate] = []
-    for number, grouping in enumerate(find_groupings(cases, panel, spec.min_count)):
-        gaps, _ = gap_records(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
-        estimates += [
-            Estimate(
-                label=METRICS[gap.metric].title,
-                group=grouping.name,
-                value=gap.value,
-                low=gap.low,
-                high=gap.high,
-                lower=gap.lower,
-                upper=gap.upper,
-                n=gap.critics,
-                answers=gap.n,
-                status=gap.status,
-                kind="gap",
-            )
-            for gap in gaps
-            if gap.same_as is None
-        ]
-    return estimates
+    settings = {
+        "decision": asked.decision,
+        "critic": "participant",
+        "case": "item",
+        **how,
+        "answers": {"data": table, "labels": asked.labels, "ordered": bool(directed) or None},
+        "resamples": _RESAMPLES,
+        "seed": seed,
+    }
+    return [
+        Estimate(
+            label=title,
+            group=gap.grouping,
+            value=gap.value,
+            low=gap.low,
+            high=gap.high,
+            lower=gap.lower,
+            upper=gap.upper,
+            n=gap.critics,
+            answers=gap.n,
+            status=gap.status,
+            kind="gap",
+        )
+        for title, gap in live.gaps(cases, settings)
+    ]
 
 
 def _cases(spec: StudySpec, asked: Disagreement) -> Table | None:
@@ -204,10 +190,10 @@ def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) ->
         return audit(responses, study=spec.analysis, report=about)
     kept = apply_exclusions(responses, spec.analysis.exclusions)
     table, settings = spec.for_audit(kept, by)
-    made = audit(table, disagreement=settings, report=about)
-    result = made.results["disagreement"]
+    made = audit(table, report=about, **{spec.kind: settings})
+    result = made.results[spec.kind]
     told = replace(result, left_out=(*people_left_out(kept), *result.left_out))
-    return replace(made, results={**made.results, "disagreement": told})
+    return replace(made, results={**made.results, spec.kind: told})
 
 
 def rating_agreement(columns: Mapping[str, Sequence[Any]], points: int, raters: Sequence[str]) -> list[RatingAgreement]:
@@ -251,8 +237,9 @@ def _agreement_on(
             status=f"undefined: {why}",
         )
         return
-    for one in agreement(Table(given), raters=list(raters), **settings).values:
-        title = AGREEMENT[one.metric].title
+    found = eh.agreement(Table(given), raters=list(raters), **settings)
+    for one in found.values:
+        title = found.metrics[one.metric].title
         yield RatingAgreement(
             what=what,
             title=title,

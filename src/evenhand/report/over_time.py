@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evenhand.audits.parity.metrics import METRICS
 from evenhand.charts import PANEL_WIDTH
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.curve import Curve, curve
+from evenhand.report.counted import counted_metric
 from evenhand.report.extras import Drift, Extra, Period
 from evenhand.report.languages import language
 
@@ -28,7 +28,7 @@ class _Place(NamedTuple):
 
     def __str__(self) -> str:
         of = "" if self.group is None else f", {self.group}"
-        return f"{self.model}: {METRICS[self.metric].title_in_sentence}{of}"
+        return f"{self.model}: {counted_metric(self.metric).title_in_sentence}{of}"
 
 
 def section(extra: Extra) -> Section:
@@ -160,7 +160,7 @@ def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
     columns = {
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
-        "Metric": lambda r: METRICS[r.metric].title,
+        "Metric": lambda r: counted_metric(r.metric).title,
         "Group": lambda r: r.group,
         "Compared with": lambda r: r.reference,
         "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
@@ -178,7 +178,7 @@ def _period_table(periods: Sequence[Period], confidence: float) -> DisplayTable:
     columns = {
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
-        "Metric": lambda r: METRICS[r.metric].title,
+        "Metric": lambda r: counted_metric(r.metric).title,
         "Group": lambda r: r.group,
         "Period": lambda r: r.period,
         "n": lambda r: Number(r.n, "count"),

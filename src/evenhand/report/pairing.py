@@ -1,8 +1,8 @@
 """How strongly the numbers of two audits of the same people hang together.
 
 A number T is, up to smaller terms, its true value plus a sum over people of what each adds to its error, the influence
-psi_i. For a metric sum(a) / sum(b) of a group it is w_i (a_i - T b_i) / sum(w b), and 0 for people outside the group;
-for an AUC it is DeLong's; for a gap it follows by the chain rule. The covariance of two numbers is then the sum of
+psi_i. An audit says it of its metrics in a group (`pair` of its descriptor), and 0 for people outside the group; for a
+gap it follows by the chain rule. The covariance of two numbers is then the sum of
 products psi_i(old) psi_i(new) over the people who are in both (Hampel 1974, JASA 69; for two decisions about the
 same people it is McNemar's).
 """
@@ -12,24 +12,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, sqrt
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from evenhand.audits.parity.influence import metric_influence
-from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.descriptor import AuditDescriptor
+from evenhand.core.findings import Finding
 from evenhand.core.formats import finite, show_confidence
-from evenhand.core.records import OVERALL
+from evenhand.core.records import OVERALL, Gap, Value
 from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.auc import auc_influence
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.decided import DecidedRows, read_decided
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
     from evenhand.table.table import Table
+
+
+Numbered: TypeAlias = Value | Gap | Finding
+"""What has a number with limits, in one place of an audit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +43,16 @@ class _Side:
     people: DecidedRows
     groupings: Mapping[str, tuple[str, ...]]
     custom: frozenset[str] = frozenset()
-    known: dict[Any, tuple[float, FloatArray] | None] = field(default_factory=dict)
+    known: dict[tuple[str | None, ...], tuple[float, FloatArray] | None] = field(default_factory=dict)
 
-    def influence(self, record: Any) -> FloatArray | None:
+    def influence(self, audit: AuditDescriptor, record: Numbered) -> FloatArray | None:
         """Return what each person adds to the error of the size of a number; None where that is not known."""
         if record.stratum is not None or record.value is None or record.metric in self.custom:
             return None
-        first = self._of_group(record, record.group)
+        first = self._of_group(audit, record, record.group)
         if getattr(record, "kind", None) is None or first is None:
             return self._checked(record, first)
-        second = self._of_group(record, record.reference)
+        second = self._of_group(audit, record, record.reference)
         if second is None:
             return None
         (p, psi_p), (q, psi_q) = first, second
@@ -60,7 +63,7 @@ class _Side:
             gap = self._checked(record, (p / q, (psi_p - p / q * psi_q) / q))
         return gap if gap is None or p <= q else -gap / (p / q) ** 2
 
-    def _checked(self, record: Any, found: tuple[float, FloatArray] | None) -> FloatArray | None:
+    def _checked(self, record: Numbered, found: tuple[float, FloatArray] | None) -> FloatArray | None:
         """Return the influence where the people give the number of the audit; another number means other people."""
         if found is None or not np.isfinite(found[0]):
             return None
@@ -73,31 +76,22 @@ class _Side:
             f"{found[0]:.4g} in the table and {record.value:.4g} in the audit."
         )
 
-    def _of_group(self, record: Any, group: str | None) -> tuple[float, FloatArray] | None:
+    def _of_group(self, audit: AuditDescriptor, record: Numbered, group: str | None) -> tuple[float, FloatArray] | None:
         place = record.model, record.grouping, group, record.metric
-        if place not in self.known:
-            self.known[place] = self._worked_out(*place)
-        return self.known[place]
+        if (audit.name, *place) not in self.known:
+            self.known[audit.name, *place] = self._worked_out(audit, *place)
+        return self.known[audit.name, *place]
 
-    def _worked_out(self, model: Any, grouping: Any, group: Any, metric: str) -> tuple[float, FloatArray] | None:
-        row, members = METRICS.get(metric), self._members(grouping, group)
-        if row is None or members is None or model not in self.people.selected:
+    def _worked_out(
+        self, audit: AuditDescriptor, model: str | None, grouping: str | None, group: str | None, metric: str
+    ) -> tuple[float, FloatArray] | None:
+        influence, members = audit.pair, self._members(grouping, group)
+        if influence is None or members is None or model is None:
             return None
-        people, psi = self.people, np.zeros(len(members))
-        if row.method == "rank":
-            if model not in people.score:
-                return None
-            parts = (people.score[model][members], people.positive[members], people.weight[members])
-            value, psi[members] = auc_influence(*parts)
-            return value, psi
-        outcome, decision = people.positive.astype(np.float64), people.selected[model].astype(np.float64)
-        score = people.score.get(model, np.zeros(len(outcome)))
-        columns = {"outcome": outcome, "decision": decision, "people": np.ones(len(outcome))}
-        columns |= {"score": score, "loss": (score - outcome) ** 2}
-        return metric_influence(row, columns, np.where(members, people.weight, 0.0))
+        return influence(self.people, model, members, metric)
 
-    def _members(self, grouping: Any, group: Any) -> BoolArray | None:
-        if grouping not in self.groupings or group is None:
+    def _members(self, grouping: str | None, group: str | None) -> BoolArray | None:
+        if grouping is None or grouping not in self.groupings or group is None:
             return None
         codes, labels = self.people.groups.joint(self.groupings[grouping])
         if group == OVERALL:
@@ -111,8 +105,8 @@ class Pairing:
 
     old: _Side
     new: _Side
-    in_old: Any
-    in_new: Any
+    in_old: IntArray
+    in_new: IntArray
 
     @classmethod
     def of(cls, before: Audit, after: Audit, tables: tuple[Table, Table], key: str | None) -> Pairing:
@@ -154,9 +148,9 @@ class Pairing:
         """How many people are in both."""
         return len(self.in_old)
 
-    def correlation(self, old: Any, new: Any) -> float | None:
-        """Return the correlation of the errors of two numbers; None where it is not known."""
-        psi_old, psi_new = self.old.influence(old), self.new.influence(new)
+    def correlation(self, audit: AuditDescriptor, old: Numbered, new: Numbered) -> float | None:
+        """Return the correlation of the errors of two numbers of an audit; None where it is not known."""
+        psi_old, psi_new = self.old.influence(audit, old), self.new.influence(audit, new)
         if psi_old is None or psi_new is None:
             return None
         spread = sqrt(float(psi_old @ psi_old) * float(psi_new @ psi_new))

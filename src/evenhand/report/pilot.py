@@ -1,4 +1,4 @@
-"""What a pilot tells of the power of audits other than parity of rates.
+"""What a pilot tells of the power of audits that have no answer of their own.
 
 Tables of as many rows as are planned are drawn from the pilot's, group by group, and the plan's audits are run on each
 with few resamples. A gap is shown where its estimate lies beyond the limit by half the width of its interval, at the
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.audits import REGISTRY
+from evenhand.core.power import Plan, PowerLine
 from evenhand.core.result import settle
-from evenhand.report.power import Plan, PowerLine
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, normal_quantile
 from evenhand.stats.types import FloatArray
@@ -33,55 +33,30 @@ if TYPE_CHECKING:
 
 TABLES, RESAMPLES, REPLICATES = 30, 100, 10
 """Tables that are drawn, and what each of them is resampled: few, since only widths and shares are read off."""
-_CROSSED = ("disagreement",)
 _SCALED = (
     "the pilot's interval, narrower with the square root of the rows: critics and cases are crossed, and how many of "
     "each so many rows would hold is not known"
 )
 
 
-def improvability_lines(plan: Plan) -> Iterator[PowerLine]:
-    """Yield the chance of the planned improvement of each candidate, from the pilot's rows."""
-    spec: Any = plan.config.audits.get("improvability")
-    if spec is None:
-        return
-    if plan.pilot is None:
-        yield PowerLine(audit="improvability", metric="improvable_fairness", how="needs a pilot: give --pilot FILE")
-        return
-    found = REGISTRY["improvability"].run(plan.pilot, spec).result
-    what = f"accuracy up by {spec.plan.gain:.0%} and a gap down by {spec.plan.reduction:.0%}"
-    for model in spec.candidates:
-        curve = [(r.n, r.value) for r in found.rows("power", model=model, scenario="planned") if r.value is not None]
-        needed = found.get("sample_sizes", model=model, scenario="planned").n
-        sizes, chances = np.array(curve, dtype=np.float64).T if curve else (np.array([1.0]), np.array([np.nan]))
-        chance = float(np.interp(np.log(plan.rows), np.log(sizes), chances))
-        yield PowerLine(
-            audit="improvability",
-            metric="improvable_fairness",
-            model=model,
-            grouping=found.groupings[0],
-            chance=None if np.isnan(chance) else chance,
-            rows=needed,
-            how=f"the pilot's resamples; planned: {what}",
-        )
-
-
 def pilot_lines(plan: Plan) -> Iterator[PowerLine]:
     """Yield what the findings of other audits could show with so many rows."""
-    names = [name for name in plan.config.audits if name not in ("parity", "improvability")]
+    powers = {name: REGISTRY[name].power for name in plan.specs}
+    names = [name for name, power in powers.items() if power is not None and power.lines is None]
+    crossed = {name for name, power in powers.items() if power is not None and power.crossed}
     if plan.pilot is None:
         for name in names:
             yield PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE")
         return
     pilot = plan.pilot
-    specs = {name: plan.config.audits[name] for name in names}
+    specs = {name: plan.specs[name] for name in names}
     told = _told(pilot, specs)
     asked = Counter(finding.threshold is None for finding in told)
-    drawn = _drawn_findings(plan, pilot, {name: spec for name, spec in specs.items() if name not in _CROSSED})
+    drawn = _drawn_findings(plan, pilot, {name: spec for name, spec in specs.items() if name not in crossed})
     for finding in told:
         confidence = specs[finding.audit].confidence
         together = bonferroni(confidence, asked[finding.threshold is None])
-        if finding.audit in _CROSSED:
+        if finding.audit in crossed:
             yield _scaled(plan, finding, together, confidence, pilot.rows)
         else:
             yield _simulated(plan, finding, together, confidence, drawn)

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.display import listed
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.report.counted import counted_metric
 from evenhand.report.front import alike, rank
 from evenhand.report.languages import Language, language
 
@@ -194,7 +194,7 @@ def drift_in_short(audit: Audit, spoken: Language | None = None) -> list[str]:
     if not drifted:
         return []
     clearest = max(drifted, key=_beyond_zero)
-    title = spoken.words.get("titles", {}).get(clearest.metric) or METRICS[clearest.metric].title_in_sentence
+    title = spoken.words.get("titles", {}).get(clearest.metric) or counted_metric(clearest.metric).title_in_sentence
     words = {name: getattr(clearest, name) for name in ("group", "reference", "grouping", "model")}
     words |= {"number": len(drifted), "total": len(drifts), "title": title, "period": clearest.first_period}
     one = "only_drifted" if len(drifts) == 1 else "one_drifted"

@@ -14,29 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audits.parity.result import ParityResult
-from evenhand.audits.parity.spec import ParitySpec
+from evenhand.audits import REGISTRY
 from evenhand.core.display import listed
 from evenhand.core.result import Draft, Result
 from evenhand.core.run import data_record, step
 from evenhand.core.spec import Spec
+from evenhand.core.withhold import Withholder, published_states
 from evenhand.errors import ConfigError, count
 from evenhand.report.profiles.checklists import without_rates
-from evenhand.report.withholding import Withholding
+from evenhand.report.withholding import Withholding, withholder_of
 from evenhand.stats.disclosure import People, hide_small_groups, is_small
-from evenhand.stats.types import IntArray
-from evenhand.table.cells import Cells
 from evenhand.table.keys import column_key
 from evenhand.table.labels import hide_groups
 from evenhand.table.roles import MISSING, SMALL
-from evenhand.table.validation import state_key
 
 if TYPE_CHECKING:
     from evenhand.report.profiles.result import ProfileResult
     from evenhand.table.table import Table
 
-_BINS = (5, 4, 3, 2)
-_INERTIA = "(inertia)"
 _MOST_RUNS = 4
 
 
@@ -53,7 +48,7 @@ class Suppressed:
     hidden : the groups that are hidden, by grouping.
     gone : the groupings that are withheld.
     rule : what withholds small parts of results.
-    calibration : whether the score bins of all groups hold enough people.
+    dropped : by audit the tables that are not published at all.
     notes : what was hidden, in sentences.
     """
 
@@ -64,22 +59,20 @@ class Suppressed:
     hidden: Mapping[str, tuple[str, ...]]
     gone: tuple[str, ...]
     rule: Withholding
-    calibration: bool
+    dropped: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
     def withheld(self, drafts: Mapping[str, Draft[Any]]) -> dict[str, Draft[Any]]:
-        """Return the drafts of audits without what is small; parity has nothing small in tables of groups."""
+        """Return the drafts of audits without what is small; those by decision have nothing small left."""
         return {
-            name: draft if name == "parity" else self.rule.applied(replace(draft, result=self._as_asked(draft.result)))
+            name: draft
+            if withholder_of(draft.result).by_decision
+            else self.rule.applied(replace(draft, result=self._as_asked(draft.result)))
             for name, draft in drafts.items()
         }
 
     def _as_asked(self, result: Result) -> Result:
-        inertia = getattr(result.spec, "inertia", None)
-        if inertia != _INERTIA:
-            return result
-        original = {name: getattr(self.asked[result.audit], name) for name in ("inertia", "inertia_by")}
-        return replace(result, spec=result.spec.model_copy(update=original))
+        return replace(result, spec=withholder_of(result).as_asked(result.spec, self.asked[result.audit]))
 
     def relabelled(self, results: Mapping[str, Result]) -> dict[str, Result]:
         """Return results in which the rest is called what it is, and what is withheld is not there."""
@@ -92,8 +85,7 @@ class Suppressed:
             for name, records in result.tables.items()
             if {"group", "grouping"} <= set(result.record_types()[name].columns())
         }
-        if isinstance(result, ParityResult) and not self.calibration:
-            tables["calibration"] = ()
+        tables |= dict.fromkeys(self.dropped.get(result.audit, ()), ())
         findings = tuple(
             replace(finding, detail=finding.detail.replace(f"{MISSING} (n", f"{SMALL} (n"))
             if finding.grouping in self.hidden
@@ -151,7 +143,7 @@ class Suppressed:
         states = tuple(
             group * (state.max(initial=0) + 1) + state
             for group in (cells.joint(columns)[0] for columns in self.table.groupings.values())
-            for state in _states(cells, [model])
+            for state in published_states(cells, [model])
         )
         people = People(cells.n, (codes,), states)
         (out,) = hide_small_groups(people, least)
@@ -168,7 +160,7 @@ class Suppressed:
         cells = self.table.cells
         group, parts = cells.joint(self.table.groupings[grouping])[0], cells.codes[column_key(column)]
         crossed = np.unique(group * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1].reshape(-1)
-        people = People(cells.n, (crossed,), tuple(_states(cells, self.table.models)))
+        people = People(cells.n, (crossed,), tuple(published_states(cells, self.table.models)))
         return not any(is_small(people.counts(crossed, s), self.rule.least).any() for s in people.states)
 
 
@@ -194,7 +186,8 @@ def run_hidden(
     for left in reversed(range(_MOST_RUNS)):
         safe = suppress(table, audits, least, more)
         drafts = {name: run(name, safe.table, spec) for name, spec in safe.audits.items()}
-        found = [safe.rule.groups_to_hide(draft.result) for name, draft in drafts.items() if name != "parity"]
+        finer = [draft.result for draft in drafts.values() if not withholder_of(draft.result).by_decision]
+        found = [safe.rule.groups_to_hide(result) for result in finer]
         if not left or not any(found):
             break
         step("Hiding more small counts")
@@ -212,22 +205,31 @@ def suppress(
     `more` are groups to hide beside them.
     """
     _require_can_hide(table, least)
-    hidden, withheld = _hidden(table, least, by_decision="parity" in audits)
+    own = {name: REGISTRY[name].withhold or Withholder() for name in audits}
+    hidden, withheld = _hidden(table, least, by_decision=any(each.by_decision for each in own.values()))
     hidden |= {name: groups for name, wanted in (more or {}).items() if (groups := _rest(table, name, wanted))}
     _require_groups(table, audits, hidden, withheld, least)
-    changed = {name: _without_people(spec) for name, spec in audits.items()}
     touched = {*hidden, *withheld}
-    columns, changed = _with_inertia(table, changed, touched)
+    kept = {name: own[name].before(table, _without_people(spec), touched) for name, spec in audits.items()}
+    columns = {name: column for each in kept.values() for name, column in each.columns.items()}
     safe = hide_groups(table, hidden, withheld, columns) if touched else table
     families = _families(table.groupings)
     entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
     rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
-    notes = [_rule(least), *_told(hidden, withheld), *_whole(families, entangled), *_other_choices(audits)]
-    calibration = True
-    if isinstance(spec := changed.get("parity"), ParitySpec):
-        changed["parity"], calibration, told = _parity_spec(safe, spec, least, is_entangled=bool(entangled))
-        notes += told
-    return Suppressed(table, safe, changed, audits, hidden, withheld, rule, calibration, tuple(notes))
+    told = [note for each in kept.values() for note in each.notes]
+    notes = [_rule(least), *_told(hidden, withheld), *_whole(families, entangled), *told]
+    left = {name: own[name].after(safe, kept[name].spec, least, is_entangled=bool(entangled)) for name in audits}
+    return Suppressed(
+        whole=table,
+        table=safe,
+        audits={name: each.spec for name, each in left.items()},
+        asked=audits,
+        hidden=hidden,
+        gone=withheld,
+        rule=rule,
+        dropped={name: each.dropped for name, each in left.items()},
+        notes=(*notes, *(note for each in left.values() for note in each.notes)),
+    )
 
 
 def _rest(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ...]:
@@ -244,47 +246,9 @@ def _rest(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ..
     return tuple(label for label in labels if label in gone or label == MISSING) if left > 1 else ()
 
 
-def _parity_spec(
-    table: Table, spec: ParitySpec, least: int, *, is_entangled: bool
-) -> tuple[ParitySpec, bool, list[str]]:
-    """Return the settings of the parity audit without small strata and score bins, whether bins are left, and notes."""
-    changed: dict[str, Any] = {}
-    notes = []
-    if spec.within and (is_entangled or _small_strata(table, spec.within, least)):
-        changed["within"] = ()
-        why = "" if is_entangled else ": some strata are too small"
-        notes.append(f"Gaps within strata of {', '.join(spec.within)} are withheld{why}.")
-    bins = None if is_entangled else _enough_bins(table, spec, least)
-    if bins is not None and bins != spec.bins:
-        changed["bins"] = bins
-        notes.append(f"Calibration is shown in {bins} score bins in place of {spec.bins}.")
-    scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
-    if bins is None and scored:
-        notes.append(f"Calibration is withheld{'' if is_entangled else ': some score bins hold too few people'}.")
-    return spec.model_copy(update=changed), bins is not None, notes
-
-
 def _without_people(spec: Spec) -> Spec:
-    """Return settings that publish nothing about single people, nor what effort bins say under other choices."""
-    withheld = {"individuals": False, "robustness": None}
-    return spec.model_copy(update={name: value for name, value in withheld.items() if getattr(spec, name, None)})
-
-
-def _with_inertia(
-    table: Table, audits: Mapping[str, Spec], touched: Collection[str]
-) -> tuple[dict[str, Any], dict[str, Spec]]:
-    """Return everybody's inertia as a column, where rates are those of groups that are hidden, and the settings."""
-    spec: Any = audits.get("effort")
-    rates = getattr(spec, "inertia", None)
-    by = getattr(spec, "inertia_by", None) or "race"
-    from_groups = isinstance(rates, dict) or (isinstance(rates, str) and rates not in table.kinds)
-    if not from_groups or by not in touched:
-        return {}, dict(audits)
-    from evenhand.audits.effort.gather import group_rates
-
-    column, known = group_rates(table, spec)
-    own = spec.model_copy(update={"inertia": _INERTIA, "inertia_by": None})
-    return {_INERTIA: table.by_group(column, known)}, {**audits, "effort": own}
+    """Return settings that publish nothing about single people."""
+    return spec.model_copy(update={"individuals": False}) if getattr(spec, "individuals", False) else spec
 
 
 def _require_can_hide(table: Table, least: int) -> None:
@@ -337,7 +301,7 @@ def _hidden(table: Table, least: int, *, by_decision: bool) -> tuple[dict[str, t
     hidden: dict[str, tuple[str, ...]] = {}
     withheld: list[str] = []
     cells = table.cells
-    states = tuple(_states(cells, table.models)) if by_decision else (np.zeros(len(cells.n), dtype=np.int64),)
+    states = tuple(published_states(cells, table.models)) if by_decision else (np.zeros(len(cells.n), dtype=np.int64),)
     for names in _families(table.groupings):
         coded = [cells.joint(table.groupings[name]) for name in names]
         people = People(cells.n, tuple(codes for codes, _ in coded), states)
@@ -365,46 +329,6 @@ def _families(groupings: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return [sorted(names, key=lambda name: len(groupings[name])) for _, names in families]
 
 
-def _states(cells: Cells, models: Sequence[str], more: IntArray | None = None) -> Iterator[IntArray]:
-    """Yield the published tables: everybody, by outcome, by decision of each model, and by both."""
-    nobody = np.zeros(len(cells.n), dtype=np.int64)
-    outcome = cells.codes.get("outcome", nobody)
-    yield nobody
-    yield outcome
-    for model in models:
-        decision = cells.codes[state_key(model)]
-        both = outcome * (decision.max(initial=0) + 1) + decision
-        yield decision
-        yield both if more is None else both * (more.max(initial=0) + 1) + more
-
-
-def _has_small(table: Table, model: str, cells: Cells, part: IntArray, least: int) -> bool:
-    """Tell whether a count by group, outcome and decision is small in some part: a stratum, or a score bin."""
-    for columns in table.groupings.values():
-        group = cells.joint(columns)[0]
-        people = People(cells.n, (group,), tuple(_states(cells, [model], part)))
-        if any(is_small(people.counts(group, state), least).any() for state in people.states):
-            return True
-    return False
-
-
-def _small_strata(table: Table, within: Sequence[str], least: int) -> bool:
-    reduced = {model: table.counts(model, within) for model in table.models}
-    return any(_has_small(table, model, cells, cells.joint(within)[0], least) for model, cells in reduced.items())
-
-
-def _enough_bins(table: Table, spec: ParitySpec, least: int) -> int | None:
-    """Return the largest number of score bins in which no count is small; None where there is none."""
-    scored = [model for model in table.models if table.has_scores(model)]
-    if not scored or table.roles.outcome is None:
-        return spec.bins
-    for bins in (spec.bins, *(fewer for fewer in _BINS if fewer < spec.bins)):
-        reduced = {model: table.score_cells(model, (), bins) for model in scored}
-        if not any(_has_small(table, model, cells, cells.codes["bin"], least) for model, cells in reduced.items()):
-            return bins
-    return None
-
-
 def _rule(least: int) -> str:
     return (
         f"Small counts are hidden (`suppress_below` {least}): where fewer than {least} people share a group, or a "
@@ -427,8 +351,3 @@ def _whole(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Ite
             "everything finer than a group, such as bins, strata and pairs of ratings, is withheld for all of them; "
             "without the crossed grouping it could be shown."
         )
-
-
-def _other_choices(audits: Mapping[str, Spec]) -> Iterator[str]:
-    if getattr(audits.get("effort"), "robustness", None) is not None:
-        yield "Effort under other choices is withheld: the effort bins of those could be small."

@@ -1,16 +1,18 @@
 """What an audit counted that is too small to be told: records of its result are withheld before anything is judged.
 
 Small groups are hidden in the table before an audit runs (`report/suppression.py`), so that no number can tell of them.
-What is left are counts of groups that are shown, in finer parts than a group: effort bins, pairs of ratings, labels,
-kinds of critics. Records are cut into *blocks* such that what is counted in one block follows from no other one, and
+What is left are counts of groups that are shown, in finer parts than a group: bins, pairs of ratings, labels, kinds
+of critics. Records are cut into *blocks* such that what is counted in one block follows from no other one, and
 a block in which any count is small is withheld whole: then nothing published depends on what it counts, and nobody can
 tell more of it than that it is between 0 and the people of the group, of whom there are enough.
 
-- A block is a finer part (`_part`) of one family of groupings, those that share columns: by race, by sex and by race
-  and sex stand or fall together, since one of them withheld could be narrowed by the others.
+- A block is a finer part (`withhold` of the audit's descriptor says which) of one family of groupings, those that share
+  columns: by race, by sex and by race and sex stand or fall together, since one of them withheld could be narrowed by
+  the others.
 - Where the coarser part of a family is withheld, so are the finer ones, which add up to it.
-- Effort bins are parts that do not overlap: only those with a small count are withheld, and with them the smallest
-  others until the people of all of them together, whom everybody gets by subtraction, are not few in any group.
+- Bins of a continuous number are parts that do not overlap: only those with a small count are withheld, and with them
+  the smallest others until the people of all of them together, whom everybody gets by subtraction, are not few in any
+  group.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ import numpy as np
 from evenhand.core.findings import Claim
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, Record
-from evenhand.core.result import Draft
+from evenhand.core.result import Draft, Result
+from evenhand.core.withhold import Withholder
 from evenhand.errors import ConfigError, count
+from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.roles import UNNAMED
 
 _COUNTS = (
@@ -36,7 +40,6 @@ _COUNTS = (
 _SHARES = ("value", "lower", "upper", "violated", "concordant", "tied", "accuracy", "selected", "model_value")
 _ABOUT_DECISIONS = ("prevalence_index", "bias_index")
 _COUNT_NOBODY = ("plan", "power", "sample_sizes", "curve", "curves", "specifications", "fairest", "flips", "reasons")
-_PAIRS_OF_EFFORT = ("reversed_pairs", "concordant_pairs", "reversal_shortfall")
 _FEW = (
     r"(?<![\w.,%]){}(?![\w.,]*[\d%])(?:\s+\w+){{0,2}}?\s+(?:people|person|rows?|answers?|critics?|cases?|pairs?|items?)"
 )
@@ -92,6 +95,11 @@ def _first_part(record: Any) -> list[int]:
     return list(_whole(record.n, value, getattr(record, "metric", "") in _ABOUT_DECISIONS))[:1]
 
 
+def withholder_of(result: Result) -> Withholder:
+    """Return what an audit says of its own small counts; of one that says nothing, that it tells of groups only."""
+    return result.descriptor.withhold or Withholder()
+
+
 @dataclass(frozen=True)
 class Withholding:
     """Withholds what is small in the results of audits.
@@ -112,12 +120,12 @@ class Withholding:
         result = draft.result
         self._require_many_left_out(result)
         blocks = self._small_blocks(result)
-        bins = self._bins(result) if result.audit == "effort" else frozenset()
-        gone = _Gone(self, result.audit, frozenset(blocks), bins, result.metrics)
+        own = withholder_of(result)
+        bins = self._bins(result) if own.bins else frozenset()
+        gone = _Gone(self, own, result.audit, frozenset(blocks), bins, result.metrics)
         tables = {name: tuple(filter(gone.keeps(name), records)) for name, records in result.tables.items()}
         tables |= {name: () for name, kind in result.record_types().items() if kind.individual}
-        if result.audit == "disagreement":
-            tables |= _without_truth(tables)
+        tables |= own.without(tables)
         types = result.record_types()
         lost = sum(len(result.tables[name]) - len(kept) for name, kept in tables.items() if not types[name].individual)
         notes = (*self._kept_notes(result.notes), *gone.notes(lost, self.least))
@@ -134,10 +142,11 @@ class Withholding:
         """Tell whether a count is small."""
         return 0 < number < self.least
 
-    def block(self, audit: str, table: str, record: Any) -> Block:
+    def block(self, own: Withholder, table: str, record: Any) -> Block:
         """Return the block that a record belongs to."""
         grouping = getattr(record, "grouping", None)
-        return _part(audit, table, record), None if grouping is None else self.families.get(grouping, -1)
+        part = "" if table == "left_out" else own.part(table, record)
+        return part, None if grouping is None else self.families.get(grouping, -1)
 
     def _require_many_left_out(self, result: Any) -> None:
         """Refuse a few people whom an audit leaves out: whatever total it tells, they are missing from it."""
@@ -159,15 +168,16 @@ class Withholding:
         small |= {
             block for block, record in counted if block[1] in self.entangled and (block[0] or _first_part(record))
         }
-        for coarse in ("", "answers"):
+        for coarse in withholder_of(result).coarse:
             small |= {(part, family) for part, family in every if family is not None and (coarse, family) in small}
         return small
 
     def _counted(self, result: Any) -> Iterator[tuple[Block, Any]]:
         """Yield the records that count people and are published, with their blocks."""
+        own = withholder_of(result)
         for name, kind in result.record_types().items():
             if name not in _COUNT_NOBODY and not kind.individual:
-                yield from ((self.block(result.audit, name, record), record) for record in result.tables[name])
+                yield from ((self.block(own, name, record), record) for record in result.tables[name])
 
     def _small_rests(self, result: Any) -> set[Block]:
         """Return the blocks of groupings whose people in hidden groups, everybody less all groups, are few somewhere.
@@ -178,7 +188,7 @@ class Withholding:
         for name in ("values", "counts"):
             for record in result.tables.get(name, ()):
                 place = (name, *(getattr(record, key, None) for key in _PLACE))
-                block = self.block(result.audit, name, record)
+                block = self.block(withholder_of(result), name, record)
                 for at, number in enumerate((record.n, *_first_part(record))):
                     of_grouping = sums.setdefault((*place, at), {})
                     key = (block, record.grouping)
@@ -196,7 +206,7 @@ class Withholding:
         Where the rest is what is small, the smallest group. Only of groupings that share no columns.
         """
         small = {family for _, family in self._small_blocks(result)}
-        no_bins = result.audit == "effort" and self._bins(result) is None
+        no_bins = bool(withholder_of(result).bins) and self._bins(result) is None
         wanted: dict[str, set[str]] = {}
         for grouping in filter(self._is_alone, result.groupings):
             sizes = self._sizes(result, grouping)
@@ -222,14 +232,16 @@ class Withholding:
     def _telling_few(self, result: Any, grouping: str) -> Iterator[Any]:
         for name in ("values", "counts"):
             for record in result.tables.get(name, ()):
-                is_whole = _part(result.audit, name, record) not in ("effort bins", "kinds of critics")
+                own = withholder_of(result)
+                is_whole = own.part(name, record) not in own.not_of_all
                 if record.grouping == grouping and is_whole and any(map(self.is_small, told_counts(record))):
                     yield record
 
     def _bins(self, result: Any) -> frozenset[float] | None:
-        """Return the effort bins to withhold; None where fewer than two would be left, or groups are entangled."""
-        records = [value for value in result.values if value.bin_low is not None]
-        bins = sorted({value.bin_low for value in records})
+        """Return the bins to withhold; None where fewer than two would be left, or groups are entangled."""
+        own = withholder_of(result)
+        records = [(low, value) for value in result.values if (low := own.bin(value)) is not None]
+        bins = sorted({low for low, _ in records})
         if self.entangled or not bins:
             return None
         gone = _without_small_rows(_bin_table(records, bins), self.least)
@@ -241,21 +253,21 @@ class Withholding:
         return tuple(note for note in notes if few.search(note) is None)
 
 
-def _bin_table(records: Sequence[Any], bins: Sequence[float]) -> Any:
+def _bin_table(records: Sequence[tuple[float, Any]], bins: Sequence[float]) -> FloatArray:
     """Return people by bin and by group of any grouping: how many, and where scores are decisions how many of each."""
     places: dict[tuple[Any, ...], int] = {}
     entries = []
-    for value in records:
+    for low, value in records:
         for at, number in enumerate((value.n, *_whole(value.n, float(value.value or 0.0), False))):
             place = places.setdefault((value.model, value.grouping, value.group, at), len(places))
-            entries.append((bins.index(value.bin_low), place, number))
+            entries.append((bins.index(low), place, number))
     table = np.zeros((len(bins), len(places)))
     for row, place, number in entries:
         table[row, place] = number
     return table
 
 
-def _without_small_rows(table: Any, least: int) -> Any:
+def _without_small_rows(table: FloatArray, least: int) -> BoolArray | None:
     """Return the rows to withhold so that neither those shown nor the sum of those withheld holds a small count."""
     small = (table > 0) & (table < least)
     gone = small.any(axis=1)
@@ -268,57 +280,12 @@ def _without_small_rows(table: Any, least: int) -> Any:
     return gone if (~gone).sum() > 1 else None
 
 
-def _part(audit: str, table: str, record: Any) -> str:
-    """Return the finer part of an audit that a record tells of, in words; '' where it is about groups as a whole."""
-    if table == "left_out":
-        return ""
-    parts: dict[str, Callable[[], str]] = {
-        "agreement": lambda: "ratings",
-        "effort": lambda: _effort_part(table, record),
-        "disagreement": lambda: _critics_part(table, record),
-        "reliability": lambda: table if table in ("models", "mitigation") else _reliability_part(table, record),
-        "improvability": lambda: _improvability_part(table, record),
-    }
-    return parts.get(audit, str)()
-
-
-def _effort_part(table: str, record: Any) -> str:
-    if table == "direction" or getattr(record, "metric", "") in _PAIRS_OF_EFFORT:
-        return "reversed pairs"
-    if table == "spread":
-        return "the spread of effort"
-    return "effort bins" if getattr(record, "bin_low", None) is not None else ""
-
-
-def _critics_part(table: str, record: Any) -> str:
-    if table == "pairs":
-        return "pairs of like cases"
-    return "kinds of critics" if getattr(record, "stakeholder", None) is not None else "answers"
-
-
-def _reliability_part(table: str, record: Any) -> str:
-    level = " by risk level" if getattr(record, "risk_level", None) is not None else ""
-    return f"{record.metric}{level}{' (people moved)' if table == 'moved' else ''}"
-
-
-def _improvability_part(table: str, record: Any) -> str:
-    """Return the part of a record; decisions and margins count nobody but all rows."""
-    if table in ("candidates", "frontier"):
-        return table
-    return "values of groups" if hasattr(record, "component") or type(record).__name__.endswith("Value") else ""
-
-
-def _without_truth(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return tables of a disagreement audit without what critics really think, which counts them one by one."""
-    bare = {name: tuple(replace(record, truth=None) for record in tables[name]) for name in ("values", "gaps", "pairs")}
-    return {**bare, "truth": ()}
-
-
 @dataclass(frozen=True)
 class _Gone:
     """What is withheld of one result."""
 
     rule: Withholding
+    own: Withholder
     audit: str
     blocks: frozenset[Block]
     bins: frozenset[float] | None
@@ -329,12 +296,12 @@ class _Gone:
         return lambda record: not self._is_gone(table, record)
 
     def _is_gone(self, table: str, record: Any) -> bool:
-        part, family = self.rule.block(self.audit, table, record)
+        part, family = self.rule.block(self.own, table, record)
         if table == "left_out":
             return self.rule.is_small(record.n)
-        if part in ("effort bins", "the spread of effort") and ("", family) not in self.blocks:
-            if part == "effort bins":
-                return self.bins is None or record.bin_low in self.bins
+        if part and part in (self.own.bins, self.own.from_bins) and ("", family) not in self.blocks:
+            if part == self.own.bins:
+                return self.bins is None or self.own.bin(record) in self.bins
             return bool(self.bins is None or self.bins) or (part, family) in self.blocks
         return (part, family) in self.blocks
 
@@ -367,9 +334,9 @@ class _Gone:
     def notes(self, lost: int, least: int) -> Iterator[str]:
         """Say what is withheld, and how much."""
         parts = {part or ("groups" if family is not None else "everybody") for part, family in self.blocks}
-        parts |= {"effort bins"} if self.bins is None or self.bins else set()
+        parts |= {self.own.bins} if self.bins is None or self.bins else set()
         if lost:
-            listed = ", ".join(sorted(parts)) or "what critics really think"
+            listed = ", ".join(sorted(parts)) or self.own.never
             verb = "is" if lost == 1 else "are"
             yield (
                 f"Of the {self.audit} audit {count(lost, 'record')} {verb} withheld ({listed}): they would "

@@ -67,20 +67,6 @@ REFUSED = "refused, with what to do: audit a random sample, or columns saved as 
 """What happens where every row is needed and there are too many."""
 
 TRANSFER_LIMITS = {
-    "parity": TransferLimit(
-        "cells: combinations of groups, outcome, decision and score bin; for AUC the scores, once a model",
-        MOST_ROWS,
-        "AUC from 16,384 bins of the score, with its error",
-    ),
-    "effort": TransferLimit(
-        "people with their trajectory, once",
-        MOST_ROWS,
-        "everything in the engine: bins, a grid of 65³ cells and a sample of about 200,000 people, with the error",
-    ),
-    "disagreement": TransferLimit("the answers, once", MOST_ROWS, REFUSED),
-    "reliability": TransferLimit("the features and the outcome, once", MOST_ROWS, REFUSED),
-    "agreement": TransferLimit("the ratings, once", MOST_ROWS, REFUSED),
-    "improvability": TransferLimit("the features, the outcome and the decisions, once", MOST_ROWS, REFUSED),
     "a threshold that is a percentile": TransferLimit("the scores, once", MOST_ROWS, REFUSED),
     "a comparison of two audits by person": TransferLimit("everybody's groups and decisions, once", MOST_ROWS, REFUSED),
     "a pilot for power": TransferLimit("all rows of the pilot", MOST_ROWS, REFUSED),
@@ -88,7 +74,7 @@ TRANSFER_LIMITS = {
         "nothing", 0, "refused: score the table where it is, and name the scores as predictions"
     ),
 }
-"""The bounds of what leaves an engine elsewhere: audits by name, and what else reads rows."""
+"""The bounds of what leaves an engine elsewhere for anything but an audit, whose descriptor has its own."""
 
 _REMOTE_ENGINES = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
 PORTABLE_SQL_ENGINES = ("ibis", "pyspark_connect")

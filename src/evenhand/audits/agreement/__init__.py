@@ -17,12 +17,17 @@ AUDIT = AuditDescriptor(
     title="Agreement",
     question="Do raters agree about the same people, and do they agree less about some groups?",
     order=50,
+    evidence=("reliability",),
     spec="evenhand.audits.agreement.spec:AgreementSpec",
     metrics="evenhand.audits.agreement.metrics:METRICS",
     result="evenhand.audits.agreement.result:AgreementResult",
     run="evenhand.audits.agreement.audit:run",
     section="evenhand.audits.agreement.section",
     charts="evenhand.audits.agreement.charts:CHARTS",
+    not_reweighted="how far raters agree beyond chance rests on all their ratings together, and is no mean over people",
+    power="evenhand.core.power:DRAWN",
+    withhold="evenhand.audits.agreement.withhold:WITHHOLD",
+    transfer="evenhand.audits.agreement.transfer:TRANSFER",
 )
 
 __getattr__ = lazy(

@@ -17,12 +17,18 @@ AUDIT = AuditDescriptor(
     title="Disagreement",
     question="What do the people affected think, when all they can say is “I agree” or “I disagree”?",
     order=30,
+    evidence=("gaps", "voices"),
     spec="evenhand.audits.disagreement.spec:DisagreementSpec",
     metrics="evenhand.audits.disagreement.metrics:METRICS",
     result="evenhand.audits.disagreement.result:DisagreementResult",
     run="evenhand.audits.disagreement.audit:run",
     section="evenhand.audits.disagreement.section",
     charts="evenhand.audits.disagreement.charts:CHARTS",
+    not_reweighted="critics answered about the cases that they were shown, whose shares are not those of the people",
+    power="evenhand.core.power:SCALED",
+    withhold="evenhand.audits.disagreement.withhold:WITHHOLD",
+    transfer="evenhand.audits.disagreement.transfer:TRANSFER",
+    live="evenhand.audits.disagreement.live:LIVE",
 )
 
 __getattr__ = lazy(

@@ -17,12 +17,18 @@ AUDIT = AuditDescriptor(
     title="Effort",
     question="Do people who worked equally hard from where they started get equal treatment?",
     order=20,
+    evidence=("gaps",),
     spec="evenhand.audits.effort.spec:EffortSpec",
     metrics="evenhand.audits.effort.metrics:METRICS",
     result="evenhand.audits.effort.result:EffortResult",
     run="evenhand.audits.effort.audit:run",
     section="evenhand.audits.effort.section",
     charts="evenhand.audits.effort.charts:CHARTS",
+    reweight="evenhand.audits.effort.reweight:EffortReweighter",
+    power="evenhand.core.power:DRAWN",
+    withhold="evenhand.audits.effort.withhold:WITHHOLD",
+    transfer="evenhand.audits.effort.transfer:TRANSFER",
+    propose="evenhand.audits.effort.propose:PROPOSE",
 )
 
 __getattr__ = lazy(

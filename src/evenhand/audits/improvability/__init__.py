@@ -18,12 +18,17 @@ AUDIT = AuditDescriptor(
     title="Improvability",
     question="Could the decisions be fairer without being worse at their job?",
     order=60,
+    evidence=("alternatives",),
     spec="evenhand.audits.improvability.spec:ImprovabilitySpec",
     metrics="evenhand.audits.improvability.metrics:METRICS",
     result="evenhand.audits.improvability.result:ImprovabilityResult",
     run="evenhand.audits.improvability.audit:run",
     section="evenhand.audits.improvability.section",
     charts="evenhand.audits.improvability.charts:CHARTS",
+    not_reweighted="candidates were made from and tested on these people, and among others they would be other ones",
+    power="evenhand.audits.improvability.power:POWER",
+    withhold="evenhand.audits.improvability.withhold:WITHHOLD",
+    transfer="evenhand.audits.improvability.transfer:TRANSFER",
 )
 
 __getattr__ = lazy(

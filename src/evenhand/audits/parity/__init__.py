@@ -17,12 +17,20 @@ AUDIT = AuditDescriptor(
     title="Parity",
     question="Do groups get different outcomes, and how sure are we?",
     order=10,
+    evidence=("rates", "gaps"),
     spec="evenhand.audits.parity.spec:ParitySpec",
     metrics="evenhand.audits.parity.metrics:METRICS",
     result="evenhand.audits.parity.result:ParityResult",
     run="evenhand.audits.parity.audit:run",
     section="evenhand.audits.parity.section",
     charts="evenhand.audits.parity.charts:CHARTS",
+    reweight="evenhand.audits.parity.reweight:ParityReweighter",
+    pair="evenhand.audits.parity.pair:influence",
+    power="evenhand.audits.parity.power:POWER",
+    counts="evenhand.audits.parity.counts:COUNTS",
+    withhold="evenhand.audits.parity.withhold:WITHHOLD",
+    transfer="evenhand.audits.parity.transfer:TRANSFER",
+    propose="evenhand.audits.parity.propose:PROPOSE",
 )
 
 __getattr__ = lazy(

@@ -18,12 +18,17 @@ AUDIT = AuditDescriptor(
     title="Reliability",
     question="When the inputs contain mistakes, whose result suffers more?",
     order=40,
+    evidence=("robustness", "reliability"),
     spec="evenhand.audits.reliability.spec:ReliabilitySpec",
     metrics="evenhand.audits.reliability.metrics:METRICS",
     result="evenhand.audits.reliability.result:ReliabilityResult",
     run="evenhand.audits.reliability.audit:run",
     section="evenhand.audits.reliability.section",
     charts="evenhand.audits.reliability.charts:CHARTS",
+    not_reweighted="models and mistakes were made from these people, and others would have other ones",
+    power="evenhand.core.power:DRAWN",
+    withhold="evenhand.audits.reliability.withhold:WITHHOLD",
+    transfer="evenhand.audits.reliability.transfer:TRANSFER",
 )
 
 __getattr__ = lazy(

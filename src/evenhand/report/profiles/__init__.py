@@ -26,7 +26,7 @@ class Profile:
     status : what has changed since, with dates.
     sources : where it was read.
     unchecked : what the survey did not cover.
-    counts : whether it needs the numbers of people selected, which the parity audit has.
+    counts : whether it needs the numbers of people selected, which an audit with `counts` has.
     """
 
     name: str

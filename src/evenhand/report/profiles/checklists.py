@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from evenhand.audits import REGISTRY
+from evenhand.core.result import Result
 from evenhand.report.profiles.result import Clause
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ PAGE = {
 """The parts that every report has."""
 
 NOT_HERE = "not in this report"
+ANY_AUDIT = "any audit"
+"""Evidence that every audit gives."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,9 @@ class _Ask:
     Parameters
     ----------
     clause, asks : the clause, and what it asks for.
-    places : parts of a report that may have it, the best first: audits, or parts of the page.
+    places : what may have it, the best first: a part of the page, or an audit by the evidence that it gives.
     holds : what is there.
-    lacking : what to do where it is not there.
+    lacking : what to do where it is not there; `{audit}` is an audit that would give it.
     needs : a setting of `[report]` that must be filled in; 'outcome'; or 'intersection', a grouping of several columns.
     """
 
@@ -51,16 +55,16 @@ def _alternatives(clause: str) -> tuple[_Ask, ...]:
             clause,
             "A search for less discriminatory alternatives: the metrics of the status quo, the candidates and how they "
             "were searched, the constraint, the best alternative",
-            ("improvability",),
+            ("alternatives",),
             "The candidates, the accuracy that they may not lose, and the best of them.",
-            "Add an improvability audit.",
+            "Add {audit}.",
         ),
         _Ask(
             clause,
             "A test of the improvement on rows that were held out, with a p-value",
-            ("improvability",),
+            ("alternatives",),
             "The test, its p-value, and how rows were held out.",
-            "Add an improvability audit.",
+            "Add {audit}.",
         ),
     )
 
@@ -126,9 +130,9 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
         _Ask(
             "Step 1: disparity",
             "A disparity, shown by empirical evidence",
-            ("parity",),
+            ("rates",),
             "Rates and gaps by group with intervals and tests; indicators, not conclusions.",
-            "Add a parity audit.",
+            "Add {audit}.",
         ),
         _Ask(
             "Step 2: justification",
@@ -143,9 +147,9 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
         _Ask(
             "Regulation B, effects test",
             "Removed by the rule of 22 April 2026, effective 21 July 2026",
-            ("parity",),
+            ("rates",),
             "Gaps by group, which states and plaintiffs may still ask for.",
-            "Add a parity audit, where a state or a plaintiff may ask for gaps.",
+            "Add {audit}, where a state or a plaintiff may ask for gaps.",
         ),
         *_alternatives("Still asked by states and plaintiffs"),
         _Ask("Still asked by states and plaintiffs", "A note on the business justification", (), "", _NO_MEASUREMENT),
@@ -161,24 +165,24 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
         _Ask(
             "2(g)",
             "Metrics of accuracy",
-            ("parity",),
+            ("rates",),
             "Errors, of everybody and by group.",
-            "Add a parity audit of data with an outcome.",
+            "Add {audit} of data with an outcome.",
             needs="outcome",
         ),
         _Ask(
             "2(g)",
             "Metrics of robustness",
-            ("reliability",),
+            ("robustness",),
             "What errors in the data do to the scores, by group.",
-            "Add a reliability audit.",
+            "Add {audit}.",
         ),
         _Ask(
             "2(g)",
             "Metrics of potentially discriminatory impacts",
-            ("parity", "effort", "disagreement"),
+            ("gaps",),
             "Gaps between groups with intervals.",
-            "Add a parity audit.",
+            "Add {audit}.",
         ),
         _Ask("2(g)", "Test logs", ("provenance",), "Versions, configuration, hashes; results.json has every number."),
         _Ask(
@@ -190,23 +194,23 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
         _Ask(
             "3",
             "Accuracy for specific persons or groups",
-            ("parity",),
+            ("rates",),
             "Errors by group.",
-            "Add a parity audit of data with an outcome.",
+            "Add {audit} of data with an outcome.",
             needs="outcome",
         ),
         _Ask(
             "4",
             "Whether the metrics are appropriate",
-            ("parity", "effort", "disagreement", "reliability", "agreement", "improvability", "study"),
+            (ANY_AUDIT,),
             "“What these numbers do not show”, in each section; the choice is for the provider to argue.",
         ),
         _Ask(
             "Article 10(2)(f) and (g), (5)",
             "An examination of possible biases of the data",
-            ("parity",),
+            ("rates",),
             "Gaps of the decisions, and of the outcome where there is one.",
-            "Add a parity audit.",
+            "Add {audit}.",
         ),
         _Ask("Retention", "Documentation is kept for 10 years", (), "", "evenhand pack makes one file to keep."),
     ),
@@ -222,9 +226,9 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
         _Ask(
             "MEASURE 1.3",
             "Affected communities are consulted",
-            ("disagreement",),
+            ("voices",),
             "What stakeholders said of decisions.",
-            "Add a disagreement audit.",
+            "Add {audit}.",
         ),
         _Ask(
             "MEASURE 2.1",
@@ -235,39 +239,57 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
         _Ask(
             "MEASURE 2.2",
             "Evaluations with human subjects protect them and are representative",
-            ("study",),
+            ("people asked",),
             "Who took part, and who was left out; the protections are for the researcher to describe.",
             "There is no study in this report.",
         ),
         _Ask(
             "MEASURE 2.5",
             "The system is demonstrated to be valid and reliable",
-            ("reliability", "agreement"),
+            ("reliability",),
             "Reliability by group.",
-            "Add a reliability audit.",
+            "Add {audit}.",
         ),
         _Ask(
             "MEASURE 2.11",
             "Fairness and bias are evaluated and documented",
-            ("parity", "effort", "disagreement"),
+            ("gaps",),
             "Gaps between groups with intervals.",
-            "Add a parity audit.",
+            "Add {audit}.",
         ),
     ),
 }
 """What each profile asks for, in order."""
 
 
-def checklist(profile: str, config: AuditConfig, titles: Mapping[str, str]) -> Iterator[Clause]:
-    """Yield what a profile asks for and where the report has it; `titles` are those of the audits that ran."""
+def checklist(profile: str, config: AuditConfig, results: Mapping[str, Result]) -> Iterator[Clause]:
+    """Yield what a profile asks for and where the report has it; `results` are those of the audits that ran."""
     own = {profile: "This section"} if profile == "nyc-ll144-2023" else {}
-    known = {**titles, **PAGE, **own}
+    titles = {name: result.title for name, result in results.items()} | PAGE | own
     for ask in CHECKLISTS.get(profile, ()):
-        place = next((name for name in ask.places if name in known), None)
+        place = next((found for name in ask.places for found in _places(name, results, titles)), None)
         if place is None or not _filled(ask.needs, config):
-            yield Clause(clause=ask.clause, asks=ask.asks, place=None, where=NOT_HERE, remark=ask.lacking)
+            lacking = ask.lacking.replace("{audit}", _audit_for(ask.places))
+            yield Clause(clause=ask.clause, asks=ask.asks, place=None, where=NOT_HERE, remark=lacking)
         else:
-            yield Clause(clause=ask.clause, asks=ask.asks, place=place, where=known[place], remark=ask.holds)
+            yield Clause(clause=ask.clause, asks=ask.asks, place=place, where=titles[place], remark=ask.holds)
+
+
+def _places(name: str, results: Mapping[str, Result], titles: Mapping[str, str]) -> Iterator[str]:
+    """Yield the parts of a report that are called so, or that give such evidence."""
+    for place, result in results.items():
+        if name in (*result.descriptor.evidence, ANY_AUDIT):
+            yield place
+    if name in titles and name not in results:
+        yield name
+
+
+def _audit_for(evidence: Sequence[str]) -> str:
+    """Name an installed audit that gives such evidence, as in 'a parity audit'."""
+    for name, audit in REGISTRY.items():
+        if set(evidence) & set(audit.evidence):
+            return f"{'an' if name[0] in 'aeiou' else 'a'} {name} audit"
+    return "an audit"
 
 
 def without_rates(profile: str, clauses: Iterable[Clause], some: bool, why: str) -> Iterator[Clause]:
@@ -283,7 +305,7 @@ def without_rates(profile: str, clauses: Iterable[Clause], some: bool, why: str)
 
 def _filled(needs: str, config: AuditConfig) -> bool:
     if needs == "intersection":
-        groups: Any = config.data.get("groups", ())
+        groups = config.data.get("groups", ())
         return any(len(columns) > 1 for columns in groups)
     if needs == "outcome":
         return config.data.get("outcome") is not None

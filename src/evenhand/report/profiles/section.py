@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from evenhand.core.display import Cell, DisplayTable, Link, Method, Number, Range, Section, make_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.result import Result
+from evenhand.errors import ConfigError
+from evenhand.report.counted import counting_result
 from evenhand.report.profiles import NO_ADVICE, PROFILES
 from evenhand.report.profiles.checklists import checklist, without_rates
 from evenhand.report.profiles.result import Clause, Impact, ProfileResult, Rate
@@ -24,7 +26,6 @@ from evenhand.report.profiles.tables import (
 from evenhand.table.roles import MISSING, SMALL
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.result import ParityResult
     from evenhand.report.config import AuditConfig
     from evenhand.table.table import Table
 
@@ -37,14 +38,13 @@ _FLIPS = {"no": "no", "crosses": "yes: crosses 4/5", "overtakes": "yes: then the
 
 def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Table | None) -> tuple[ProfileResult, ...]:
     """Return the profiles that a configuration names, with their tables; `table` for those that count people."""
-    titles = {name: result.title for name, result in results.items()}
     made = []
     for name in config.report.profile:
         tables: dict[str, tuple[Any, ...]] = {}
         notes: list[str] = []
         if PROFILES[name].counts and table is not None:
-            tables, notes = _counted(name, config, results["parity"], table)
-        clauses = tuple(checklist(name, config, titles))
+            tables, notes = _counted(name, config, _counting(results), table)
+        clauses = tuple(checklist(name, config, results))
         if tables.get("rates") == ():
             clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
         if clauses:
@@ -53,27 +53,37 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
     return tuple(made)
 
 
-def _counted(name: str, config: AuditConfig, parity: Any, table: Table) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
+def _counting(results: Mapping[str, Result]) -> Result:
+    """Return the result that counts people; `require_counts` has made sure that there is one."""
+    found = counting_result(results)
+    if found is None:
+        raise ConfigError("no audit of this run counts people by group and decision.")
+    return found
+
+
+def _counted(
+    name: str, config: AuditConfig, result: Result, table: Table
+) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
     """Return the table of a profile that counts people, and its notes; weighted data have no counts."""
     ugesp = name == "ugesp-1978"
-    notes = count_notes(parity, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
+    notes = count_notes(result, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
     if config.data.get("weight") is not None:
         return {"impact" if ugesp else "rates": ()}, [*notes]
     groupings, left_out = meant(table.groupings, config.report.profile_groupings)
     told = [left_out, *notes] if left_out else [*notes]
     if ugesp:
-        return {"impact": tuple(impact_rows(parity, groupings))}, [*told, *unknown_notes(parity, groupings)]
-    return {"rates": tuple(rate_rows(parity, table, groupings))}, [*told, *rate_notes(parity, table)]
+        return {"impact": tuple(impact_rows(result, groupings))}, [*told, *unknown_notes(result, groupings)]
+    return {"rates": tuple(rate_rows(result, table, groupings))}, [*told, *rate_notes(result, table)]
 
 
-def profile_section(result: ProfileResult, parity: Any) -> Section:
-    """Return the part of the report that a profile is; `parity` is the result whose people it counts, if any."""
+def profile_section(result: ProfileResult, counted: Result | None) -> Section:
+    """Return the part of the report that a profile is; `counted` is the result whose people it counts, if any."""
     profile = PROFILES[result.name]
     impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
-    parts = [
-        *(_impact_table(rows, parity, number) for number, rows in enumerate(_split(impact))),
-        *(_rate_table(rows, parity, number) for number, rows in enumerate(_split(rates))),
-    ]
+    parts: list[DisplayTable] = []
+    if counted is not None:
+        parts += [_impact_table(rows, counted, number) for number, rows in enumerate(_split(impact))]
+        parts += [_rate_table(rows, counted, number) for number, rows in enumerate(_split(rates))]
     if clauses:
         parts.append(_clause_table(clauses))
     return Section(
@@ -99,16 +109,16 @@ def _split(rows: tuple[Any, ...]) -> list[list[Any]]:
     return list(parts.values())
 
 
-def _impact_table(rows: list[Impact], parity: ParityResult, number: int) -> DisplayTable:
+def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTable:
     first = rows[0]
-    reverse, among = is_reverse(parity, first.model), _highest_among(rows, parity)
+    reverse, among = is_reverse(counted, first.model), _highest_among(rows, counted)
     columns: dict[str, Callable[[Any], Cell]] = {
         "Group": lambda r: r.group,
         "n": lambda r: Number(r.n, "count"),
         "Not selected" if reverse else "Selected": lambda r: Number(r.selected, "count"),
         "Rate": lambda r: Number(r.rate, "percent"),
         "Ratio to highest": lambda r: Number(r.ratio, "number"),
-        f"{show_confidence(parity.spec.confidence)} interval": lambda r: Range(r.low, r.high, "number"),
+        f"{show_confidence(counted.spec.confidence)} interval": lambda r: Range(r.low, r.high, "number"),
         "Difference, points": lambda r: Number(None if r.group == r.highest else r.difference, "signed_points"),
         "Indicators": lambda r: _indicators(r, "comparison group" if among else "highest rate"),
         "SD": lambda r: Number(r.standard_deviations, "signed"),
@@ -123,12 +133,12 @@ def _impact_table(rows: list[Impact], parity: ParityResult, number: int) -> Disp
     return make_table(f"{first.model}, by {first.grouping}: {beside}", columns, rows, folded=number >= OPEN_TABLES)
 
 
-def _highest_among(rows: list[Impact], parity: ParityResult) -> str:
+def _highest_among(rows: list[Impact], counted: Result) -> str:
     """Say among whom a rate is the highest, where a small group has a higher one or groups are hidden."""
     highest = next(row.rate for row in rows if row.group == row.highest)
     if any(row.rate > highest for row in rows):
-        return f" of the groups with at least {parity.spec.min_count} people"
-    hidden = any(value.group == SMALL for value in parity.rows("values", grouping=rows[0].grouping))
+        return f" of the groups with at least {counted.spec.min_count} people"
+    hidden = any(value.group == SMALL for value in counted.rows("values", grouping=rows[0].grouping))
     return " of the groups shown" if hidden else ""
 
 
@@ -140,11 +150,11 @@ def _indicators(row: Impact, highest: str) -> str:
     return ", ".join(named) or "none"
 
 
-def _rate_table(rows: list[Rate], parity: ParityResult, number: int) -> DisplayTable:
+def _rate_table(rows: list[Rate], counted: Result, number: int) -> DisplayTable:
     first = rows[0]
     small = any(row.share is not None and row.share < SMALL_SHARE for row in rows)
     scoring = first.kind == "scoring"
-    reverse = is_reverse(parity, first.model)
+    reverse = is_reverse(counted, first.model)
     decided, rate = ("Not selected", "Rate of not selected") if reverse else ("Selected", "Selection rate")
     columns: dict[str, Callable[[Any], Cell]] = {
         "Category": lambda r: _NOT_COUNTED.get(r.group, r.group),
@@ -192,7 +202,7 @@ _IMPACT_METHODS = (
     Method(
         "Interval of the ratio",
         "MOVER-R from Wilson limits, of this pair alone. The highest group was chosen by the data, for which this "
-        "interval does not allow; the gaps of the parity section do.",
+        "interval does not allow; the gaps in the section of the audit do.",
         "Donner and Zou 2012, Statistical Methods in Medical Research 21",
     ),
     Method(

@@ -1,32 +1,31 @@
 """The tables of the profiles that count people: UGESP and New York City's Local Law 144.
 
-Counts come from the parity audit, whose selection rates are selected / n exactly where no survey weights are used. Only
-the scoring rates of Local Law 144 read the data again.
+Counts come from the audit that counts people (`counts` of its descriptor). Only the scoring rates of Local Law 144 read
+the data again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evenhand.audits import REGISTRY
+from evenhand.core.counting import Counted, counted_groups
 from evenhand.core.display import listed
 from evenhand.core.formats import finite
-from evenhand.core.records import OVERALL
+from evenhand.core.result import Result
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, did_you_mean
+from evenhand.report.counted import counting_audit
 from evenhand.report.profiles import PROFILES
 from evenhand.report.profiles.result import Impact, Rate
 from evenhand.stats.adverse_impact import adverse_impact
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.profile import words
-from evenhand.table.roles import MISSING, SMALL, UNNAMED
+from evenhand.table.roles import MISSING, SMALL
 from evenhand.table.table import EXACT_ROWS, FINE_BINS, Table
-
-if TYPE_CHECKING:
-    from evenhand.audits.parity.result import ParityResult
 
 SMALL_SHARE = 0.02
 """Local Law 144: a category with a smaller share of the data may be left out of the impact ratio."""
@@ -41,13 +40,20 @@ indigenous sex gender female male woman women man men geschlecht herkunft sexe s
 
 def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
     """Refuse a profile that needs selection rates in a run that computes none."""
-    metrics = getattr(audits.get("parity"), "metrics", ())
     for name in profiles:
-        if PROFILES[name].counts and ("parity" not in audits or (metrics and "selection_rate" not in metrics)):
+        if PROFILES[name].counts and not any(map(_counts, audits.values())):
+            audit = counting_audit()
+            counts = REGISTRY[audit].counts
             raise ConfigError(
-                f"the profile {name!r} counts who is selected, which the parity audit does with the metric "
-                "'selection_rate'; add it, or leave out the profile."
+                f"the profile {name!r} counts who is selected, which the {audit} audit does with the metric "
+                f"{counts.metric if counts else ''!r}; add it, or leave out the profile."
             )
+
+
+def _counts(spec: Spec) -> bool:
+    """Tell whether an audit with these settings counts who is selected."""
+    counts = REGISTRY[spec.audit].counts
+    return counts is not None and counts.metric in (getattr(spec, "metrics", None) or (counts.metric,))
 
 
 def require_groupings(named: Sequence[str] | None, known: Iterable[str]) -> None:
@@ -85,62 +91,33 @@ def _is_named_so(column: str) -> bool:
     return bool({*_NAMES.split()} & {*words(column)})
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The people of one grouping under one model, and who of them counts: of decisions, those with the good one.
-
-    `unknown` are those whose group is not known or `hidden` because it is small.
-    """
-
-    model: str
-    grouping: str
-    groups: tuple[str, ...]
-    n: tuple[int, ...]
-    counted: tuple[int, ...]
-    unknown: int
-    hidden: int = 0
-    nobody: str = "nobody was selected"
-
-
-def selections(parity: ParityResult, groupings: Collection[str]) -> Iterator[Counted]:
+def selections(result: Result, groupings: Collection[str]) -> Iterator[Counted]:
     """Yield who got the favourable decision, for every model and each of these groupings."""
-    found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
-    for value in parity.values:
-        if value.metric != "selection_rate" or value.stratum is not None or value.group == OVERALL:
-            continue
-        if value.grouping not in groupings:
-            continue
-        chosen = 0 if value.value is None else round(value.n * value.value)
-        good = value.n - chosen if is_reverse(parity, str(value.model)) else chosen
-        found.setdefault((str(value.model), str(value.grouping)), {})[value.group] = (value.n, good)
-    for (model, grouping), groups in found.items():
-        nobody = "everybody was selected" if is_reverse(parity, model) else "nobody was selected"
-        yield replace(_counted(model, grouping, groups), nobody=nobody)
+    counts = result.descriptor.counts
+    return iter(()) if counts is None else counts.selections(result, groupings)
 
 
-def is_reverse(parity: ParityResult, model: str) -> bool:
+def is_reverse(result: Result, model: str) -> bool:
     """Tell whether not being selected is the favourable decision, so that people who are not selected are counted."""
-    return parity.favourable[model] == "not_selected"
+    return _favourable(result)[model] == "not_selected"
 
 
-def _counted(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> Counted:
-    known = [group for group, (n, _) in groups.items() if group not in UNNAMED and n > 0]
-    n, counted = (tuple(groups[group][side] for group in known) for side in (0, 1))
-    unknown = sum(groups[group][0] for group in UNNAMED if group in groups)
-    return Counted(model, grouping, tuple(known), n, counted, unknown, groups.get(SMALL, (0, 0))[0])
+def _favourable(result: Result) -> dict[str, str | None]:
+    counts = result.descriptor.counts
+    return {} if counts is None else counts.favourable(result)
 
 
-def count_notes(parity: ParityResult, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[str]:
+def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[str]:
     """Say what the counts rest on; `decided` are the models whose decisions are counted."""
     if data.get("weight") is not None:
         yield "These data have survey weights; a weighted table has no counts of people, so there is no table here."
         return
-    unsaid = [model for model, side in parity.favourable.items() if side is None]
+    unsaid = [model for model, side in _favourable(result).items() if side is None]
     if unsaid:
         yield (
             f"Being selected is taken as the favourable decision of {listed(unsaid)}, since `favourable` is not set."
         )
-    reverse = [model for model in decided if is_reverse(parity, model)]
+    reverse = [model for model in decided if is_reverse(result, model)]
     if reverse:
         yield (
             f"Not being selected is the favourable decision of {listed(reverse)}: the people who are not selected are "
@@ -154,19 +131,19 @@ def count_notes(parity: ParityResult, data: Mapping[str, Any], decided: Iterable
 # UGESP ----------------------------------------------------------------------------------------------------------------
 
 
-def impact_rows(parity: ParityResult, groupings: Collection[str]) -> Iterator[Impact]:
+def impact_rows(result: Result, groupings: Collection[str]) -> Iterator[Impact]:
     """Yield every group beside the one with the highest rate; groups stand as the data have them, none is merged."""
-    for item in selections(parity, groupings):
+    for item in selections(result, groupings):
         if item.groups:
-            yield from _impact(item, parity.spec.min_count, parity.spec.confidence)
+            yield from _impact(item, result.spec.min_count, result.spec.confidence)
 
 
-def unknown_notes(parity: ParityResult, groupings: Collection[str]) -> Iterator[str]:
+def unknown_notes(result: Result, groupings: Collection[str]) -> Iterator[str]:
     """Say how many people are in no table because their group is not known."""
-    unknown = {item.grouping: item.unknown for item in selections(parity, groupings) if item.unknown}
+    unknown = {item.grouping: item.unknown for item in selections(result, groupings) if item.unknown}
     if unknown:
         sizes = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
-        small = any(value.group == SMALL for value in parity.values)
+        small = any(value.group == SMALL for value in result.rows("values"))
         which = "not known, or hidden because it is small," if small else "not known"
         yield f"People whose group is {which} are in no table: {sizes}."
 
@@ -202,9 +179,9 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
 # Local Law 144 --------------------------------------------------------------------------------------------------------
 
 
-def rate_rows(parity: ParityResult, table: Table, groupings: Collection[str]) -> Iterator[Rate]:
+def rate_rows(result: Result, table: Table, groupings: Collection[str]) -> Iterator[Rate]:
     """Yield the categories of these groupings: selection rates of decisions, scoring rates of scores."""
-    for item in selections(parity, groupings):
+    for item in selections(result, groupings):
         if not table.has_scores(item.model):
             yield from _rates(item, "selection")
     for model in table.models:
@@ -225,7 +202,7 @@ def _scoring(table: Table, model: str, groupings: Collection[str]) -> Iterator[R
         counted = {
             label: (int((code == at).sum()), int((above & (code == at)).sum())) for at, label in enumerate(labels)
         }
-        item = _counted(model, grouping, counted)
+        item = counted_groups(model, grouping, counted)
         yield from _rates(item, "scoring", median, _quartiles(score, code, labels))
 
 
@@ -279,10 +256,10 @@ def _rates(
             yield Rate(**at, group=group, n=n, **nothing, status=f"category {why}: not in the calculation")
 
 
-def rate_notes(parity: ParityResult, table: Table) -> Iterator[str]:
+def rate_notes(result: Result, table: Table) -> Iterator[str]:
     """Say what the rates rest on, and what the rule asks for beyond them."""
     scored = [model for model in table.models if table.has_scores(model)]
-    reverse = [model for model in scored if is_reverse(parity, model)]
+    reverse = [model for model in scored if is_reverse(result, model)]
     if reverse:
         yield (
             f"The rule counts scores above the median. High scores of {listed(reverse)} are bad for the person, so "

@@ -6,6 +6,7 @@ ANALYSIS = AuditDescriptor(
     name="study",
     title="Human study",
     question="Do people look at the trajectory or at the aggregate when they judge who is alike?",
+    evidence=("people asked",),
     spec="evenhand.study.analysis.spec:AnalysisSpec",
     metrics="evenhand.study.analysis.metrics:METRICS",
     result="evenhand.study.analysis.result:StudyResult",

@@ -1,0 +1,34 @@
+"""What of a disagreement audit tells of few people: answers, kinds of critics, pairs of like cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from evenhand.core.records import Record
+from evenhand.core.withhold import Withholder
+
+
+class DisagreementWithholder(Withholder):
+    """Everything counts answers; what critics really think counts them one by one."""
+
+    coarse: ClassVar[tuple[str, ...]] = ("", "answers")
+    not_of_all: ClassVar[tuple[str, ...]] = ("kinds of critics",)
+    never: ClassVar[str] = "what critics really think"
+
+    def part(self, table: str, record: Any) -> str:
+        """Return the part that a record tells of."""
+        if table == "pairs":
+            return "pairs of like cases"
+        return "kinds of critics" if getattr(record, "stakeholder", None) is not None else "answers"
+
+    def without(self, tables: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Record, ...]]:
+        """Return tables without what critics really think."""
+        named = ("values", "gaps", "pairs")
+        bare = {name: tuple(replace(record, truth=None) for record in tables[name]) for name in named}
+        return {**bare, "truth": ()}
+
+
+WITHHOLD = DisagreementWithholder()
+"""What the disagreement audit withholds."""

@@ -1,0 +1,126 @@
+"""Verdicts of the effort audit among people with other shares of groups; `stats/weighted.py` has the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from evenhand.audits.effort.gather import People, gather
+from evenhand.audits.effort.imputation import is_uncertain
+from evenhand.audits.effort.large_table import MOST_IN_MEMORY
+from evenhand.core.findings import Finding
+from evenhand.core.reweighting import Mix, threshold_of
+from evenhand.core.thresholds import Verdict, judge
+from evenhand.stats.effort import effort_bins
+from evenhand.stats.intervals import bonferroni
+from evenhand.stats.pairs import individual_fairness
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.weighted import Judged, Moments, Weighted, gap_judged, share_error
+from evenhand.table.keys import column_key
+from evenhand.table.roles import MISSING
+
+if TYPE_CHECKING:
+    from evenhand.audits.effort.result import EffortResult
+    from evenhand.audits.effort.spec import EffortSpec
+    from evenhand.table.table import Table
+
+
+@dataclass(frozen=True)
+class EffortReweighter:
+    """Judges verdicts of the effort audit among weighted people: individual fairness, and parity by effort."""
+
+    table: Table
+    result: EffortResult
+    spec: EffortSpec
+    by_counts: ClassVar[bool] = False
+
+    def why_not(self, finding: Finding) -> str | None:
+        """Return why a verdict cannot be judged again; None where it can."""
+        if finding.value is None:
+            return "there is no number to begin with"
+        if finding.metric not in ("eaif", "eagf") or finding.against == "model":
+            return f"for {finding.metric} there are no limits with other shares here"
+        if self.table.rows > MOST_IN_MEMORY:
+            return f"more than {MOST_IN_MEMORY:,} people stay in the data's engine, where pairs are not weighted anew"
+        if is_uncertain(self.spec):
+            return "the rates of inertia are uncertain, and limits with other shares would not allow for that"
+        return None
+
+    def depends_on(self, finding: Finding, column: str) -> bool:
+        """Tell whether shares of a column can matter: of all columns for pairs of people."""
+        return finding.grouping is None or column not in self.table.groupings[finding.grouping]
+
+    def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
+        """Return the number among weighted people with its limits, and the verdict."""
+        threshold = threshold_of(finding)
+        if finding.metric == "eaif":
+            found = self._individual(finding, mix)
+            return found, judge(threshold, *found)
+        bins = list(self._bins(finding, mix))
+        verdicts = [judge(threshold, *joint) for _, joint in bins]
+        if "does_not_meet" in verdicts:
+            broken = [joint for (_, joint), verdict in zip(bins, verdicts, strict=True) if verdict == "does_not_meet"]
+            return min(broken), "does_not_meet"
+        own = min(alone for alone, _ in bins)
+        met = all(judge(threshold, *alone) == "meets" for alone, _ in bins)
+        return (own, "meets") if met else (min(joint for _, joint in bins), "insufficient_evidence")
+
+    @cached_property
+    def _people(self) -> People:
+        return gather(self.table, self.spec)
+
+    def _individual(self, finding: Finding, mix: Mix) -> Judged:
+        """Return individual fairness over all pairs, both people weighted."""
+        people = self._people
+        parts = people.rows.groups.codes[column_key(mix.column)]
+        weight = mix.weight[parts]
+        found = individual_fairness(
+            *people.numbers(str(finding.model)),
+            float(finding.coordinates["weight"]),
+            survey_weight=weight,
+            rng=np.random.default_rng(self.spec.seed),
+            method=self.spec.method,
+            confidence=self.spec.confidence,
+            distance=people.distance,
+        )
+        if mix.spread is None:
+            return found.value, found.low, found.high
+        if found.row_means is None:
+            return found.value, float("nan"), float("nan")
+        # The slope of a mean over pairs in the weight of a part: twice the sum of (h - U) over the people of the part.
+        apart = np.zeros(len(weight))
+        apart[weight > 0] = found.row_means - found.value
+        slope = 2 * np.bincount(parts, weights=apart, minlength=len(mix.weight)) / weight.sum()
+        extra = share_error(mix.spread, slope, self.spec.confidence)
+        low, high = np.hypot([found.value - found.low, found.high - found.value], extra).tolist()
+        return found.value, found.value - low, min(found.value + high, 1.0)
+
+    def _bins(self, finding: Finding, mix: Mix) -> Iterator[tuple[Judged, Judged]]:
+        """Yield the parity of every bin in which groups are compared: by its own limits, and by those of all bins."""
+        people, model = self._people, str(finding.model)
+        groups, labels = people.rows.groups.joint(self.table.groupings[str(finding.grouping)])
+        parts, score = people.rows.groups.codes[column_key(mix.column)], people.compared(model)
+        known = np.array([label != MISSING for label in labels])
+        bins = effort_bins(people.effort, self.spec.width)
+        shape = len(labels), len(mix.weight)
+        compared = []
+        for number in np.unique(bins).tolist():
+            sums = _sums_of(bins == number, groups * shape[1] + parts, score, shape)
+            kept = np.flatnonzero(known & (sums.n.sum(axis=1) >= self.spec.min_count)).tolist()
+            if len(kept) > 1:
+                compared.append(Weighted.of(sums.only(kept), mix.weight, (0.0, 1.0), mix.spread))
+        joint = bonferroni(self.spec.confidence, max(len(compared), 1))
+        for values in compared:
+            yield gap_judged(values, "ratio", self.spec.confidence), gap_judged(values, "ratio", joint)
+
+
+def _sums_of(mine: BoolArray, place: IntArray, score: FloatArray, shape: tuple[int, int]) -> Moments:
+    """Return the sums of scores and of their squares by group and part, of some people."""
+    size = shape[0] * shape[1]
+    each: list[FloatArray | None] = [None, score[mine], score[mine] ** 2]
+    parts = (np.bincount(place[mine], weights=weight, minlength=size) for weight in each)
+    return Moments(*(np.asarray(part, dtype=np.float64).reshape(shape) for part in parts))

@@ -1,0 +1,101 @@
+"""Verdicts of the parity audit among people with other shares of groups; `stats/weighted.py` has the formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from evenhand.audits.parity.gather import GroupCells
+from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.findings import Finding
+from evenhand.core.records import STANDARDISED
+from evenhand.core.reweighting import Mix, threshold_of
+from evenhand.core.thresholds import Verdict, judge
+from evenhand.stats.weighted import Judged, Moments, Weighted, everybody_judged, gap_judged, value_judged
+from evenhand.table.keys import column_key
+
+if TYPE_CHECKING:
+    from evenhand.audits.parity.result import ParityResult
+    from evenhand.audits.parity.spec import ParitySpec
+    from evenhand.table.table import Table
+
+
+@dataclass(frozen=True)
+class ParityReweighter:
+    """Judges verdicts of the parity audit among weighted people."""
+
+    table: Table
+    result: ParityResult
+    spec: ParitySpec
+    by_counts: ClassVar[bool] = True
+
+    def why_not(self, finding: Finding) -> str | None:
+        """Return why a verdict cannot be judged again; None where it can."""
+        metric = self.result.spec.known_metrics().get(finding.metric)
+        if finding.value is None:
+            return "there is no number to begin with"
+        if metric is None or metric.method not in ("rate", "mean"):
+            return f"{finding.metric} is no mean over people that could be weighted here"
+        if finding.stratum == STANDARDISED:
+            return "a mean over strata has shares of its own, which other shares of the people would change as well"
+        return None
+
+    def depends_on(self, finding: Finding, column: str) -> bool:
+        """Tell whether shares of a column can matter: of its own columns only for a gap to everybody."""
+        return finding.against == "overall" or column not in self.table.groupings[str(finding.grouping)]
+
+    def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
+        """Return the number among weighted people with its limits, and the verdict."""
+        sums, labels = self._sums(finding, mix)
+        confidence = self.result.spec.confidence
+        bounds = None
+        if METRICS[finding.metric].method == "mean":
+            own = self.table.prediction(str(finding.model)).range
+            bounds = own if finding.metric == "mean_score" else (0.0, 1.0)
+        if finding.against == "overall":
+            sums = sums.rest(labels.index(str(finding.group)))
+        else:
+            sums = sums.only(self._compared(finding, labels))
+        values = Weighted.of(sums, mix.weight, bounds, mix.spread)
+        if finding.kind is None:
+            found = value_judged(values, confidence)
+        elif finding.against == "overall":
+            found = everybody_judged(values, finding.kind, confidence)
+        else:
+            found = gap_judged(values, finding.kind, confidence)
+        return found, judge(threshold_of(finding), *found)
+
+    def _compared(self, finding: Finding, labels: tuple[str, ...]) -> list[int]:
+        """Return the groups that the finding is about: one, two with the group first, or all of a worst pair."""
+        if finding.kind is None:
+            return [labels.index(str(finding.group))]
+        if finding.against == "reference":
+            return [labels.index(str(finding.group)), labels.index(str(finding.reference))]
+        place = {name: getattr(finding, name) for name in ("model", "grouping", "metric", "stratum")}
+        return [labels.index(value.group) for value in self.result.rows("values", **place) if value.status == "ok"]
+
+    def _sums(self, finding: Finding, mix: Mix) -> tuple[Moments, tuple[str, ...]]:
+        """Return the sums of a metric by group and part of the other column."""
+        model, spec, metric = str(finding.model), self.result.spec, METRICS[finding.metric]
+        scored = self.table.has_scores(model)
+        cells = (
+            self.table.score_cells(model, spec.within, spec.bins) if scored else self.table.counts(model, spec.within)
+        )
+        if finding.stratum is not None:
+            strata, names = cells.joint(spec.within)
+            cells = cells.where(strata == names.index(finding.stratum))
+        found = GroupCells.build(cells, model, self.table.groupings[str(finding.grouping)], [mix.column])
+        above, below = metric.coefficients()
+        parts = (
+            np.einsum("pgyd,yd->gp", found.first[..., 0], below),
+            np.einsum("pgydi,ydi->gp", found.first, above),
+            np.einsum("ydi,pgydij,ydj->gp", above, found.second, above),
+        )
+        every = self.table.cells.labels[column_key(mix.column)]
+        at = [every.index(label) for label in found.strata]
+        whole = [np.zeros((len(found.labels), len(every))) for _ in parts]
+        for target, part in zip(whole, parts, strict=True):
+            target[:, at] = part
+        return Moments(*whole), found.labels

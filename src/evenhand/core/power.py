@@ -1,0 +1,128 @@
+"""Power before data: what is planned, and what an audit must be able to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from evenhand.errors import brief
+from evenhand.settings import Settings
+
+if TYPE_CHECKING:
+    from evenhand.core.spec import Spec
+    from evenhand.table.table import Table
+
+
+class PowerSettings(Settings):
+    """The `[power]` section: what is expected before there are data, for `evenhand power`."""
+
+    rows: int | None = Field(None, ge=10, le=1_000_000_000, description="Rows that are planned.")
+    groups: dict[str, dict[str, float]] = Field(
+        {}, description="Shares of the groups by grouping, as in `{ race = { White = 0.7, Black = 0.3 } }`."
+    )
+    rates: dict[str, float] = Field(
+        {}, description="Expected values of rates, by metric, as in `{ selection_rate = 0.4, base_rate = 0.3 }`."
+    )
+    power: float = Field(0.8, gt=0, lt=1, description="The chance wanted.")
+    samples: int = Field(400, ge=50, le=100_000, description="Samples to simulate.")
+
+    @field_validator("groups")
+    @classmethod
+    def _whole(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        for grouping, shares in value.items():
+            if len(shares) < 2 or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 0.01:
+                raise ValueError(
+                    f"the groups of {grouping!r} must be two or more, with shares that add up to 1; got {brief(shares)}"
+                )
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _possible(cls, value: dict[str, float]) -> dict[str, float]:
+        for metric, rate in value.items():
+            if not 0 < rate < 1:
+                raise ValueError(f"the rate of {metric!r} must be between 0 and 1; got {rate:g}")
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLine:
+    """What one test or threshold of a plan could show.
+
+    Parameters
+    ----------
+    audit, metric, model, grouping : where.
+    threshold : the limit in words; None for a test of no difference.
+    kind : difference or ratio; None where the gap is neither.
+    group, n : the group that differs, and how many of it count.
+    gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None where none is.
+    meets : of a threshold, the chance that it is shown to be met where there is no gap.
+    chance, rows : of a planned improvement, its chance, and the rows that the power wanted takes.
+    as_piloted, error : the chance that a gap as in the pilot is shown, and its Monte-Carlo error.
+    points : whether the gap is told in percentage points.
+    how : how it was worked out, or why it was not.
+    """
+
+    audit: str
+    metric: str
+    how: str
+    model: str | None = None
+    grouping: str | None = None
+    threshold: str | None = None
+    kind: str | None = None
+    group: str | None = None
+    n: int | None = None
+    gap: float | None = None
+    meets: float | None = None
+    chance: float | None = None
+    rows: int | None = None
+    as_piloted: float | None = None
+    error: float | None = None
+    points: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """An `audit.toml` with the number of rows planned, and a pilot where there is one.
+
+    Parameters
+    ----------
+    specs : the settings of the audits by name.
+    settings : what is expected.
+    rows, wanted, seed : the rows planned, the chance wanted, and the seed of what is simulated.
+    groupings : the groupings of `[data]`, as a report calls them.
+    pilot : like data, where there are some.
+    """
+
+    specs: Mapping[str, Spec]
+    settings: PowerSettings
+    rows: int
+    wanted: float
+    seed: int
+    groupings: tuple[str, ...] = ()
+    pilot: Table | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Power:
+    """How an audit says what a plan could show.
+
+    Parameters
+    ----------
+    lines : its own answer; None where a pilot gives it.
+    crossed : whether rows are crossed, such as critics with cases, so that tables of more rows cannot be drawn from a
+        pilot; there its intervals tell, narrower with the square root of the rows.
+    """
+
+    lines: Callable[[Plan], Iterable[PowerLine]] | None = None
+    crossed: bool = False
+
+
+DRAWN = Power()
+"""Tables of as many rows as are planned are drawn from a pilot, and audited."""
+
+SCALED = Power(crossed=True)
+"""The pilot's intervals tell."""

@@ -1,0 +1,66 @@
+"""Verdicts among people with other shares of groups: what an audit must be able to do to judge its own again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from evenhand.core.findings import Finding
+from evenhand.core.thresholds import Threshold, Verdict
+from evenhand.stats.types import FloatArray
+from evenhand.stats.weighted import Judged
+
+if TYPE_CHECKING:
+    from evenhand.table.table import Table
+
+
+@dataclass(frozen=True)
+class Mix:
+    """People with other shares of the groups of one column.
+
+    Parameters
+    ----------
+    column, what : the column, and the shares in words.
+    weight : the weight of each group of the column.
+    spread : the covariance of the weights, where shares are those of a sample.
+    """
+
+    column: str
+    what: str
+    weight: FloatArray
+    spread: FloatArray | None = None
+
+    @property
+    def as_is(self) -> Mix:
+        """The people as they are."""
+        return replace(self, weight=np.ones_like(self.weight), spread=None)
+
+
+class Reweighter(Protocol):
+    """Judges verdicts of one audit among weighted people."""
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether its numbers follow from counts by group, outcome and decision, and from nothing finer."""
+
+    def why_not(self, finding: Finding) -> str | None:
+        """Return why a verdict cannot be judged again; None where it can."""
+
+    def depends_on(self, finding: Finding, column: str) -> bool:
+        """Tell whether shares of a column can matter."""
+
+    def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
+        """Return the number among weighted people with its limits, and the verdict."""
+
+
+MakeReweighter: TypeAlias = "Callable[[Table, Any, Any], Reweighter]"
+"""Makes what judges again from the table, the result of the audit, and the settings that it ran with."""
+
+
+def threshold_of(finding: Finding) -> Threshold:
+    """Return the threshold that a finding was judged by."""
+    side = "max" if str(finding.threshold).startswith("at most") else "min"
+    return Threshold.model_validate({"metric": finding.metric, side: finding.limit})

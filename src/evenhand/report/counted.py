@@ -1,0 +1,34 @@
+"""The audit that counts people by group and decision, which gaps over time and legal profiles read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.audits import REGISTRY
+from evenhand.core.metrics import Metric
+from evenhand.core.result import Result
+from evenhand.errors import ConfigError
+
+
+def counting_audit() -> str:
+    """Return the name of the first installed audit that counts people.
+
+    Examples
+    --------
+    >>> counting_audit()
+    'parity'
+    """
+    for name, audit in REGISTRY.items():
+        if audit.counts is not None:
+            return name
+    raise ConfigError("no installed audit counts people by group and decision.")
+
+
+def counting_result(results: Mapping[str, Result]) -> Result | None:
+    """Return the first result of a run whose audit counts people; None where there is none."""
+    return next((result for result in results.values() if result.descriptor.counts is not None), None)
+
+
+def counted_metric(name: str) -> Metric:
+    """Return the row of a metric whose people are counted."""
+    return REGISTRY[counting_audit()].metrics[name]
