@@ -34,11 +34,12 @@ from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.cli.main import app
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
+from evenhand.core.power import PowerSettings
 from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
-from evenhand.report.config import DatasetSettings, PowerSettings, ReportSettings
+from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.report.extras import EXTRAS
 from evenhand.report.profiles.result import TABLES
 from evenhand.report.schema import result_types, results_schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,12 @@ def test_arrays_in_place_of_columns_become_columns_of_the_table() -> None:
 )
 def test_data_without_roles_is_refused_with_the_line_that_gives_them(value: Any, function: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        require_table(value, function)
+        require_table(value, function, "model, " if function == "reliability" else "")
+
+
+def test_the_line_that_gives_roles_has_the_arguments_before_the_table() -> None:
+    with pytest.raises(ConfigError, match=r"eh\.reliability\(model, eh\.Table\(data, groups"):
+        eh.reliability("logistic", cast(Any, 3), features=["a"])
 
 
 def test_code_is_a_function_and_in_a_record_its_name() -> None:

@@ -180,12 +180,13 @@ def test_a_broken_package_is_named_and_breaks_no_other(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "odd_audit", raising=False)
     name = target.split()[0]
+    sections: dict[str, Any] = {name: {}}
     assert name not in list(REGISTRY)
     assert "effort" in list(REGISTRY)
     with pytest.raises(EvenhandError, match=words):
         REGISTRY[name]
     with pytest.raises(EvenhandError, match=words):
-        eh.audit(table(), **{name: {}})
+        eh.audit(table(), **sections)
     assert REGISTRY["agreement"].title == "Agreement"
 
 

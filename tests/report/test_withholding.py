@@ -463,7 +463,7 @@ def test_a_few_people_whom_an_audit_leaves_out_are_refused() -> None:
 def test_bins_are_withheld_until_their_sum_is_not_small() -> None:
     rng = np.random.default_rng(0)
     for _ in range(300):
-        table = rng.integers(0, 30, (int(rng.integers(3, 9)), 4))
+        table = rng.integers(0, 30, (int(rng.integers(3, 9)), 4)).astype(np.float64)
         gone = _without_small_rows(table, LEAST)
         if gone is None or not gone.any():
             continue

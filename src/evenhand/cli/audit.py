@@ -25,7 +25,8 @@ from evenhand.cli.report import FORMATS_HELP, listed_formats
 from evenhand.errors import ConfigError, count, speaking
 
 if TYPE_CHECKING:
-    from evenhand import Audit
+    from evenhand import Audit, Table
+    from evenhand.core.findings import Finding
     from evenhand.table.sources import FileOptions
 
 Text = str | None
@@ -230,7 +231,7 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
             table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
         first = next(iter(REGISTRY))
-        sections = {first: {"within": within, "metrics": metrics or None}}
+        sections: dict[str, Any] = {first: {"within": within, "metrics": metrics or None}}
         report = {"profile": _listed(for_data["profile"] or (), ())}
         return run_audit(table, seed=seed, plan=plan, thresholds=limits, report=report, **sections)
 
@@ -247,7 +248,7 @@ def _limit(text: str) -> dict[str, Any]:
     raise ConfigError(f"--require got {text!r}; write a metric, >= or <=, and a number, such as 'selection_rate>=0.8'.")
 
 
-def _checked(findings: Any, strict: bool, quiet: bool) -> int:
+def _checked(findings: Sequence[Finding], strict: bool, quiet: bool) -> int:
     if not any(finding.threshold for finding in findings):
         raise ConfigError(_NO_THRESHOLDS)
     verdicts = [finding.verdict for finding in findings if finding.threshold]
@@ -283,7 +284,7 @@ def _file_options(options: Mapping[str, Any]) -> FileOptions:
     return FileOptions.parse(given, "the options of the file")
 
 
-def _table(path: str, options: Mapping[str, Any]) -> Any:
+def _table(path: str, options: Mapping[str, Any]) -> Table:
     from evenhand import Table
     from evenhand.table.sources import open_source
 

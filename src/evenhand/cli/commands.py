@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(no_args_is_help=True, help="List and fetch the published data sets that evenhand knows.")
 
-_THRESHOLDS = [
-    {"metric": "traditional_parity", "min": 0.8, "grouping": "race"},
-    {"metric": "demographic_parity_difference", "max": 0.1, "grouping": "race"},
-    {"metric": "equal_opportunity_difference", "max": 0.1, "grouping": "sex"},
-    {"audit": "effort", "metric": "eaif", "min": 0.85},
-]
-_EFFORT = {  # the inertia is NCES 2012, and for Hispanic households, which the paper has no rate for, a number of ours
-    "trajectory": [f"income_{year}" for year in range(2019, 2023)],
-    "unit": 10_000,
-    "scale": 200_000,
-    "inertia": {"White": 13, "Asian": 14, "Pacific Islander": 25, "Hispanic": 33, "American Indian": 36, "Black": 39},
-    "weights": [0.5],
-}
-
 
 @data_app.command("list")
 def list_data() -> int:
@@ -70,6 +56,7 @@ def demo(
 ) -> int:
     """Audit three synthetic credit models on synthetic households: a report in less than a minute, no network."""
     import evenhand as eh
+    from evenhand.datasets.households import demonstration
 
     with progress(quiet) as clock:
         with clock.timing("read"):
@@ -90,7 +77,7 @@ def demo(
             "scope": "The households are synthetic: "
             "this page shows what a report looks like, not a fact about real people.",
         }
-        audit = eh.audit(table, seed=seed, parity={}, effort=_EFFORT, thresholds=_THRESHOLDS, report=about)
+        audit = eh.audit(table, seed=seed, report=about, **demonstration())
         files = audit.save(out_folder)
     if not quiet:
         print_summary(audit)

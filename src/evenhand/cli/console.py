@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -78,7 +78,7 @@ class _Reading(ProgressColumn):
         super().__init__()
         self._began, self._before = 0.0, 1.0
 
-    def render(self, task: Any) -> Text:  # noqa: ARG002
+    def render(self, task: Task) -> Text:  # noqa: ARG002
         share, now = share_read() or 0.0, perf_counter()
         if share < self._before or not share:  # another query
             self._began = now

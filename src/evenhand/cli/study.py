@@ -176,7 +176,7 @@ def _shown(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tu
     return left[:_MOST_SHOWN], lines
 
 
-def _same_parts(first: Any, second: Any) -> bool:
+def _same_parts(first: Sequence[object], second: Sequence[object]) -> bool:
     """Tell whether two columns part the rows alike, so that one is the other in other words."""
     from evenhand.study.schema import as_text
 

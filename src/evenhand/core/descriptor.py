@@ -129,7 +129,7 @@ class AuditDescriptor:
     pair: Lazy[Influence | None] = Lazy(optional=True)
     power: Lazy[Power | None] = Lazy(optional=True)
     counts: Lazy[Counting | None] = Lazy(optional=True)
-    withhold: Lazy[Withholder | None] = Lazy(optional=True)
+    withhold: Lazy[Withholder[Any] | None] = Lazy(optional=True)
     transfer: Lazy[TransferLimit | None] = Lazy(optional=True)
     messages: Lazy[Mapping[str, str] | None] = Lazy(optional=True)
     live: Lazy[Live | None] = Lazy(optional=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from evenhand.table.validation import state_key
 if TYPE_CHECKING:
     from evenhand.core.spec import Spec
     from evenhand.table.table import Table
+
+
+S = TypeVar("S", bound="Spec")
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Kept:
     notes: tuple[str, ...] = ()
 
 
-class Withholder:
+class Withholder(Generic[S]):
     """What of an audit tells of few people; as it is here, of one that tells of groups as a whole.
 
     A part is a piece of a result that is finer than a group, in words. A part in which any count is small is withheld
@@ -57,11 +60,11 @@ class Withholder:
     never: ClassVar[str] = ""
     """What is never told, in words."""
 
-    def part(self, _table: str, _record: Any) -> str:
+    def part(self, _table: str, _record: Record) -> str:
         """Return the part that a record of a table tells of; '' where it is about groups as a whole."""
         return ""
 
-    def bin(self, _record: Any) -> float | None:
+    def bin(self, _record: Record) -> float | None:
         """Return the bin that a record counts; None where it is in none."""
         return None
 
@@ -69,15 +72,15 @@ class Withholder:
         """Return the tables that must be others, such as those that count single people."""
         return {}
 
-    def before(self, _table: Table, spec: Any, _touched: Collection[str]) -> Kept:
+    def before(self, _table: Table, spec: S, _touched: Collection[str]) -> Kept:
         """Return what is left of the settings before groups are hidden; `touched` are groupings that change."""
         return Kept(spec)
 
-    def after(self, _table: Table, spec: Any, _least: int, *, is_entangled: bool) -> Kept:  # noqa: ARG002
+    def after(self, _table: Table, spec: S, _least: int, *, is_entangled: bool) -> Kept:  # noqa: ARG002
         """Return what is left of the settings once groups are hidden; where entangled, nothing finer than groups."""
         return Kept(spec)
 
-    def as_asked(self, spec: Any, _asked: Any) -> Any:
+    def as_asked(self, spec: S, _asked: S) -> S:
         """Return the settings that stand in the result, from those that it ran with and those asked for."""
         return spec
 

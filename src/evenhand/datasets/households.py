@@ -249,3 +249,27 @@ def _incomes_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns
     own_log_income = standing + _YEARS_OF_GROWTH * own_growth + shock
     trouble = _TROUBLE_SD * rng.standard_normal(cell.size)
     return incomes, _RISK_OF_INCOME * own_log_income + _RISK_OF_GROWTH * own_growth + trouble
+
+
+def demonstration() -> dict[str, Any]:
+    """Return the sections of the audit of these households that `evenhand demo` runs.
+
+    The inertia is NCES 2012, and for Hispanic households, which the paper has no rate for, a number of ours.
+    """
+    rates = {"White": 13, "Asian": 14, "Pacific Islander": 25, "Hispanic": 33, "American Indian": 36, "Black": 39}
+    return {
+        "parity": {},
+        "effort": {
+            "trajectory": [f"income_{year}" for year in _YEARS],
+            "unit": 10_000,
+            "scale": 200_000,
+            "inertia": rates,
+            "weights": [0.5],
+        },
+        "thresholds": [
+            {"metric": "traditional_parity", "min": 0.8, "grouping": "race"},
+            {"metric": "demographic_parity_difference", "max": 0.1, "grouping": "race"},
+            {"metric": "equal_opportunity_difference", "max": 0.1, "grouping": "sex"},
+            {"audit": "effort", "metric": "eaif", "min": 0.85},
+        ],
+    }

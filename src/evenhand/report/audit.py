@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -413,7 +413,9 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     return Audit(config, results, record, run_of, profiles=make_profiles(config, results, None))
 
 
-def _analysis_spec(settings: AnalysisSpec | Mapping[str, Any], thresholds: Any, seed: int | None) -> AnalysisSpec:
+def _analysis_spec(
+    settings: AnalysisSpec | Mapping[str, Any], thresholds: Iterable[object], seed: int | None
+) -> AnalysisSpec:
     from evenhand.study.analysis.spec import AnalysisSpec
 
     values = settings.model_dump() if isinstance(settings, AnalysisSpec) else dict(settings)

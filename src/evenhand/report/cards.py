@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.core.display import Section, in_markdown
 from evenhand.core.findings import VERDICT_WORDS, Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.records import OVERALL, Value
+from evenhand.core.records import OVERALL, LeftOut, Value
 from evenhand.errors import showable
 from evenhand.report import front
 from evenhand.report.page import slug
@@ -162,7 +162,7 @@ def datasheet(audit: Audit) -> dict[str, str | bytes]:
     return {"datasheet.md": _as_markdown(title, sheet), "datasheet.json": json_text(sheet)}
 
 
-def _left_out(record: Any) -> str:
+def _left_out(record: LeftOut) -> str:
     who = f"{record.grouping} {record.group}, " if record.group is not None else ""
     return f"{who}n = {record.n:,}: {record.reason}"
 
@@ -176,7 +176,7 @@ def _as_markdown(title: str, card: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _entry(name: str, value: Any) -> list[str]:
+def _entry(name: str, value: str | list[Any]) -> list[str]:
     if isinstance(value, str):
         return [f"**{name}.** {in_markdown(showable(value))}"]
     if value and isinstance(value[0], dict):
@@ -186,5 +186,5 @@ def _entry(name: str, value: Any) -> list[str]:
     return [f"**{name}**", "", *(f"- {in_markdown(showable(str(item)))}" for item in value)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return "–" if value is None else in_markdown(showable(f"{value:.4g}" if isinstance(value, float) else str(value)))

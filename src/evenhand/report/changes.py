@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from evenhand.core.findings import Finding
-from evenhand.core.formats import show, show_interval, show_p
+from evenhand.core.formats import Format, show, show_interval, show_p
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Record, column, coordinates_of
+from evenhand.core.records import Gap, Kind, Record, column, coordinates_of
 from evenhand.core.result import Result
 from evenhand.core.thresholds import size_of_gap
 from evenhand.report.audit import Audit
@@ -71,15 +71,15 @@ class Change(Record):
         return Metric(name=self.metric, title=self.title or self.metric, unit=self.unit)  # type: ignore[arg-type]
 
     @property
-    def style(self) -> Any:
+    def style(self) -> Format:
         """How its sizes are shown."""
-        kind: Any = self.kind
-        return self.named_metric.style(kind)
+        return self.named_metric.style(next((kind for kind in get_args(Kind) if kind == self.kind), None))
 
     @property
-    def signed_style(self) -> Any:
+    def signed_style(self) -> Format:
         """How the change itself is shown."""
-        return {"points": "signed_points", "number": "signed"}.get(self.style, self.style)
+        signed: dict[Format, Format] = {"points": "signed_points", "number": "signed"}
+        return signed.get(self.style, self.style)
 
     def in_words(self) -> str:
         """Return the change as a sentence; where the worst pair is another one, with both pairs."""
@@ -97,7 +97,7 @@ class Change(Record):
         return f"{told}; {change}{p}: {_SURE[self.direction]}."
 
     @staticmethod
-    def _size(size: float | None, style: Any) -> str:
+    def _size(size: float | None, style: Format) -> str:
         return "undefined" if size is None else f"{show(size, style)}{' points' if style == 'points' else ''}"
 
     def _where(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
@@ -29,7 +29,7 @@ from evenhand.table.table import Table
 _NAMED_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-def _is_shares(value: Any) -> bool:
+def _is_shares(value: object) -> TypeGuard[Mapping[str, Mapping[str, float]]]:
     return isinstance(value, Mapping) and all(isinstance(shares, Mapping) for shares in value.values())
 
 
@@ -87,7 +87,9 @@ class ReportSettings(Settings):
     @property
     def population_shares(self) -> dict[str, dict[str, float]] | None:
         """The shares of the population where they are given; None where they are those of a table."""
-        return self.population if _is_shares(self.population) else None
+        if not _is_shares(self.population):
+            return None
+        return {column: dict(shares) for column, shares in self.population.items()}
 
     @property
     def beside(self) -> list[str]:
@@ -97,7 +99,7 @@ class ReportSettings(Settings):
 
     @field_validator("population")
     @classmethod
-    def _shares(cls, value: Any) -> Any:
+    def _shares(cls, value: object) -> object:
         if not _is_shares(value):
             if is_frame(value) or (isinstance(value, str | Mapping) and value):
                 return value
@@ -109,12 +111,12 @@ class ReportSettings(Settings):
         return {name: dict(shares) for name, shares in value.items()}
 
     @field_serializer("population")
-    def _described(self, value: Any) -> Any:
+    def _described(self, value: object) -> object:
         return value if _is_shares(value) or isinstance(value, str) else "a table in memory"
 
     @field_validator("profile", mode="before")
     @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
+    def _one_or_several(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @field_validator("language")
@@ -151,7 +153,7 @@ class DatasetSettings(Settings):
     rows: int = Field(10_000, ge=1, description="How many people, or cases, of synthetic data.")
     dataset_seed: int = Field(0, ge=0, description="Seed of the synthetic data.")
 
-    def make(self) -> Any:
+    def make(self) -> object:
         """Make the data."""
         datasets = import_module("evenhand.datasets")
         makers = {name.removeprefix("make_"): name for name in datasets.__all__ if name.startswith("make_")}
@@ -241,7 +243,7 @@ def open_settings(raw: Mapping[str, Any]) -> list[str]:
     return [f"`{setting}` in [{section}]" for section, setting in places]
 
 
-def _blanks(section: Any, path: str) -> Iterator[tuple[str, str]]:
+def _blanks(section: object, path: str) -> Iterator[tuple[str, str]]:
     for setting, value in section.items() if isinstance(section, Mapping) else ():
         if isinstance(value, Mapping):
             yield from _blanks(value, f"{path}.{setting}")
@@ -361,7 +363,7 @@ class _SpecReader:
         ]
 
 
-def _nested(values: Mapping[str, Any], path: str) -> Any:
+def _nested(values: Mapping[str, Any], path: str) -> object:
     """Return the setting at a path such as `loading.allow_pickle`, or None."""
     value: Any = values
     for part in path.split("."):

@@ -254,7 +254,7 @@ def _shown_shares(population: Mapping[str, Shares], safe: Suppressed) -> dict[st
     return found
 
 
-def _second_table(table: Table, data: Any) -> Table:
+def _second_table(table: Table, data: object) -> Table:
     """Open the table of a population with the group columns that it has, labelled and cut as those of the data."""
     from evenhand.table.sources import open_source
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
@@ -92,7 +93,7 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _scope_of_heads(_: Any, pdf: Any) -> None:
+def _scope_of_heads(_: object, pdf: Any) -> None:
     """Say of which line a head is the head in tables that are set as lines; WeasyPrint links those that it lays out."""
     for element in pdf.objects:
         if isinstance(element, dict) and element.get("S") == "/TH" and "ID" not in element:
@@ -267,7 +268,7 @@ def _row(record: Record, columns: Iterable[str]) -> list[Any]:
     return [_plain(getattr(record, column)) for column in columns]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a value as one cell, its digits those of `results.json`."""
     plain = rounded(value)
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
@@ -318,7 +319,7 @@ def _width(column: str, rows: Sequence[Sequence[Any]], at: int) -> int:
     return min(max(len(column), longest) + 2, _WIDEST_COLUMN)
 
 
-def _write_cell(sheet: Any, row: int, column: int, value: Any) -> None:
+def _write_cell(sheet: Any, row: int, column: int, value: object) -> None:
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
     elif isinstance(value, int | float):
@@ -377,12 +378,12 @@ def _png(audit: Audit) -> Files:
     return {f"{name}.png": to_png(chart) for name, _, chart in _figures(audit)}
 
 
-def _extra(module: str, extra: str, what: str) -> Any:
+def _extra(module: str, extra: str, what: str) -> ModuleType:
     """Import what a format needs, or say how to install it."""
     from importlib import import_module
 
     try:
-        imported: Any = import_module(module)
+        imported = import_module(module)
     except ImportError:
         raise ConfigError(
             f"{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'"

@@ -190,7 +190,8 @@ def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) ->
         return audit(responses, study=spec.analysis, report=about)
     kept = apply_exclusions(responses, spec.analysis.exclusions)
     table, settings = spec.for_audit(kept, by)
-    made = audit(table, report=about, **{spec.kind: settings})
+    sections: dict[str, Any] = {spec.kind: settings}
+    made = audit(table, report=about, **sections)
     result = made.results[spec.kind]
     told = replace(result, left_out=(*people_left_out(kept), *result.left_out))
     return replace(made, results={**made.results, spec.kind: told})

@@ -20,6 +20,7 @@ from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cel
 from evenhand.core.formats import rounded
 from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
+from evenhand.curve import Curve
 from evenhand.forest import Forest
 from evenhand.report import front, short
 from evenhand.report.drift import as_finding
@@ -76,7 +77,7 @@ def language_of(audit: Audit) -> Language:
     return language(audit.run.get("language") or audit.config.report.language)
 
 
-def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: Any) -> str:
+def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: object) -> str:
     """Return a page of ours: its style sheets within, and a policy that allows nothing else."""
     environment = Environment(
         loader=PackageLoader("evenhand.report"),
@@ -261,9 +262,9 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
     }
 
 
-def _titles(chart: Any) -> dict[str, str]:
+def _titles(chart: object) -> dict[str, str]:
     """Return the titles of a curve, which paper holds as text: a printer sets text in pictures letter by letter."""
-    return {"title": chart.title, "above": chart.above, "below": chart.x} if hasattr(chart, "drawn") else {}
+    return {"title": chart.title, "above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {}
 
 
 def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
@@ -283,8 +284,9 @@ def _widths(columns: int) -> dict[str, int]:
     return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
 
 
-def _panel_title(chart: Any, figure: Figure) -> str:
-    return f"{figure.title}: {chart.title if isinstance(chart.title, str) else figure.title}"
+def _panel_title(chart: object, figure: Figure) -> str:
+    title = getattr(chart, "title", None)
+    return f"{figure.title}: {title if isinstance(title, str) else figure.title}"
 
 
 def left_out(audit: Audit) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ class _Side:
         if record.stratum is not None or record.value is None or record.metric in self.custom:
             return None
         first = self._of_group(audit, record, record.group)
-        if getattr(record, "kind", None) is None or first is None:
+        if isinstance(record, Value) or record.kind is None or first is None:
             return self._checked(record, first)
         second = self._of_group(audit, record, record.reference)
         if second is None:
@@ -65,11 +65,11 @@ class _Side:
 
     def _checked(self, record: Numbered, found: tuple[float, FloatArray] | None) -> FloatArray | None:
         """Return the influence where the people give the number of the audit; another number means other people."""
-        if found is None or not np.isfinite(found[0]):
+        if found is None or record.value is None or not np.isfinite(found[0]):
             return None
         if abs(found[0] - record.value) <= 1e-6 * max(1.0, abs(record.value)):
             return found[1]
-        if OVERALL in (record.group, record.reference):
+        if OVERALL in (record.group, getattr(record, "reference", None)):
             return None  # everybody is not always the people of all groups
         raise ConfigError(
             f"the {self.name} table is not that of the {self.name} audit: {record.metric} by {record.grouping} is "

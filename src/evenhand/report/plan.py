@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from evenhand._version import __version__
 from evenhand.core.findings import Finding
@@ -180,7 +180,7 @@ def _section_changes(
             yield from _value_changes(name, section, old, new, concerns)
 
 
-def _value_changes(name: str, section: str, old: Any, new: Any, concerns: str | None) -> Iterator[Change]:
+def _value_changes(name: str, section: str, old: object, new: object, concerns: str | None) -> Iterator[Change]:
     """Yield what differs of one setting; a table is entered, so that only what differs in it is told."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for inner in dict.fromkeys([*old, *new]):
@@ -201,7 +201,7 @@ def _kinds_unsaid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str
     }
 
 
-def _threshold_changes(before: Any, now: Any, audit: str) -> Iterator[Change]:
+def _threshold_changes(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], audit: str) -> Iterator[Change]:
     for threshold in now:
         if threshold not in before:
             yield Change(f"The threshold {_limit_words(threshold)} of {audit} was not planned.", audit, threshold)
@@ -234,7 +234,7 @@ def other_settings(audit: Audit, path: str | os.PathLike[str], *, allow_code: bo
     ]
 
 
-def setting_changes(place: str, old: Any, new: Any, words: tuple[str, str] = ("before", "now")) -> Iterator[str]:
+def setting_changes(place: str, old: object, new: object, words: tuple[str, str] = ("before", "now")) -> Iterator[str]:
     """Yield what differs between two settings, each with where it stands; tables of settings are entered."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):
@@ -261,7 +261,7 @@ def _table_changes(
     yield from (f"{place}: none {words[0]}, {_set_values(row)} {words[1]}." for row in come)
 
 
-def _are_tables(value: Any) -> bool:
+def _are_tables(value: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
     return isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.records import Record
@@ -96,7 +98,7 @@ def record_schema(record: type[Record]) -> Schema:
     return _closed(described)
 
 
-def type_schema(annotation: Any) -> Schema:
+def type_schema(annotation: object) -> Schema:
     """Return the schema of a column's type.
 
     Examples
@@ -154,7 +156,7 @@ def _closed(properties: Schema) -> Schema:
     }
 
 
-def _settings_schema(settings: Any, definitions: Schema) -> Schema:
+def _settings_schema(settings: type[BaseModel], definitions: Schema) -> Schema:
     """Return the schema of settings as they are written, every default filled in; nested ones become definitions."""
     template = "#/$defs/{model}"
     schema: Schema = settings.model_json_schema(mode="serialization", ref_template=template)

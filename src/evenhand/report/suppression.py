@@ -29,7 +29,7 @@ from evenhand.table.labels import hide_groups
 from evenhand.table.roles import MISSING, SMALL
 
 if TYPE_CHECKING:
-    from evenhand.report.profiles.result import ProfileResult
+    from evenhand.report.profiles.result import ProfileResult, Rate
     from evenhand.table.table import Table
 
 _MOST_RUNS = 4
@@ -164,7 +164,7 @@ class Suppressed:
         return not any(is_small(people.counts(crossed, s), self.rule.least).any() for s in people.states)
 
 
-def _counts_of(row: Any) -> tuple[int, int, int]:
+def _counts_of(row: Rate) -> tuple[int, int, int]:
     counted = row.n if row.counted is None else row.counted
     return row.n, counted, row.n - counted
 
@@ -205,7 +205,7 @@ def suppress(
     `more` are groups to hide beside them.
     """
     _require_can_hide(table, least)
-    own = {name: REGISTRY[name].withhold or Withholder() for name in audits}
+    own = {name: REGISTRY[name].withhold or Withholder[Any]() for name in audits}
     hidden, withheld = _hidden(table, least, by_decision=any(each.by_decision for each in own.values()))
     hidden |= {name: groups for name, wanted in (more or {}).items() if (groups := _rest(table, name, wanted))}
     _require_groups(table, audits, hidden, withheld, least)

@@ -87,17 +87,17 @@ def _whole(of: int, share: float, is_balance: bool) -> Iterator[int]:
         yield of - round(part)
 
 
-def _first_part(record: Any) -> list[int]:
+def _first_part(record: Record) -> list[int]:
     """Return how many of its people a record's value counts, where it is a share of them."""
-    value = getattr(record, "value", None)
-    if value is None or not record.n:
+    value, n = getattr(record, "value", None), getattr(record, "n", 0)
+    if value is None or not n:
         return []
-    return list(_whole(record.n, value, getattr(record, "metric", "") in _ABOUT_DECISIONS))[:1]
+    return list(_whole(n, value, getattr(record, "metric", "") in _ABOUT_DECISIONS))[:1]
 
 
-def withholder_of(result: Result) -> Withholder:
+def withholder_of(result: Result) -> Withholder[Any]:
     """Return what an audit says of its own small counts; of one that says nothing, that it tells of groups only."""
-    return result.descriptor.withhold or Withholder()
+    return result.descriptor.withhold or Withholder[Any]()
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ class Withholding:
         """Tell whether a count is small."""
         return 0 < number < self.least
 
-    def block(self, own: Withholder, table: str, record: Any) -> Block:
+    def block(self, own: Withholder[Any], table: str, record: Record) -> Block:
         """Return the block that a record belongs to."""
         grouping = getattr(record, "grouping", None)
         part = "" if table == "left_out" else own.part(table, record)
         return part, None if grouping is None else self.families.get(grouping, -1)
 
-    def _require_many_left_out(self, result: Any) -> None:
+    def _require_many_left_out(self, result: Result) -> None:
         """Refuse a few people whom an audit leaves out: whatever total it tells, they are missing from it."""
         few = {record.reason: record.n for record in result.left_out if record.grouping is None}
         few["missing outcome"] = getattr(result, "unlabelled", 0)
@@ -159,7 +159,7 @@ class Withholding:
                     f"{self.least} that its totals would reveal; remove them from the data beforehand."
                 )
 
-    def _small_blocks(self, result: Any) -> set[Block]:
+    def _small_blocks(self, result: Result) -> set[Block]:
         """Return the blocks in which a count is small, by itself or as what is missing from everybody."""
         counted = list(self._counted(result))
         every = {block for block, _ in counted}
@@ -172,21 +172,21 @@ class Withholding:
             small |= {(part, family) for part, family in every if family is not None and (coarse, family) in small}
         return small
 
-    def _counted(self, result: Any) -> Iterator[tuple[Block, Any]]:
+    def _counted(self, result: Result) -> Iterator[tuple[Block, Any]]:
         """Yield the records that count people and are published, with their blocks."""
         own = withholder_of(result)
         for name, kind in result.record_types().items():
             if name not in _COUNT_NOBODY and not kind.individual:
                 yield from ((self.block(own, name, record), record) for record in result.tables[name])
 
-    def _small_rests(self, result: Any) -> set[Block]:
+    def _small_rests(self, result: Result) -> set[Block]:
         """Return the blocks of groupings whose people in hidden groups, everybody less all groups, are few somewhere.
 
         Everybody is told, or follows from a grouping without hidden groups.
         """
         sums: dict[tuple[Any, ...], dict[Any, float]] = {}
         for name in ("values", "counts"):
-            for record in result.tables.get(name, ()):
+            for record in result.rows(name) if name in result.tables else ():
                 place = (name, *(getattr(record, key, None) for key in _PLACE))
                 block = self.block(withholder_of(result), name, record)
                 for at, number in enumerate((record.n, *_first_part(record))):
@@ -200,7 +200,7 @@ class Withholding:
             if self.is_small(max(of_grouping.values()) - number)
         }
 
-    def groups_to_hide(self, result: Any) -> dict[str, set[str]]:
+    def groups_to_hide(self, result: Result) -> dict[str, set[str]]:
         """Return more groups to hide, by grouping, so that less need be withheld: those with a small count.
 
         Where the rest is what is small, the smallest group. Only of groupings that share no columns.
@@ -222,25 +222,25 @@ class Withholding:
         family = self.families.get(grouping)
         return family is not None and list(self.families.values()).count(family) == 1
 
-    def _sizes(self, result: Any, grouping: str) -> dict[str, int]:
+    def _sizes(self, result: Result, grouping: str) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for value in result.values:
+        for value in result.rows("values"):
             if value.grouping == grouping and value.group not in UNNAMED:
                 sizes[value.group] = max(sizes.get(value.group, 0), value.n)
         return sizes
 
-    def _telling_few(self, result: Any, grouping: str) -> Iterator[Any]:
+    def _telling_few(self, result: Result, grouping: str) -> Iterator[Any]:
         for name in ("values", "counts"):
-            for record in result.tables.get(name, ()):
+            for record in result.rows(name) if name in result.tables else ():
                 own = withholder_of(result)
                 is_whole = own.part(name, record) not in own.not_of_all
                 if record.grouping == grouping and is_whole and any(map(self.is_small, told_counts(record))):
                     yield record
 
-    def _bins(self, result: Any) -> frozenset[float] | None:
+    def _bins(self, result: Result) -> frozenset[float] | None:
         """Return the bins to withhold; None where fewer than two would be left, or groups are entangled."""
         own = withholder_of(result)
-        records = [(low, value) for value in result.values if (low := own.bin(value)) is not None]
+        records = [(low, value) for value in result.rows("values") if (low := own.bin(value)) is not None]
         bins = sorted({low for low, _ in records})
         if self.entangled or not bins:
             return None
@@ -270,7 +270,7 @@ def _bin_table(records: Sequence[tuple[float, Any]], bins: Sequence[float]) -> F
 def _without_small_rows(table: FloatArray, least: int) -> BoolArray | None:
     """Return the rows to withhold so that neither those shown nor the sum of those withheld holds a small count."""
     small = (table > 0) & (table < least)
-    gone = small.any(axis=1)
+    gone = np.asarray(small.any(axis=1))
     order = np.argsort(table.sum(axis=1), kind="stable")
     while gone.any() and (~gone).sum() > 1:
         rest = table[gone].sum(axis=0)
@@ -285,7 +285,7 @@ class _Gone:
     """What is withheld of one result."""
 
     rule: Withholding
-    own: Withholder
+    own: Withholder[Any]
     audit: str
     blocks: frozenset[Block]
     bins: frozenset[float] | None

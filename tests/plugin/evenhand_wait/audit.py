@@ -125,9 +125,10 @@ def _gaps(grouping: ComparedGroups, waited: list[Waited], spec: WaitSpec) -> Ite
 
 
 def _gap(grouping: str, pair: tuple[Waited, Waited], against: Against, family: int, spec: WaitSpec) -> WaitGap:
-    (a, b), sides = pair, [part for one in pair for part in (one.mean, one.stderr, one.n - 1)]
-    low, high = welch_difference(*sides, confidence=spec.confidence)
-    joint_low, joint_high = welch_difference(*sides, confidence=bonferroni(spec.confidence, family))
+    a, b = pair
+    sides = a.mean, a.stderr, a.n - 1, b.mean, b.stderr, b.n - 1
+    low, high = welch_difference(*sides, spec.confidence)
+    joint_low, joint_high = welch_difference(*sides, bonferroni(spec.confidence, family))
     test = ttest_ind_from_stats(a.mean, a.deviation, a.n, b.mean, b.deviation, b.n, equal_var=False)
     p_value = min(float(test.pvalue) * family, 1.0)
     floor = 0.0 if against == "worst_pair" else -np.inf

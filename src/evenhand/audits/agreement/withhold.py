@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
 
 
-class AgreementWithholder(Withholder):
+class AgreementWithholder(Withholder[AgreementSpec]):
     """Everything counts pairs of ratings."""
 
-    def part(self, _table: str, _record: Any) -> str:
+    def part(self, _table: str, _record: Record) -> str:
         """Return the part that a record tells of."""
         return "ratings"
 

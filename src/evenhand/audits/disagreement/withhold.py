@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
 
 
-class DisagreementWithholder(Withholder):
+class DisagreementWithholder(Withholder[DisagreementSpec]):
     """Everything counts answers; what critics really think counts them one by one."""
 
     coarse: ClassVar[tuple[str, ...]] = ("", "answers")
     not_of_all: ClassVar[tuple[str, ...]] = ("kinds of critics",)
     never: ClassVar[str] = "what critics really think"
 
-    def part(self, table: str, record: Any) -> str:
+    def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""
         if table == "pairs":
             return "pairs of like cases"

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.records import Record
 from evenhand.core.withhold import Kept, Withholder
 
 if TYPE_CHECKING:
-    from evenhand.audits.effort.spec import EffortSpec
     from evenhand.table.table import Table
 
 _INERTIA = "(inertia)"
 _PAIRS = ("reversed_pairs", "concordant_pairs", "reversal_shortfall")
 
 
-class EffortWithholder(Withholder):
+class EffortWithholder(Withholder[EffortSpec]):
     """Effort bins do not overlap; other choices, which have bins of their own, are not told at all."""
 
     bins: ClassVar[str] = "effort bins"
     from_bins: ClassVar[str] = "the spread of effort"
     not_of_all: ClassVar[tuple[str, ...]] = ("effort bins",)
 
-    def part(self, table: str, record: Any) -> str:
+    def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""
         if table == "direction" or getattr(record, "metric", "") in _PAIRS:
             return "reversed pairs"
@@ -30,7 +31,7 @@ class EffortWithholder(Withholder):
             return self.from_bins
         return self.bins if self.bin(record) is not None else ""
 
-    def bin(self, record: Any) -> float | None:
+    def bin(self, record: Record) -> float | None:
         """Return the lower end of the effort bin."""
         low: float | None = getattr(record, "bin_low", None)
         return low

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
 
 
-class ImprovabilityWithholder(Withholder):
+class ImprovabilityWithholder(Withholder[ImprovabilitySpec]):
     """Decisions and margins count nobody but all rows."""
 
-    def part(self, table: str, record: Any) -> str:
+    def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""
         if table in ("candidates", "frontier"):
             return table

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.withhold import Kept, Withholder, has_small
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.spec import ParitySpec
     from evenhand.table.table import Table
 
 _BINS = (5, 4, 3, 2)
 
 
-class ParityWithholder(Withholder):
+class ParityWithholder(Withholder[ParitySpec]):
     """Strata and score bins are left out, or made coarser; counts by group, outcome and decision are never small."""
 
     by_decision: ClassVar[bool] = True

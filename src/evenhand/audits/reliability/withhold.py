@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
 
 
-class ReliabilityWithholder(Withholder):
+class ReliabilityWithholder(Withholder[ReliabilitySpec]):
     """Each metric is a part of its own."""
 
-    def part(self, table: str, record: Any) -> str:
+    def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""
         if table in ("models", "mitigation"):
             return table
         level = " by risk level" if getattr(record, "risk_level", None) is not None else ""
-        return f"{record.metric}{level}{' (people moved)' if table == 'moved' else ''}"
+        return f"{getattr(record, 'metric', '')}{level}{' (people moved)' if table == 'moved' else ''}"
 
 
 WITHHOLD = ReliabilityWithholder()

@@ -128,8 +128,8 @@ def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTa
         "Flip-one": lambda r: None if r.group == r.highest else _FLIPS[r.flip_one],
         "Remark": lambda r: "" if r.status == "ok" else r.status,
     }
-    counted = "; counted are people not selected, the favourable decision" if reverse else ""
-    beside = f"every group beside {first.highest}, which has the highest rate{among}{counted}"
+    whom = "; counted are people not selected, the favourable decision" if reverse else ""
+    beside = f"every group beside {first.highest}, which has the highest rate{among}{whom}"
     return make_table(f"{first.model}, by {first.grouping}: {beside}", columns, rows, folded=number >= OPEN_TABLES)
 
 

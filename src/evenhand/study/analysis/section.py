@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from evenhand.core.display import DisplayTable, Extra, Figure, Method, Number, Range, make_table
 from evenhand.core.formats import DASH, show, show_confidence
@@ -14,7 +14,7 @@ from evenhand.study.analysis.metrics import METRICS, TARGETS
 if TYPE_CHECKING:
     from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyResult, StudyValue
 
-    AnyRecord = StudyValue | StudyGap | RegressionRecord
+    AnyRecord: TypeAlias = StudyValue | StudyGap | RegressionRecord
 
 
 def parts(result: StudyResult) -> Iterator[Figure | DisplayTable]:
