@@ -17,14 +17,14 @@ import numpy as np
 from numpy.random import Generator
 from promises import Book, run
 
-from evenhand.audits.effort.spec import EffortSpec
 from evenhand.audits.effort.reweight import EffortReweighter
+from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.reweighting import Mix
-from evenhand.stats.weighted import Moments, Weighted, everybody_judged, gap_judged
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.pairs.distance import EUCLIDEAN
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.stats.weighted import Moments, Weighted, everybody_judged, gap_judged
 from evenhand.table.keys import column_key
 
 

@@ -33,6 +33,7 @@ from evenhand.report.drift import gaps_over_time
 from evenhand.report.extras import Extra, Shift
 from evenhand.report.over_time import section as drift_section
 from evenhand.stats.types import FloatArray
+from evenhand.table.frames import TableData
 from evenhand.table.keys import column_key
 from evenhand.table.roles import UNNAMED
 from evenhand.table.table import Table
@@ -254,7 +255,7 @@ def _shown_shares(population: Mapping[str, Shares], safe: Suppressed) -> dict[st
     return found
 
 
-def _second_table(table: Table, data: object) -> Table:
+def _second_table(table: Table, data: TableData) -> Table:
     """Open the table of a population with the group columns that it has, labelled and cut as those of the data."""
     from evenhand.table.sources import open_source
 

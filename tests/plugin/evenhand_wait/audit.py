@@ -44,6 +44,11 @@ class Waited(NamedTuple):
         """The standard error of the mean."""
         return self.deviation / sqrt(self.n)
 
+    @property
+    def summary(self) -> tuple[float, float, int]:
+        """The mean, its standard error and its degrees of freedom."""
+        return self.mean, self.stderr, self.n - 1
+
 
 def run(table: Table, spec: WaitSpec) -> Draft[WaitResult]:
     """Audit how long the people of a table waited."""
@@ -126,9 +131,8 @@ def _gaps(grouping: ComparedGroups, waited: list[Waited], spec: WaitSpec) -> Ite
 
 def _gap(grouping: str, pair: tuple[Waited, Waited], against: Against, family: int, spec: WaitSpec) -> WaitGap:
     a, b = pair
-    sides = a.mean, a.stderr, a.n - 1, b.mean, b.stderr, b.n - 1
-    low, high = welch_difference(*sides, spec.confidence)
-    joint_low, joint_high = welch_difference(*sides, bonferroni(spec.confidence, family))
+    low, high = welch_difference(a.summary, b.summary, spec.confidence)
+    joint_low, joint_high = welch_difference(a.summary, b.summary, bonferroni(spec.confidence, family))
     test = ttest_ind_from_stats(a.mean, a.deviation, a.n, b.mean, b.deviation, b.n, equal_var=False)
     p_value = min(float(test.pvalue) * family, 1.0)
     floor = 0.0 if against == "worst_pair" else -np.inf
