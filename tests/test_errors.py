@@ -11,6 +11,7 @@ from evenhand.errors import (
     MissingExtraError,
     count,
     did_you_mean,
+    problem,
     require_choice,
     require_extra,
 )
@@ -28,7 +29,7 @@ def test_one_problem_is_the_message() -> None:
 
 
 def test_several_problems_are_a_list() -> None:
-    error = DataError(["one.", "two."])
+    error = DataError([problem("one."), problem("two.")])
     assert str(error) == "2 problems with the data:\n  - one.\n  - two."
     assert error.problems == ("one.", "two.")
 
@@ -50,7 +51,7 @@ def test_several_problems_are_a_list() -> None:
     ],
 )
 def test_hints(name: object, known: list[str], hint: str) -> None:
-    assert did_you_mean(name, known) == hint
+    assert did_you_mean(name, known).text == hint
 
 
 def test_choices() -> None:

@@ -1,72 +1,76 @@
-"""The errors evenhand raises, and the few sentence forms they share.
+"""The errors evenhand raises, and the few sentences they share.
 
-Every message says what was wrong (with the value), where, and what to do, so that it can be
-shown to a user as it is. It is written for Python: ``missing='drop'`` is an argument with a value, a name in backticks
-an argument. Whoever runs an audit for a file or for the command line says so with `speaking`, and the errors that leave
-it name settings of the file, or flags.
+An error carries a message: an English sentence with placeholders, which is its id, and what they are filled with. It
+says what was wrong (with the value), where, and what to do, so that it can be shown to a user as it is. A setting
+stands in backticks in the sentence, as in `alpha` or `missing='drop'`. Whoever runs an audit for a file or for the
+command line says so with `error_messages_for`, and the errors that leave it name settings of the file, or flags.
 """
 
 from __future__ import annotations
 
-import ast
 import difflib
-import json
 import operator
 import re
 import reprlib
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from numbers import Real
-from typing import Any, Literal
+
+from evenhand.messages import Argument, Message, Setting, language
+from evenhand.messages.message import Written
+from evenhand.messages.settings import FILE, PYTHON, SettingStyle
+from evenhand.messages.shared import say
+from evenhand.messages.text import showable
 
 _LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
-
-# Control characters, and what turns or breaks the text around it: overrides, embeddings and isolates of right-to-left
-# writing, line separators, lone surrogates. The plain marks U+200E and U+200F belong to Hebrew and Arabic, and stay.
-UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]")
-
-
-def showable(text: str) -> str:
-    r"""Return foreign text as a terminal, a page or a file may have it: what would steer it is written out.
-
-    Every name and value that is not our own passes here: labels as they are read, messages of errors, all that the
-    command line prints, all that a page holds.
-
-    Examples
-    --------
-    >>> showable("a\x1b[31mb"), showable("\u202eevil")
-    ('a\\x1b[31mb', '\\u202eevil')
-    """
-    return UNSHOWABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class EvenhandError(ValueError):
     """Base of every error that a user can cause and mend; its message can be shown as it is.
 
+    Parameters
+    ----------
+    message : the sentence, with a placeholder for every value; or a message that was made elsewhere.
+    **args : what the placeholders hold. Names and values of the data belong here, never into the sentence.
+
     Examples
     --------
-    >>> raise EvenhandError("`alpha` must be between 0 and 1; got 1.3.")
+    >>> raise EvenhandError("`alpha` must be between 0 and 1; got {value!r}.", value=1.3)
     Traceback (most recent call last):
     evenhand.errors.EvenhandError: `alpha` must be between 0 and 1; got 1.3.
     """
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__("\n".join(_readable(line) for line in showable(message).split("\n")))
+    def __init__(self, message: str | Message = "", /, **args: object) -> None:
+        self.message = problem(message, **args) if isinstance(message, str) else message
+        self.style: SettingStyle = PYTHON
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        text = language().render(self.message, self.style)
+        return "\n".join(_shortened(line) for line in showable(text).split("\n"))
 
 
-def _readable(line: str) -> str:
-    """Return a line that a person can read: what is wrong stands at its beginning, what to do at its end."""
+def _shortened(line: str) -> str:
+    """Return a line short enough to read: its beginning says what is wrong, its end what to do."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 3 :]}"
 
 
 class DataError(EvenhandError):
     """The data does not fit the roles it was given; `problems` lists every reason found."""
 
-    def __init__(self, problems: str | Sequence[str]) -> None:
-        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__(_as_list(self.problems))
+    def __init__(self, problems: str | Message | Sequence[Message] = (), /, **args: object) -> None:
+        if isinstance(problems, str | Message):
+            super().__init__(problems, **args)
+            self.reasons: tuple[Message, ...] = (self.message,)
+        else:
+            self.reasons = tuple(problems)
+            super().__init__(_as_list(self.reasons))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The reasons as sentences."""
+        return tuple(showable(language().render(reason, self.style)) for reason in self.reasons)
 
 
 class ConfigError(EvenhandError):
@@ -77,12 +81,62 @@ class MissingExtraError(EvenhandError, ImportError):
     """An optional dependency is needed and not installed."""
 
 
-def _as_list(problems: Sequence[str]) -> str:
+def problem(sentence: str, /, **args: object) -> Message:
+    """Return what is wrong as a message; a `DataError` is raised with several of them."""
+    return Message(sentence, {name: _argument(value) for name, value in args.items()})
+
+
+def _argument(value: object) -> Argument:
+    """Return what a message can hold: anything that is no name, number, message or list of these as text."""
+    if isinstance(value, Message | Setting | str | int | float | None):
+        return value
+    several = isinstance(value, tuple) and any(isinstance(item, str | Message | Setting) for item in value)
+    return tuple(map(_argument, value)) if isinstance(value, tuple) and several else Written(value)
+
+
+class SettingError(ValueError):
+    """What a validator of settings raises: a message that the settings complete with the place.
+
+    Examples
+    --------
+    >>> str(SettingError("`features` names {column!r} twice", column="age"))
+    "`features` names 'age' twice"
+    """
+
+    def __init__(self, message: str | Message, /, **args: object) -> None:
+        self.message = problem(message, **args) if isinstance(message, str) else message
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message.text
+
+
+def _as_list(problems: Sequence[Message]) -> Message:
     if len(problems) == 1:
         return problems[0]
-    lines = [f"  - {problem}" for problem in problems[:_MOST_PROBLEMS]]
-    more = [f"  - and {len(problems) - _MOST_PROBLEMS:,} more."] if len(problems) > _MOST_PROBLEMS else []
-    return "\n".join([f"{len(problems):,} problems with the data:", *lines, *more])
+    lines = "".join(f"\n  - {{problem_{position}}}" for position in range(min(len(problems), _MOST_PROBLEMS)))
+    more = "\n  - and {more:count} more." if len(problems) > _MOST_PROBLEMS else ""
+    shown: dict[str, Argument] = {f"problem_{at}": each for at, each in enumerate(problems[:_MOST_PROBLEMS])}
+    counts = {"number": len(problems), "more": len(problems) - _MOST_PROBLEMS}
+    return Message("{number:count} problems with the data:" + lines + more, {**shown, **counts})
+
+
+@contextmanager
+def error_messages_for(style: SettingStyle = FILE) -> Iterator[None]:
+    """Let errors that leave the block name settings as this place writes them.
+
+    Examples
+    --------
+    >>> with error_messages_for(FILE):
+    ...     raise EvenhandError("column {column!r} is missing in 3 rows; drop them with `missing='drop'`.", column="y")
+    Traceback (most recent call last):
+    evenhand.errors.EvenhandError: column 'y' is missing in 3 rows; drop them with `missing = "drop"` in [data].
+    """
+    try:
+        yield
+    except EvenhandError as error:
+        error.style = style
+        raise
 
 
 class _Brief(reprlib.Repr):
@@ -93,7 +147,7 @@ class _Brief(reprlib.Repr):
         self.maxlevel = self.maxdict = self.maxlist = self.maxtuple = self.maxset = 3
         self.maxstring = self.maxother = 80
 
-    def repr1(self, x: Any, level: int) -> str:
+    def repr1(self, x: object, level: int) -> str:
         """Show an array or a frame by its kind and shape, anything else by its first values."""
         shape = getattr(x, "shape", None)
         if not isinstance(shape, tuple):
@@ -105,24 +159,29 @@ brief = _Brief().repr
 """Return a value as a message shows it: a few values at most, an array or a data frame by its shape."""
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> Message:
     """Return a hint with the nearest known names, or the known names when they are few.
 
     Examples
     --------
-    >>> did_you_mean("rcae", ["race", "sex"])
+    >>> did_you_mean("rcae", ["race", "sex"]).text
     "did you mean 'race'?"
-    >>> did_you_mean("zip", ["race", "sex"])
+    >>> did_you_mean("zip", ["race", "sex"]).text
     "known names: 'race', 'sex'"
     """
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     near = difflib.get_close_matches(str(name).casefold(), folded, n=2, cutoff=0.6)
     if near:
-        return "did you mean " + " or ".join(repr(folded[match]) for match in near) + "?"
-    shown = ", ".join(repr(candidate) for candidate in names[:12])
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"known names: {shown}{more}" if names else "there are none"
+        return say("did_you_mean", names=tuple(repr(folded[match]) for match in near))
+    if not names:
+        return say("no_names")
+    shown = tuple(repr(candidate) for candidate in names[:12])
+    return (
+        say("known_names_and_more", names=shown, n=len(names) - 12)
+        if len(names) > 12
+        else say("known_names", names=shown)
+    )
 
 
 def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
@@ -135,10 +194,12 @@ def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
     evenhand.errors.ConfigError: `kind` got 'ratoi'; did you mean 'ratio'?
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ConfigError(f"`{name}` got {brief(value)}; {did_you_mean(value, allowed)}")
+        raise ConfigError(
+            "`{name}` got {value}; {hint}", name=name, value=brief(value), hint=did_you_mean(value, allowed)
+        )
 
 
-def require_at_least(name: str, value: Any, least: int) -> None:
+def require_at_least(name: str, value: object, least: int) -> None:
     """Raise a `ConfigError` unless `value` is at least so large.
 
     Examples
@@ -148,7 +209,7 @@ def require_at_least(name: str, value: Any, least: int) -> None:
     evenhand.errors.ConfigError: `resamples` must be at least 2; got 1.
     """
     if not isinstance(value, Real) or not float(value) >= least:
-        raise ConfigError(f"`{name}` must be at least {least}; got {brief(value)}.")
+        raise ConfigError("`{name}` must be at least {least}; got {value}.", name=name, least=least, value=brief(value))
 
 
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
@@ -165,13 +226,14 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
     except TypeError:
         number = least - 1
     if number < least:
-        raise ConfigError(f"`{name}` must be an integer of at least {least}; got {brief(value)}.")
+        sentence = "`{name}` must be an integer of at least {least}; got {value}."
+        raise ConfigError(sentence, name=name, least=least, value=brief(value))
     if most is not None and number > most:
-        raise ConfigError(f"`{name}` must be at most {most:,}; got {brief(value)}.")
+        raise ConfigError("`{name}` must be at most {most:,}; got {value}.", name=name, most=most, value=brief(value))
     return number
 
 
-def require_share(name: str, value: Any) -> None:
+def require_share(name: str, value: object) -> None:
     """Raise a `ConfigError` unless `value` lies between 0 and 1, the ends left out.
 
     Examples
@@ -181,15 +243,18 @@ def require_share(name: str, value: Any) -> None:
     evenhand.errors.ConfigError: `alpha` must be between 0 and 1; got 1.0.
     """
     if not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise ConfigError(f"`{name}` must be between 0 and 1; got {brief(value)}.")
+        raise ConfigError("`{name}` must be between 0 and 1; got {value}.", name=name, value=brief(value))
 
 
 def require_extra(module: str, extra: str, purpose: str) -> None:
     """Raise a `MissingExtraError` with the pip line when `module` is not installed."""
     if find_spec(module) is None:
         raise MissingExtraError(
-            f"{purpose} needs the package '{module}', which is not installed; "
-            f"install it with: pip install 'evenhand[{extra}]'"
+            "{purpose} needs the package '{module}', which is not installed; "
+            "install it with: pip install 'evenhand[{extra}]'",
+            purpose=purpose,
+            module=module,
+            extra=extra,
         )
 
 
@@ -201,132 +266,3 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 def all_of(number: int, nouns: str) -> str:
     """Return all of several things, as in 'both groups' or 'all 3 groups'."""
     return f"both {nouns}" if number == 2 else f"all {number:,} {nouns}"
-
-
-# In the language of the place -----------------------------------------------------------------------------------
-
-Place = Literal["file", "command"]
-
-FLAGS = frozenset(
-    (
-        *("outcome", "positive", "groups", "cuts", "weight", "id", "scores", "decisions", "threshold", "range"),
-        *("selected", "favourable", "within", "metrics", "seed", "decimal", "encoding", "delimiter", "missing_values"),
-        *("labels", "one_hot", "people", "memory_limit"),
-    )
-)
-"""The arguments that are flags of `evenhand audit DATA`."""
-
-_VALUE = r"'[^']*'|\([^()]*\)|\[[^\[\]]*\]|\{(?:[^{}\[\]]|\[[^\[\]]*\])*\}|-?\d[\d._e+-]*\d|\d|True|False"
-_GIVEN = re.compile(rf"\b([a-z_]+)=({_VALUE})(?: in eh\.Table)?")
-_NAMED = re.compile(r"`([a-z_]+)`")
-_DATA_WHERE = "the roles of the table|the options of the file"
-_WHERE = re.compile(rf"`([^`]+)` in (?:{_DATA_WHERE}|\[parity\] of the arguments of audit\(\))(: )?")
-_IN_DATA = re.compile(f"in (?:{_DATA_WHERE})")
-
-
-class _Words(str):
-    """Words that stand for a value."""
-
-    __slots__ = ()
-
-
-@contextmanager
-def speaking(place: Place) -> Iterator[None]:
-    """Let errors that leave the block name what there is to change in this place.
-
-    Examples
-    --------
-    >>> with speaking("command"):
-    ...     raise EvenhandError("column 'y' is missing in 3 rows; drop them with missing='drop'.")
-    Traceback (most recent call last):
-    evenhand.errors.EvenhandError: column 'y' is missing in 3 rows; drop them with --drop-missing.
-    """
-    try:
-        yield
-    except EvenhandError as error:
-        error.args = (translated(str(error), place),)
-        if isinstance(error, DataError):
-            error.problems = tuple(translated(problem, place) for problem in error.problems)
-        raise
-
-
-def translated(message: str, place: Place) -> str:
-    """Return a message with Python's arguments as settings of a file, or as flags.
-
-    Examples
-    --------
-    >>> translated("give range=(0, 100) and threshold=50", "file"), translated("give range=(0, 100)", "command")
-    ('give `range = [0, 100]` and `threshold = 50`', 'give --range 0,100')
-    """
-    if place == "file":
-        return _GIVEN.sub(_setting, _IN_DATA.sub("in [data]", message))
-    message = _WHERE.sub(_place_of_flag, message)
-    message = _GIVEN.sub(lambda match: _flag(match) or match[0], message)
-    message = re.sub(r"(--range \S+ and )threshold\b", r"\1--threshold", message)
-    message = _NAMED.sub(lambda match: _named(match[1]) or match[0], message)
-    return re.sub(r"(--[a-z-]+): \1\b", r"\1", message)
-
-
-def _value(text: str) -> Any:
-    """Return the value that a message shows, or the words where it only describes one."""
-    try:
-        return ast.literal_eval(text.replace(", ...", ""))
-    except (SyntaxError, ValueError):
-        return [_Words(word) for word in text.strip("()[]{}").split(", ")]
-
-
-def _setting(match: re.Match[str]) -> str:
-    value = _value(match[2])
-    here = " in [data]" if match[1] == "missing" and value == "drop" else ""
-    return f"`{match[1]} = {_toml(value)}`{here}"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_toml(inner)}" for name, inner in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return value if isinstance(value, _Words) else json.dumps(value, ensure_ascii=False)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
-
-
-def _flag(match: re.Match[str]) -> str | None:
-    name, value = match[1], _value(match[2])
-    if name == "missing":
-        return "--drop-missing" if value == "drop" else None
-    if name == "kind":
-        return f"--{value}s"
-    if name == "tables":
-        return "--old-settings OLD.toml --new-settings NEW.toml"
-    if name == "predictions":
-        return "--scores COLUMN or --decisions COLUMN"
-    flag = _named(name)
-    if flag is None:
-        return None
-    repeated = value if name == "missing_values" and isinstance(value, list) else [value]
-    return " ".join(f"{flag} {_word(one)}" for one in repeated)
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return " ".join(f"{shlex.quote(str(name))}={_word(inner)}" for name, inner in value.items())
-    if isinstance(value, list | tuple):
-        return ",".join(map(_word, value))
-    text = str(value)
-    return shlex.quote(text) if any(letter.isalnum() for letter in text) else f"'{text}'"
-
-
-def _named(name: str) -> str | None:
-    return f"--{name.replace('_', '-')}" if name in FLAGS or name == "key" else None  # `key` is one of `compare`
-
-
-def _place_of_flag(match: re.Match[str]) -> str:
-    """Return the flag that a setting such as `predictions.risk.threshold` comes from; of a whole model, nothing."""
-    parts = [part for part in match[1].split(".") if not part.isdigit()]
-    flag = "--require" if parts[0] == "thresholds" else _named(parts[-1])
-    if flag is None:
-        return "" if parts[0] == "predictions" and match[2] else match[0]
-    return flag + (match[2] or "")

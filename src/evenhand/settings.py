@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
+from evenhand.errors import ConfigError, EvenhandError, SettingError, brief, did_you_mean, problem
+from evenhand.messages import Message, Setting
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_EXPECTED = "input should be "
+_SHOULD_BE = "input should be "
 _MOST_SENTENCES = 5  # of what is wrong in one set of options
 
 
@@ -53,28 +54,59 @@ def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and 
     try:
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
-            raise ConfigError(f"'{name}' is a folder; give the path of a .toml file.")
+            raise ConfigError(
+                "'{name}' is a folder; give the path of a .toml file.",
+                name=name,
+            )
         if not stat.S_ISREG(mode):
-            raise ConfigError(f"'{name}' is a pipe or a device; give the path of a .toml file.")
+            raise ConfigError(
+                "'{name}' is a pipe or a device; give the path of a .toml file.",
+                name=name,
+            )
         text = Path(name).read_bytes().decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
-        raise ConfigError(f"there is no file '{name}'; {advice}") from None
+        raise ConfigError(
+            "there is no file '{name}'; {advice}",
+            name=name,
+            advice=advice,
+        ) from None
     except OSError as error:
-        raise ConfigError(f"'{name}' cannot be read: {str(error.strerror or error).lower()}.") from None
+        raise ConfigError(
+            "'{name}' cannot be read: {lower}.",
+            name=name,
+            lower=str(error.strerror or error).lower(),
+        ) from None
     except UnicodeDecodeError:
-        raise ConfigError(f"'{name}' is not in UTF-8; save it as UTF-8 in your editor.") from None
+        raise ConfigError(
+            "'{name}' is not in UTF-8; save it as UTF-8 in your editor.",
+            name=name,
+        ) from None
     except ConfigError:
         raise
     except ValueError:
-        raise ConfigError(f"no file can be called {name!r}; {advice}") from None
+        raise ConfigError(
+            "no file can be called {name!r}; {advice}",
+            name=name,
+            advice=advice,
+        ) from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
+        raise ConfigError(
+            "'{name}' is not valid TOML: {error}",
+            name=name,
+            error=error,
+        ) from None
     except RecursionError:
-        raise ConfigError(f"'{name}' is not valid TOML: its lists or tables are nested too deep.") from None
+        raise ConfigError(
+            "'{name}' is not valid TOML: its lists or tables are nested too deep.",
+            name=name,
+        ) from None
     except ValueError:
-        raise ConfigError(f"'{name}' is not valid TOML: it has a number of more than 4,300 digits.") from None
+        raise ConfigError(
+            "'{name}' is not valid TOML: it has a number of more than 4,300 digits.",
+            name=name,
+        ) from None
 
 
 def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandError] = ConfigError) -> dict[str, Any]:
@@ -84,11 +116,26 @@ def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandErr
         text = Path(name).read_text(encoding="utf-8")
         read = json.loads(text, parse_constant=_json_number, parse_float=_json_number)
     except OSError as error:
-        raise refused(f"'{name}' could not be read: {error.strerror or error}; it should be {what}.") from None
+        raise refused(
+            "'{name}' could not be read: {value}; it should be {what}.",
+            name=name,
+            value=error.strerror or error,
+            what=what,
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise refused(f"'{name}' is not {what}: {error}.") from None
+        raise refused(
+            "'{name}' is not {what}: {error}.",
+            name=name,
+            what=what,
+            error=error,
+        ) from None
     if not isinstance(read, dict):
-        raise refused(f"'{name}' is not {what}: it holds {brief(read)}.")
+        raise refused(
+            "'{name}' is not {what}: it holds {read}.",
+            name=name,
+            what=what,
+            read=brief(read),
+        )
     return read
 
 
@@ -96,7 +143,10 @@ def _json_number(text: str) -> float:
     """Return a number of a JSON file; Python would also read nan, and take 1e999 for infinity."""
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"it holds {text}, which is not a finite number")
+        raise SettingError(
+            "it holds {text}, which is not a finite number",
+            text=text,
+        )
     return number
 
 
@@ -107,52 +157,71 @@ def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -
     --------
     >>> named_once("features", ("a", "b", "a"))
     Traceback (most recent call last):
-    ValueError: `features` names the column 'a' twice
+    evenhand.errors.SettingError: `features` names the column 'a' twice
     """
     for position, name in enumerate(names):
         if name in names[:position]:
-            raise ValueError(f"`{setting}` names {f'{noun} ' if noun else ''}{name!r} twice")
+            raise SettingError(
+                "`{setting}` names {noun}{name!r} twice", setting=setting, noun=f"{noun} " if noun else "", name=name
+            )
     return names
 
 
-def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
-    sentences: list[str] = []
-    choices: dict[str, list[str]] = {}
-    for problem in error.errors():
-        place = [part for part in problem["loc"] if not _is_type_tag(part)]
+def _explain(error: ValidationError, model: type[BaseModel], where: str) -> Message:
+    """Return everything that is wrong with settings, as one message of a few lines."""
+    found: dict[tuple[str, Message], None] = {}
+    kinds: dict[str, list[str]] = {}
+    for details in error.errors():
+        place = [part for part in details["loc"] if not _is_type_tag(part)]
         path = ".".join(map(str, place))
-        message = _message(problem, model, place)
-        if message.startswith(_EXPECTED):
-            kinds = choices.setdefault(path, [])  # of a union, every member says what it would have taken
-            kinds.append(message.removeprefix(_EXPECTED))
-            if len(kinds) > 1:
-                sentences.pop()
-            message = f"{_EXPECTED}{_either(kinds)}; got {brief(problem['input'])}"
-        sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
-    distinct = list(dict.fromkeys(sentences))
+        expected = _expected(details)
+        if expected is None:
+            found[path, _message(details, model, place)] = None
+            continue
+        kinds.setdefault(path, []).append(expected)  # of a union, every member says what it would have taken
+        for key in [key for key in found if key[0] == path and key[1].id == _EXPECTED]:
+            del found[key]
+        taken = tuple(dict.fromkeys(kinds[path]))
+        found[path, problem(_EXPECTED, kinds=taken, value=brief(details["input"]))] = None
+    return _lines([_with_place(path, message, where) for path, message in found])
+
+
+_EXPECTED = "input should be {kinds:name or}; got {value}"
+
+
+def _with_place(path: str, message: Message, where: str) -> Message:
+    repeated = message.id.startswith(f"`{path.rpartition('.')[2]}`")
+    return problem(
+        "{setting:prefix}{problem}", setting=Setting(name=path, where=where, repeated=repeated), problem=message
+    )
+
+
+def _lines(messages: list[Message]) -> Message:
+    """Return messages one below the other; the last ends with a full stop or a question mark."""
+    distinct = list(dict.fromkeys(messages))
     if len(distinct) > _MOST_SENTENCES:
-        distinct[_MOST_SENTENCES:] = [f"and {len(distinct) - _MOST_SENTENCES:,} more like these"]
-    joined = "\n".join(distinct)
-    return joined if joined.endswith(("?", ".")) else joined + "."
+        distinct[_MOST_SENTENCES:] = [problem("and {more:,} more like these", more=len(distinct) - _MOST_SENTENCES)]
+    return problem("{lines:stop lines}", lines=tuple(distinct))
 
 
-def _message(problem: ErrorDetails, model: type[BaseModel], place: list[int | str]) -> str:
-    """Return what is wrong with one setting; where another kind of value was expected, without the value given."""
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
-        return f"there is no such setting; {did_you_mean(place[-1], _fields_at(model, place[:-1]))}"
-    if problem["type"] == "missing":
-        return "it is required and was not given"
-    if problem["type"] == "value_error":
-        return message
-    plain = _plain_words(message)
-    return plain if plain.startswith(_EXPECTED) else f"{plain}; got {brief(problem['input'])}"
+def _expected(details: ErrorDetails) -> str | None:
+    """Return what kind of value would have been taken; None where something else is wrong."""
+    kind = _plain_words(details["msg"])
+    return kind.removeprefix(_SHOULD_BE) if kind.startswith(_SHOULD_BE) and details["type"] != "value_error" else None
 
 
-def _either(kinds: list[str]) -> str:
-    """Return what would be taken, in one phrase."""
-    *first, last = dict.fromkeys(kinds)
-    return f"{', '.join(first)} or {last}" if first else last
+def _message(details: ErrorDetails, model: type[BaseModel], place: list[int | str]) -> Message:
+    """Return what is wrong with one setting."""
+    if details["type"] == "extra_forbidden":
+        hint = did_you_mean(place[-1], _fields_at(model, place[:-1]))
+        return problem("there is no such setting; {hint}", hint=hint)
+    if details["type"] == "missing":
+        return problem("it is required and was not given")
+    if details["type"] == "value_error":
+        cause = details.get("ctx", {}).get("error")
+        own = getattr(cause, "message", None)
+        return own if isinstance(own, Message) else problem("{text}", text=details["msg"].removeprefix("Value error, "))
+    return problem("{text}; got {value}", text=_plain_words(details["msg"]), value=brief(details["input"]))
 
 
 def _plain_words(message: str) -> str:

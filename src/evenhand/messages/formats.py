@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any, Literal
 
-from evenhand.errors import UNSHOWABLE
+from evenhand.messages.text import UNSHOWABLE
 
 DASH = "–"
 MINUS = "−"
@@ -39,7 +39,7 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     r"""Return plain values as the text of a JSON file; what would steer a terminal or turn text around is escaped.
 
     Examples

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.core.formats import Format, json_text, rounded, show, show_confidence, show_interval, show_p, show_tick
+from evenhand.messages.formats import (
+    Format,
+    json_text,
+    rounded,
+    show,
+    show_confidence,
+    show_interval,
+    show_p,
+    show_tick,
+)
 
 
 def test_a_plain_number() -> None:

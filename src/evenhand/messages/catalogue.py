@@ -1,0 +1,191 @@
+"""`Catalogue`: the English sentences of one room by key, and their translations.
+
+A sentence is a format string whose placeholders say what kind of thing they hold:
+
+=================  ====================================================================================
+``{model:name}``   a name from the data or the settings
+``{group:group}``  a label of a group; those that evenhand gives itself are translated
+``{title:metric}`` the title of a metric, translated
+``{who:noun}``     a word of our own for what is counted, such as people or answers, translated
+``{least:set}``    a number that the user has set
+``{n:count}``      a count of people, rows or answers: withheld where it is small
+``{x:percent}``    a number with a format; ``{x:percent safe}`` where no count can be derived from it
+``{c:confidence}`` a confidence or level that the user has set
+``{p:figure}``     a number that is written already, such as a p-value with the digits it needs
+``{x:unit}``       a number in the format of the metric, which is the argument `unit`
+``{why}``          another message; ``{why:sentence}`` with a capital letter and a full stop
+``{x:name and}``   several names, joined; also ``or``, ``commas``, ``semicolons``, ``sentences``, ``lines``
+``{verb:verb}``    what the system does when it selects a person
+=================  ====================================================================================
+
+A sentence that depends on a number is a pair, for one and for several; the number is its argument `n`.
+Translations are gettext catalogues beside the sentences, ``locale/de.po``, with the key as context; `make messages`
+updates and compiles them.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from evenhand.messages.message import Argument, Message
+
+Sentence = str | tuple[str, str]
+"""An English sentence, or one for a single thing and one for several."""
+
+_CATALOGUES: dict[str, Catalogue] = {}
+
+
+JOINTS = ("and", "or", "commas", "semicolons", "sentences", "lines")
+
+
+class Kind(NamedTuple):
+    """What a placeholder holds: the kind of thing, how several are joined, and whether it is safe to publish."""
+
+    of: str = ""
+    joint: str = "commas"
+    safe: bool = False
+
+    @classmethod
+    @cache
+    def read(cls, written: str) -> Kind:
+        """Return the kind that stands behind the colon of a placeholder.
+
+        Examples
+        --------
+        >>> Kind.read("name and"), Kind.read("percent safe")
+        (Kind(of='name', joint='and', safe=False), Kind(of='percent', joint='commas', safe=True))
+        """
+        words = written.split(" ")
+        joint = next((word for word in words if word in JOINTS), "commas")
+        of = " ".join(word for word in words if word not in (*JOINTS, "safe"))
+        return cls(of, joint, "safe" in words)
+
+
+class Field(NamedTuple):
+    """A placeholder of a sentence: the argument's name, and what kind of thing it holds."""
+
+    name: str
+    kind: Kind
+
+
+class Catalogue:
+    """The sentences of one room, an audit's for example. Calling it makes a message.
+
+    Parameters
+    ----------
+    name : its name, which is the first part of its messages' ids.
+    package : the package that holds the folder `locale` with the translations.
+    sentences : the English sentences by key.
+    words : single words that are translated wherever they stand, by kind: `group`, `metric`, `noun`.
+
+    Examples
+    --------
+    >>> say = Catalogue("waiting", "my_package", {"long": "{group:group} waits {days:number} days."})
+    >>> say("long", group="(overall)", days=2.5).text
+    '(overall) waits 2.500 days.'
+    """
+
+    def __init__(
+        self,
+        name: str,
+        package: str,
+        sentences: Mapping[str, Sentence],
+        words: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.name, self.package = name, package
+        self.sentences, self.words = dict(sentences), dict(words or {})
+        self._translations: dict[str, GNUTranslations | None] = {}
+        _CATALOGUES[name] = self
+
+    def __call__(self, key: str, /, **args: Argument) -> Message:
+        """Return the message of a key; refuse one that is not in the catalogue or lacks an argument."""
+        lacking = [field.name for field in fields(self.sentences[key]) if field.name not in args]
+        if lacking:
+            raise TypeError(f"the sentence {self.name}.{key} needs {', '.join(lacking)}")
+        return Message(f"{self.name}.{key}", args)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.sentences
+
+    def translations(self, code: str) -> GNUTranslations | None:
+        """Return the translations into a language; None where there are none."""
+        if code not in self._translations:
+            self._translations[code] = None
+            path = files(self.package) / "locale" / f"{code}.mo" if find_spec(self.package) else None
+            if path is not None and path.is_file():
+                with path.open("rb") as file:
+                    translations = GNUTranslations(file)
+                translations.add_fallback(_Missing())
+                self._translations[code] = translations
+        return self._translations[code]
+
+    def translated(self, code: str, key: str) -> Sentence | None:
+        """Return a sentence in a language; None where it is missing."""
+        translations, sentence = self.translations(code), self.sentences[key]
+        if translations is None:
+            return None
+        if isinstance(sentence, str):
+            return translations.pgettext(key, sentence) or None
+        pair = tuple(translations.npgettext(key, *sentence, number) for number in (1, 2))
+        return (pair[0], pair[1]) if all(pair) else None
+
+
+class _Missing(NullTranslations):
+    """Answers with nothing, so that a missing translation can be told from one that reads like English."""
+
+    def pgettext(self, context: str, message: str) -> str:  # noqa: ARG002
+        return ""
+
+    def npgettext(self, context: str, msgid1: str, msgid2: str, n: int) -> str:  # noqa: ARG002
+        return ""
+
+
+def catalogue_of(message_id: str) -> tuple[Catalogue, str] | None:
+    """Return the catalogue that has a message and its key there; None where the id is an English text itself."""
+    name, _, key = message_id.partition(".")
+    known = _CATALOGUES.get(name)
+    return (known, key) if known is not None and key in known else None
+
+
+def catalogues() -> tuple[Catalogue, ...]:
+    """Return all catalogues that have been loaded."""
+    return tuple(_CATALOGUES.values())
+
+
+@cache
+def fields(sentence: Sentence) -> tuple[Field, ...]:
+    """Return the placeholders of a sentence.
+
+    Examples
+    --------
+    >>> [(field.name, field.kind.of) for field in fields("{n:count} of {group:group}")]
+    [('n', 'count'), ('group', 'group')]
+    """
+    texts = (sentence,) if isinstance(sentence, str) else ("{n}", *sentence)
+    found = dict.fromkeys(field for text in texts for field in _fields_of(text))
+    typed = {field.name: field for field in sorted(found, key=lambda field: bool(field.kind.of))}
+    return tuple(typed.values())
+
+
+def placeholders(sentence: Sentence) -> tuple[Field, ...]:
+    """Return every placeholder of a sentence, also those of one name with several kinds.
+
+    Examples
+    --------
+    >>> [field.kind.of for field in placeholders("{n:count}, or {n:percent}")]
+    ['count', 'percent']
+    """
+    texts = (sentence,) if isinstance(sentence, str) else sentence
+    return tuple(dict.fromkeys(field for text in texts for field in _fields_of(text)))
+
+
+def _fields_of(text: str) -> Iterator[Field]:
+    for _, name, kind, _ in string.Formatter().parse(text):
+        if name is not None:
+            yield Field(name, Kind.read(kind or ""))

@@ -1,0 +1,227 @@
+"""`Language`: renders messages, and writes numbers and dates as a language does."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from evenhand.messages.catalogue import Kind, Sentence, catalogue_of, catalogues
+from evenhand.messages.formats import show, show_confidence
+from evenhand.messages.message import Argument, Message, Setting, Written
+from evenhand.messages.settings import PYTHON, SettingStyle, written_value
+from evenhand.messages.shared import OWN_LABELS, say
+
+LANGUAGES = ("en", "de")
+_STYLES = frozenset(("number", "signed", "percent", "points", "signed_points", "ratio", "tenths", "p"))
+_MONTHS = "January February March April May June July August September October November December"
+_USUAL_VERB = "selects"
+_CASES = ("upper", "sentence", "stop")
+_SETTING = re.compile("`([^`]+)`")
+_ONLY_ONE = re.compile(r"\{(\w+)(?:!r)?\}")
+
+
+@cache
+def language(code: str = "en") -> Language:
+    """Return a language by its code, one of `LANGUAGES`.
+
+    Examples
+    --------
+    >>> language("de").date("2026-11-16T12:00:00"), language("de").count(12345)
+    ('16. November 2026', '12.345')
+    """
+    if code not in LANGUAGES:
+        raise KeyError(code)
+    return Language(code)
+
+
+class Language:
+    """One language: its sentences, and how it writes numbers and dates."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self._signs = {name: self.word("sign", sign) for name, sign in {",": ",", ".": ".", "%": "%"}.items()}
+
+    # Sentences
+
+    def render(self, message: Message, settings: SettingStyle = PYTHON) -> str:
+        """Return a message as a sentence; where this language lacks it, all of it in English.
+
+        `settings` says how the settings that it speaks of are written: as arguments, as settings of a file or as flags.
+        """
+        if message.written and catalogue_of(message.id) is None:
+            return message.written
+        sentence = self._sentence(message)
+        if sentence is None:
+            return language().render(message, settings)
+        if not isinstance(sentence, str):
+            sentence = sentence[0 if message.args["n"] == 1 else 1]
+        return _Filled(self, message, settings).fill(sentence)
+
+    def _sentence(self, message: Message) -> Sentence | None:
+        """Return the sentence of a message before it is filled; None where this language lacks it."""
+        found = catalogue_of(message.id)
+        if found is None:
+            return message.id if self.code == "en" else None
+        catalogue, key = found
+        return catalogue.sentences[key] if self.code == "en" else catalogue.translated(self.code, key)
+
+    def translates(self, message: Message) -> bool:
+        """Tell whether a message and all messages in it are in this language."""
+        own = self.code == "en" or self._sentence(message) is not None
+        return own and all(map(self.translates, _messages_in(message.args.values())))
+
+    def word(self, kind: str, text: str) -> str:
+        """Return a single word of our own, or of a catalogue; a word that no catalogue has stays as it is."""
+        if self.code == "en":
+            return text
+        for catalogue in catalogues():
+            translations = catalogue.translations(self.code)
+            if translations is not None and (own := translations.pgettext(kind, text)):
+                return own
+        return text
+
+    # Numbers and dates
+
+    def number(self, text: str) -> str:
+        """Return a written number as this language writes it."""
+        return text if self.code == "en" else "".join(self._signs.get(sign, sign) for sign in text)
+
+    def count(self, value: float) -> str:
+        """Return a whole number."""
+        return self.number(f"{value:,.0f}")
+
+    def date(self, moment: str) -> str:
+        """Return the day of an ISO time."""
+        year, month, day = moment[:10].split("-")
+        name = self.word("month", _MONTHS.split()[int(month) - 1])
+        return self.render(say("date", day=int(day), month=name, year=year))
+
+    def label(self, group: str) -> str:
+        """Return the label of a group; those that evenhand gives in this language, all others as the data have them."""
+        return self.word("group", group) if group in OWN_LABELS else group
+
+    def join(self, words: Sequence[str], joint: str = "and") -> str:
+        """Return several words or sentences in one.
+
+        Examples
+        --------
+        >>> language().join(["a", "b", "c"]), language().join(["a", "b"], "semicolons")
+        ('a, b and c', 'a; b')
+        """
+        if joint in ("and", "or"):
+            *first, last = words or [""]
+            return f"{', '.join(first)} {self.word('joint', joint)} {last}" if first else last
+        return {"commas": ", ", "semicolons": "; ", "sentences": " ", "lines": "\n"}[joint].join(words)
+
+
+def _messages_in(values: Iterable[Argument]) -> Iterable[Message]:
+    for value in values:
+        if isinstance(value, Message):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _messages_in(value)
+
+
+class _Verb(NamedTuple):
+    """A verb as a main clause has it, what ends that clause, and as a subordinate clause has it."""
+
+    verb: str
+    verb_end: str = ""
+    verb_last: str = ""
+
+
+def _verb(verb: str, spoken: Language) -> _Verb:
+    """Return a user's verb; one with a particle, such as "lehnt ab", is parted and joined as grammar wants it."""
+    if verb == _USUAL_VERB:
+        parts = (spoken.word("verb", name) for name in ("selects", "selects (end of the clause)", "selects (last)"))
+        return _Verb(verb, "", verb) if spoken.code == "en" else _Verb(*parts)
+    plain, _, particle = verb.rpartition(" ")
+    parted = plain and particle in spoken.word("verb", "particles").split()
+    return _Verb(plain, f" {particle}", f"{particle}{plain}") if parted else _Verb(verb, "", verb)
+
+
+class _Filled:
+    """Fills the sentence of one message."""
+
+    def __init__(self, spoken: Language, message: Message, settings: SettingStyle) -> None:
+        self.spoken, self.args, self.settings = spoken, message.args, settings
+        self.is_error = catalogue_of(message.id) is None
+
+    def fill(self, sentence: str) -> str:
+        """Return the sentence with its arguments; what stands in backticks is a setting."""
+        pieces = _SETTING.split(sentence)
+        return "".join(self._setting(piece) if at % 2 else self._plain(piece) for at, piece in enumerate(pieces))
+
+    def _setting(self, piece: str) -> str:
+        """Return what stands in backticks: the name of a setting, and behind an equals sign its value."""
+        name, equals, value = piece.partition("=")
+        if not equals:
+            return self.settings.mention(Setting(name=self._plain(name)))
+        value, _, where = value.partition(" in ")
+        placeholder = _ONLY_ONE.fullmatch(value)
+        known: object = self.args[placeholder[1]] if placeholder else Written(self._plain(value))
+        known = written_value(known) if isinstance(known, Written) else known
+        return self.settings.mention(Setting(name=name, value=known, shown=self._plain(value), where=where))
+
+    def _plain(self, piece: str) -> str:
+        if not self.args:
+            return piece
+        parts = string.Formatter().parse(piece)
+        return "".join(
+            text if name is None else text + self._field(self.args[name], kind or "", conversion)
+            for text, name, kind, conversion in parts
+        )
+
+    def _field(self, value: Argument, written: str, conversion: str | None) -> str:
+        kind = Kind.read(written)
+        if conversion == "r":
+            return repr(value)
+        if isinstance(value, tuple | list):
+            of_items = "" if kind.of in _CASES else kind.of
+            texts = [self._field(item, of_items, conversion) for item in value]
+            return _in_place(self.spoken.join(texts, kind.joint), kind.of)
+        if isinstance(value, Message):
+            return _in_place(self.spoken.render(value, self.settings), kind.of)
+        if isinstance(value, Setting):
+            return self.settings.prefix(value) if kind.of == "prefix" else self.settings.mention(value)
+        if isinstance(value, int | float | None):
+            return self._number(value, kind.of)
+        return self._word(str(value), kind.of)
+
+    def _word(self, text: str, kind: str) -> str:
+        if kind in ("metric", "noun"):
+            return self.spoken.word(kind, text)
+        if kind == "group":
+            return self.spoken.label(text)
+        if kind == "figure":
+            return self.spoken.number(text)
+        if kind in _Verb._fields:
+            return str(getattr(_verb(text, self.spoken), kind))
+        return _in_place(text, kind)
+
+    def _number(self, value: float | bool | None, kind: str) -> str:
+        style = str(self.args.get("unit", "number")) if kind == "unit" else kind
+        if style in _STYLES:
+            return self.spoken.number(show(value, style))  # type: ignore[arg-type]
+        if value is None or isinstance(value, bool):
+            return "" if value is None else str(value)
+        if kind == "count":
+            return self.spoken.count(value)
+        if kind == "confidence":
+            return self.spoken.number(show_confidence(value))
+        if kind == "" and self.is_error:
+            return str(value)  # as it was given
+        if kind in ("", "set", "name"):
+            return self.spoken.number(str(value) if isinstance(value, int) else f"{value:g}")
+        return self.spoken.number(format(value, kind))
+
+
+def _in_place(text: str, kind: str) -> str:
+    """Return a text as it stands in another: as it is, with a capital letter, with a full stop, or with both."""
+    if kind in ("upper", "sentence"):
+        text = f"{text[:1].upper()}{text[1:]}"
+    unstopped = kind in ("sentence", "stop") and not text.endswith((".", "?", "!"))
+    return f"{text}." if unstopped else text

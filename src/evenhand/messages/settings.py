@@ -1,0 +1,87 @@
+"""How the settings that a message speaks of are written: as arguments of Python, or as settings of a file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+
+from evenhand.messages.message import Setting
+
+DATA_PLACES = ("the roles of the table", "the options of the file")
+"""Where the settings of a table are given."""
+
+
+class Words(str):
+    """Words that stand for a value."""
+
+    __slots__ = ()
+
+
+def written_value(text: str) -> object:
+    """Return the value that a sentence shows as Python writes it, or words where it only describes one."""
+    try:
+        value: object = ast.literal_eval(text.replace(", ...", ""))
+    except (SyntaxError, ValueError):
+        return [Words(word) for word in text.strip("()[]{}").split(", ")]
+    return value
+
+
+class SettingStyle:
+    """Writes settings as arguments of Python; the styles of other places inherit from it.
+
+    Examples
+    --------
+    >>> PYTHON.mention(Setting(name="alpha")), PYTHON.mention(Setting(name="missing", shown="'drop'"))
+    ('`alpha`', "missing='drop'")
+    """
+
+    def mention(self, setting: Setting) -> str:
+        """Return a setting within a sentence."""
+        where = f" in {self.place(setting.where)}" if setting.where else ""
+        return (f"{setting.name}={setting.shown}" if setting.shown else f"`{setting.name}`") + where
+
+    def prefix(self, setting: Setting) -> str:
+        """Return a setting before what is wrong with it."""
+        return f"{self.mention(setting)}: " if setting.name else f"{self.place(setting.where)}: "
+
+    def place(self, where: str) -> str:
+        """Return where a setting was given."""
+        return where
+
+
+class FileStyle(SettingStyle):
+    """Writes settings as a TOML file has them.
+
+    Examples
+    --------
+    >>> FILE.mention(Setting(name="range", value=(0, 100), shown="(0, 100)"))
+    '`range = [0, 100]`'
+    """
+
+    def mention(self, setting: Setting) -> str:
+        """Return a setting within a sentence."""
+        if not setting.shown:
+            return super().mention(setting)
+        here = " in [data]" if (setting.name, setting.value) == ("missing", "drop") else ""
+        return f"`{setting.name} = {_toml(setting.value)}`{here}"
+
+    def place(self, where: str) -> str:
+        """Return where a setting was given; roles and options of a table are the section [data]."""
+        return "[data]" if where in DATA_PLACES else where
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(str(name))} = {_toml(inner)}" for name, inner in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return value if isinstance(value, Words) else json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+PYTHON, FILE = SettingStyle(), FileStyle()
