@@ -19,6 +19,8 @@ from evenhand.core.display import (
     value_table,
 )
 from evenhand.core.records import OVERALL, Gap, Value
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 
 GAP = Gap(
     metric="tpr", kind="difference", against="reference", group="F", reference="M", n=9, value=-0.2, low=-0.3, high=-0.1
@@ -113,5 +115,5 @@ def test_what_a_gap_is_compared_with(gap: Gap, said: str | None) -> None:
 
 def test_a_remark_stands_only_where_something_is_wrong() -> None:
     assert "Remark" not in gap_table([GAP], METRICS, "Gaps", 0.95).columns
-    made = gap_table([GAP, replace(GAP, status="undefined: nobody")], METRICS, "Gaps", 0.95)
+    made = gap_table([GAP, replace(GAP, status=say("undefined", why=Message("nobody")))], METRICS, "Gaps", 0.95)
     assert [row[made.columns.index("Remark")] for row in made.rows] == ["", "undefined: nobody"]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.core.families import Question, adjust_tables, answer, in_words
-from evenhand.core.findings import Claim, _more_needed
+from evenhand.core.estimates import Estimate
+from evenhand.core.families import Family, Question, adjust_tables, answer, in_words
+from evenhand.core.findings import Claim, _covers
 from evenhand.core.records import Gap, Value
 from evenhand.core.thresholds import Threshold
-from evenhand.report.languages import language
+from evenhand.messages import Message, language
 from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
 
 LIMIT = Threshold(metric="tpr", max=0.1, kind="difference", against="worst_pair", of="gap")
@@ -36,17 +38,18 @@ def gap(p: float | None = None, value: float = 0.2, low: float | None = 0.1, hig
     )
 
 
-def claim(record: Gap, **more: str) -> Claim:
-    return Claim(records=(record,), sentence_id="two_values", arguments={}, headline=True, **more)  # type: ignore[arg-type]
+def claim(record: Gap, limits: Callable[[float], Gap] | None = None, **more: Any) -> Claim:
+    told = Estimate(record, limits)
+    return Claim(estimates=(told,), sentence_id="two_values", arguments={}, headline=True, **more)
 
 
 def judged(p_beyond: float, audit: str = "parity") -> Question:
     """Return a question whose limits lie beyond the limit up to the confidence 1 - p_beyond, as nested ones do."""
 
-    def at(confidence: float) -> Claim:
-        return claim(gap(low=0.11 if 1 - confidence >= p_beyond else 0.05))
+    def at(confidence: float) -> Gap:
+        return gap(low=0.11 if 1 - confidence >= p_beyond else 0.05)
 
-    return Question(audit, at(0.95), LIMIT, 0.05, at)
+    return Question(audit, claim(at(0.95), at), LIMIT, 0.05)
 
 
 def asked(p: float | None, audit: str = "parity") -> Question:
@@ -91,7 +94,8 @@ def test_a_finding_is_clear_where_holm_over_all_tested_ones_allows_it() -> None:
     said = answer([asked(0.03), asked(None), asked(0.04, "effort"), judged(0.5)])
     assert [one.clarity for one in said] == ["unclear", "untested", "unclear", None]
     assert [one.p_adjusted for one in said] == [pytest.approx(0.06), None, pytest.approx(0.06), None]
-    assert said[0].family == said[2].family == "2 tested findings of parity and effort"
+    assert said[0].family == said[2].family == Family(2, "tested_findings", ("parity", "effort"))
+    assert said[0].family.message.text == "2 tested findings of parity and effort"
     assert [one.clarity for one in answer([asked(0.01), asked(0.03)])] == ["clear", "clear"]
 
 
@@ -102,7 +106,7 @@ def test_findings_of_audits_with_different_levels_keep_the_strictest() -> None:
 
 
 def test_limits_at_one_level_break_a_limit_only_alone() -> None:
-    alone = replace(judged(0.05), at=None)
+    alone = Question("parity", claim(gap(low=0.11)), LIMIT, 0.05)
     assert verdicts([alone]) == ["does_not_meet"]
     assert verdicts([alone, judged(1.0)]) == ["insufficient_evidence", "insufficient_evidence"]
     assert verdicts([alone, judged(0.001)]) == ["does_not_meet", "does_not_meet"]  # Holm's last step
@@ -110,10 +114,11 @@ def test_limits_at_one_level_break_a_limit_only_alone() -> None:
 
 def test_what_cannot_be_judged_does_not_count() -> None:
     unknown = Question("parity", claim(gap(low=None, high=None)), LIMIT, 0.05)
-    withheld = Question("parity", claim(gap(low=0.2), withheld="too few"), LIMIT, 0.05)
+    withheld = Question("parity", claim(gap(low=0.2), withheld=Message("too few")), LIMIT, 0.05)
     said = answer([unknown, withheld, judged(0.05)])
     assert [one.verdict for one in said] == ["insufficient_evidence", "insufficient_evidence", "does_not_meet"]
-    assert said[2].family == "1 verdict of parity"
+    assert said[2].family == Family(1, "verdicts", ("parity",))
+    assert said[2].family.message.text == "1 verdict of parity"
 
 
 def test_meets_is_held_for_each_alone() -> None:
@@ -133,7 +138,7 @@ def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None
 
 
 def test_a_family_is_said_in_one_sentence() -> None:
-    assert list(in_words([], [gap(None)], [0.05])) == [
+    assert [said.text for said in in_words([], [gap(None)], [0.05])] == [
         "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
         "Bogomolov)."
     ]
@@ -143,31 +148,36 @@ def test_a_family_is_said_in_one_sentence() -> None:
     ("family", "said"),
     [
         (
-            "1 verdict of parity",
+            Family(1, "verdicts", ("parity",)),
             "There is 1 verdict of parity, and nothing to adjust it for: the chance that it is a false “does not meet” "
             "is at most 5%.",
         ),
         (
-            "1 tested finding of parity alone",
+            Family(1, "tested_findings", ("parity",)),
             "There is 1 tested finding of parity, and nothing to adjust it for: the chance that it claims a difference "
             "that is not there is at most 5%.",
         ),
     ],
 )
-def test_one_alone_is_not_called_a_family(family: str, said: str) -> None:
-    one = SimpleNamespace(family=family)
-    assert list(in_words([one], [], [0.05])) == [said]  # type: ignore[list-item]
-    assert "5\u00a0%" in (language("de").family(said) or "")
+def test_one_alone_is_not_called_a_family(family: Family, said: str) -> None:
+    one = SimpleNamespace(family=family.message)
+    (told,) = in_words([one], [], [0.05])  # type: ignore[list-item]
+    assert told.text == said
+    assert "5\u00a0%" in language("de").render(told)
+    assert language("de").translates(told)
 
 
 def test_a_family_of_none_is_not_told() -> None:
-    none = SimpleNamespace(family="0 verdicts of parity")
+    none = SimpleNamespace(family=Family(0, "verdicts", ("parity",)).message)
     assert list(in_words([none], [], [0.05])) == []  # type: ignore[list-item]
 
 
 def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:
-    said = _more_needed(1058, "people", value=0.05, low=0.0, high=0.1005, limit=0.1)
-    assert said == "; it rests on 1,058 people, and about 1,100 of the same kind in all would decide it"
+    said = _covers(replace(gap(value=0.05, low=0.0, high=0.1005), n=1058), "points", 0.1, "people").text
+    assert said.partition(";")[1:] == (
+        ";",
+        " it rests on 1,058 people, and about 1,100 of the same kind in all would decide it",
+    )
 
 
 def test_an_adjusted_p_value_at_the_level_is_clear() -> None:
@@ -178,6 +188,6 @@ def test_an_adjusted_p_value_at_the_level_is_clear() -> None:
 def test_a_broken_limit_of_a_value_is_clear() -> None:
     limit = Threshold(metric="tpr", min=0.8, of="value")
     record = Value(metric="tpr", n=9, value=0.5, low=0.4, high=0.6)
-    told = Claim(records=(record,), sentence_id="value", arguments={}, headline=True)
+    told = Claim(estimates=(Estimate(record),), sentence_id="value", arguments={}, headline=True)
     (said,) = answer([Question("parity", told, limit, 0.05)])
     assert (said.verdict, said.clarity) == ("does_not_meet", "clear")

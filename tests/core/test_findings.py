@@ -7,12 +7,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from evenhand.core.families import Answer
-from evenhand.core.findings import Claim, Finding, FindingMaker, _more_needed, _p_values
+from evenhand.core.estimates import Estimate
+from evenhand.core.families import Answer, Family
+from evenhand.core.findings import Claim, Finding, FindingMaker, _covers, _p_values
 from evenhand.core.metrics import Limit, Metric, gap_limits
 from evenhand.core.records import Gap, Value, column
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Threshold
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 
 TPR = Metric(name="tpr", title="True positive rate", unit="share", limits=(*gap_limits(), Limit("value", "min")))
 
@@ -29,12 +32,20 @@ class Known(Spec):
 
 def gap(**changes: Any) -> Gap:
     numbers: dict[str, Any] = {"value": 0.2, "low": 0.1, "high": 0.3, "group": "F", "reference": "M", "grouping": "sex"}
-    return Gap(metric="tpr", kind="difference", against="worst_pair", n=1_200, **(numbers | changes))
+    return Gap(metric="tpr", kind="difference", against="worst_pair", **({"n": 1_200} | numbers | changes))
 
 
 def claim(record: Value | Gap, **changes: Any) -> Claim:
-    told: dict[str, Any] = {"arguments": {"where": "By sex", "title": "it", "value": 0.5}, "headline": True}
-    return Claim(records=(record,), sentence_id="value", **(told | changes))
+    told: dict[str, Any] = {"arguments": {"where": Message("By sex"), "title": "it", "value": 0.5}, "headline": True}
+    return Claim(estimates=(Estimate(record),), sentence_id="value", **(told | changes))
+
+
+def undefined(why: str) -> Message:
+    return say("undefined", why=Message(why))
+
+
+def text(message: Message | None) -> str | None:
+    return None if message is None else message.text
 
 
 def findings(*claims: Claim, **settings: Any) -> tuple[Finding, ...]:
@@ -42,34 +53,40 @@ def findings(*claims: Claim, **settings: Any) -> tuple[Finding, ...]:
 
 
 def test_the_detail_has_size_interval_p_value_and_people() -> None:
-    (found,) = findings(claim(gap(p_value=0.01), aside="And more."))
+    (found,) = findings(claim(gap(p_value=0.01), aside=Message("And more.")))
     said = "A gap of 20.0 percentage points; 95% interval 10.0 to 30.0; p = 0.010; n = 1,200. And more."
-    assert (found.detail, found.reason, found.verdict) == (said, "", "no_threshold")
-    assert (found.headline, found.n, found.p_value, found.p_adjusted) == ("By sex: it is 50.0%.", 1_200, 0.01, 0.01)
+    assert (text(found.detail), found.reason, found.verdict) == (said, None, "no_threshold")
+    assert (found.headline.text, found.n, found.p_value, found.p_adjusted) == (
+        "By sex: it is 50.0%.",
+        1_200,
+        0.01,
+        0.01,
+    )
     assert (found.value, found.low, found.high, found.group, found.reference) == (0.2, 0.1, 0.3, "F", "M")
     assert (found.amount(), found.interval()) == ("20.0 points", "10.0 to 30.0")
     (ratio,) = findings(claim(replace(gap(), kind="ratio")))
-    assert ratio.detail == "A ratio of 0.200; 95% interval 0.100 to 0.300; n = 1,200."
+    assert text(ratio.detail) == "A ratio of 0.200; 95% interval 0.100 to 0.300; n = 1,200."
     assert ratio.amount() == "0.200"
     (value,) = findings(claim(Value(metric="tpr", n=7, value=0.5)), confidence=0.9)
-    assert value.detail == "No interval; n = 7."
+    assert text(value.detail) == "No interval; n = 7."
     assert value.amount() == "50.0%"
-    (joint,) = findings(claim(gap(joint_low=0.05, joint_high=0.35), family="all pairs"), confidence=0.9)
+    (joint,) = findings(claim(gap(joint_low=0.05, joint_high=0.35), family=Message("all pairs")), confidence=0.9)
     assert (
-        joint.detail == "A gap of 20.0 percentage points; 90% interval for all pairs together 5.0 to 35.0; n = 1,200."
+        text(joint.detail)
+        == "A gap of 20.0 percentage points; 90% interval for all pairs together 5.0 to 35.0; n = 1,200."
     )
 
 
 def test_what_is_undefined_has_a_reason_and_no_number() -> None:
-    (found,) = findings(claim(gap(value=None, low=None, high=None, status="undefined: nobody is positive")))
-    assert (found.headline, found.detail) == ("By sex: it cannot be compared between groups.", "")
-    assert (found.reason, found.amount()) == ("Nobody is positive.", "–")
-    (value,) = findings(claim(Value(metric="tpr", n=0, value=None, status="undefined: nobody")))
-    assert (value.headline, value.reason) == ("By sex: it cannot be computed.", "Nobody.")
-    (withheld,) = findings(claim(gap(value=None, low=None, high=None), withheld="it is hidden"))
-    assert withheld.reason == "It is hidden."
-    (shown,) = findings(claim(gap(), withheld="it is hidden"))
-    assert shown.reason == ""
+    (found,) = findings(claim(gap(value=None, low=None, high=None, status=undefined("nobody is positive"))))
+    assert (found.headline.text, found.detail) == ("By sex: it cannot be compared between groups.", None)
+    assert (text(found.reason), found.amount()) == ("Nobody is positive.", "–")
+    (value,) = findings(claim(Value(metric="tpr", n=0, value=None, status=undefined("nobody"))))
+    assert (value.headline.text, text(value.reason)) == ("By sex: it cannot be computed.", "Nobody.")
+    (withheld,) = findings(claim(gap(value=None, low=None, high=None), withheld=Message("it is hidden")))
+    assert text(withheld.reason) == "It is hidden."
+    (shown,) = findings(claim(gap(), withheld=Message("it is hidden")))
+    assert shown.reason is None
 
 
 LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
@@ -78,8 +95,8 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
 @pytest.mark.parametrize(
     ("record", "verdict", "reason"),
     [
-        (gap(low=0.0, high=0.05, value=0.02), "meets", ""),
-        (gap(low=0.12), "does_not_meet", ""),
+        (gap(low=0.0, high=0.05, value=0.02), "meets", None),
+        (gap(low=0.12), "does_not_meet", None),
         (
             gap(low=0.06),  # (0.06 - 0.2)² / (0.1 - 0.2)² is 1.96, and 1,200 times that 2,352
             "insufficient_evidence",
@@ -87,7 +104,7 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
             "in all would decide it.",
         ),
         (gap(low=None, high=None), "insufficient_evidence", "There is no interval."),
-        (gap(low=None, high=None, status="one model"), "insufficient_evidence", "There is one model."),
+        (gap(low=None, high=None, status=Message("one model")), "insufficient_evidence", "There is one model."),
         (
             gap(value=0.1, low=0.0, high=0.2),
             "insufficient_evidence",
@@ -96,15 +113,15 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
         ),
     ],
 )
-def test_a_verdict_and_what_it_would_take(record: Gap, verdict: str, reason: str) -> None:
+def test_a_verdict_and_what_it_would_take(record: Gap, verdict: str, reason: str | None) -> None:
     (found,) = findings(claim(record), **LIMIT)
-    assert (found.verdict, found.reason) == (verdict, reason)
-    assert (found.threshold, found.limit) == ("at most 10 points", 0.1)
+    assert (found.verdict, text(found.reason)) == (verdict, reason)
+    assert (text(found.threshold), found.limit) == ("at most 10 points", 0.1)
 
 
 def test_a_verdict_may_be_withheld() -> None:
-    (found,) = findings(claim(gap(low=0.12), withheld="the groups are no sample"), **LIMIT)
-    assert (found.verdict, found.reason) == ("insufficient_evidence", "The groups are no sample.")
+    (found,) = findings(claim(gap(low=0.12), withheld=Message("the groups are no sample")), **LIMIT)
+    assert (found.verdict, text(found.reason)) == ("insufficient_evidence", "The groups are no sample.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +145,7 @@ def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tupl
     numbers: dict[str, Any] = {"value": 0.2, "low": 0.05, "high": 0.3, "lower": bounds[0], "upper": bounds[1]}
     record = OpenGap(metric="tpr", kind="difference", against="worst_pair", n=1_200, **numbers)
     (found,) = findings(claim(record), **LIMIT)
-    assert found.reason.endswith(said)
+    assert str(found.reason).endswith(said)
 
 
 @pytest.mark.parametrize(
@@ -146,26 +163,28 @@ def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tupl
 def test_intervals_shrink_with_the_root_of_the_number_of_people(
     n: int, low: float | None, high: float, said: str
 ) -> None:
-    assert _more_needed(n, "people", value=0.2, low=low, high=high, limit=0.1) == said
+    record = Value(metric="tpr", n=n, value=0.2, low=low, high=high)
+    assert _covers(record, "points", 0.1, "people").text == f"the interval covers the limit of 10.0 points{said}"
 
 
 def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
-    assert "about 100,000 of" in _more_needed(
-        100, "people", value=0.0, low=None, high=0.0999**0.5 * 100**0.5, limit=0.1
+    decidable, hopeless = (
+        Value(metric="tpr", n=100, value=0.0, low=None, high=high) for high in (0.0999**0.5 * 100**0.5, 3.2)
     )
-    assert "too near" in _more_needed(100, "people", value=0.0, low=None, high=3.2, limit=0.1)
+    assert "about 100,000 of" in _covers(decidable, "points", 0.1, "people").text
+    assert "too near" in _covers(hopeless, "points", 0.1, "people").text
 
 
 @pytest.mark.parametrize(
     ("family", "said"),
     [
         (None, "p = 0.040"),
-        ("1 tested finding of parity alone", "p = 0.040"),
-        ("2 tested findings of parity", "p = 0.040 adjusted for 2 tested findings (p = 0.020 by itself)"),
+        (Family(1, "tested_findings", ("parity",)), "p = 0.040"),
+        (Family(2, "tested_findings", ("parity",)), "p = 0.040 adjusted for 2 tested findings (p = 0.020 by itself)"),
     ],
 )
-def test_an_adjusted_p_value_says_what_for(family: str | None, said: str) -> None:
-    assert _p_values(Answer(gap(), p_adjusted=0.04, family=family), 0.02, 0.05) == said
+def test_an_adjusted_p_value_says_what_for(family: Family | None, said: str) -> None:
+    assert _p_values(Answer(gap(), p_adjusted=0.04, family=family), 0.02, 0.05).text == said
 
 
 @pytest.mark.parametrize(
@@ -193,8 +212,8 @@ def test_a_threshold_that_fits_nothing_says_what_is_lacking(
 ) -> None:
     limits = [{"metric": "tpr", "max": 0.1, **threshold}]
     found, other = findings(claim(gap()), claim(gap(), key="x"), thresholds=limits)[:2]
-    assert (found.headline, found.reason) == (headline, reason)
-    assert (found.verdict, found.value, found.n, found.threshold) == (
+    assert (found.headline.text, text(found.reason)) == (headline, reason)
+    assert (found.verdict, found.value, found.n, text(found.threshold)) == (
         "insufficient_evidence",
         None,
         0,
@@ -235,7 +254,7 @@ def test_verdicts_have_the_level_of_the_intervals_and_findings_their_own() -> No
 
 def test_of_several_records_the_first_is_told_and_a_limit_names_the_one_that_breaks_it() -> None:
     records = gap(low=0.0, high=0.05, value=0.02), gap(group="X", low=0.12)
-    several = replace(claim(records[0]), records=records)
+    several = replace(claim(records[0]), estimates=tuple(map(Estimate, records)))
     (found,) = findings(several)
     assert found.group == "F"
     (judged,) = findings(several, **LIMIT)

@@ -21,7 +21,7 @@ def test_groups_large_enough_are_compared_with_the_largest_and_the_rest_is_liste
     assert np.bincount(found.code + 1).tolist() == [11, 3, 5, 4]  # nine without a group and two of c are in none
     assert found.code[:3].tolist() == [0, 0, 0]
     assert found.code[-4:].tolist() == [2, 2, 2, 2]
-    assert [(one.group, one.n, one.reason) for one in found.left_out] == [
+    assert [(one.group, one.n, one.reason.text) for one in found.left_out] == [
         (MISSING, 9, "missing group: not compared"),
         ("c", 2, "fewer than min_count 3 people"),
     ]

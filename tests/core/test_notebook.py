@@ -14,9 +14,16 @@ from evenhand.core.display import Figure
 from evenhand.core.findings import Finding
 from evenhand.core.result import _figure_html, badge, findings_html
 from evenhand.errors import ConfigError
+from evenhand.messages import Message
 
 FINDING = Finding(
-    audit="parity", metric="tpr", sentence_id="value", headline="A < b.", value=0.2, n=3, detail="It is.", reason="So."
+    audit="parity",
+    metric="tpr",
+    headline=Message("A < b."),
+    value=0.2,
+    n=3,
+    detail=Message("It is."),
+    reason=Message("So."),
 )
 
 
@@ -29,7 +36,7 @@ def test_a_verdict_is_a_badge_and_none_is_nothing() -> None:
 def test_the_first_dozen_findings_are_shown_and_the_rest_folded() -> None:
     said = "<li>A &lt; b.<details><summary>How sure</summary>It is. So.</details></li>"
     assert findings_html([FINDING]) == f"<ul>{said}</ul>"
-    assert findings_html([replace(FINDING, reason="")]) == f"<ul>{said.replace(' So.', '')}</ul>"
+    assert findings_html([replace(FINDING, reason=None)]) == f"<ul>{said.replace(' So.', '')}</ul>"
     assert "more" not in findings_html([FINDING] * 12)
     folded = findings_html([FINDING] * 14)
     assert folded == f"<ul>{said * 12}</ul><details><summary>2 more</summary><ul>{said * 2}</ul></details>"

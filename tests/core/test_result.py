@@ -52,8 +52,8 @@ def test_nothing_that_fits_is_told_with_the_nearest_name(result: eh.ParityResult
         result.get("values", metric="tpr", group="Fm")
     with pytest.raises(ConfigError, match="no record of 'values' fits grouping='sex', group='old'"):
         result.get("values", grouping="sex", group="old")
-    assert result.rows("values", group=["F"]) == ()
-    assert result.rows("values", metric="tpr", group=["F"]) == ()
+    assert result.rows("values", group=["F"]) == ()  # type: ignore[call-overload]
+    assert result.rows("values", metric="tpr", group=["F"]) == ()  # type: ignore[call-overload]
 
 
 def test_rows_have_all_the_columns_asked_for_in_the_order_of_the_table(result: eh.ParityResult) -> None:

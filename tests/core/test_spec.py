@@ -12,8 +12,9 @@ from pydantic import Field, ValidationError
 
 import evenhand as eh
 from evenhand.core.metrics import Limit, Metric
-from evenhand.core.spec import Code, Names, Spec, audit_function, code_name, named_once, require_table, settings_of
+from evenhand.core.spec import Code, Names, Spec, audit_function, code_name, require_table, settings_of
 from evenhand.errors import ConfigError
+from evenhand.settings import named_once
 
 
 class Small(Spec):
@@ -86,13 +87,13 @@ def test_data_without_roles_is_refused_with_the_line_that_gives_them(value: Any,
 
 def test_the_line_that_gives_roles_has_the_arguments_before_the_table() -> None:
     with pytest.raises(ConfigError, match=r"eh\.reliability\(model, eh\.Table\(data, groups"):
-        eh.reliability("logistic", cast(Any, 3), features=["a"])
+        eh.reliability("logistic", cast(Any, 3), features=["a"], noise={"a": 1})
 
 
 def test_code_is_a_function_and_in_a_record_its_name() -> None:
     assert code_name(None) is None
     assert code_name("module:name") == "module:name"
-    assert code_name(named_once) == "evenhand.core.spec:named_once"
+    assert code_name(named_once) == "evenhand.settings:named_once"
     assert code_name(Metric(name="a", title="A", unit="share")) == "evenhand.core.metrics:Metric"
     own = Small(score="a", weigh=abs)
     assert own.described().weigh == "builtins:abs"

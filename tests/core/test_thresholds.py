@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evenhand.core.formats import finite, show, show_interval
 from evenhand.core.metrics import Limit, Metric, gap_limits, ratio_limits
 from evenhand.core.records import Gap, Value
 from evenhand.core.thresholds import (
@@ -22,6 +21,7 @@ from evenhand.core.thresholds import (
     size_of_gap,
 )
 from evenhand.errors import ConfigError
+from evenhand.messages.formats import finite, show, show_interval
 
 
 @pytest.mark.parametrize(
@@ -247,5 +247,5 @@ def test_what_breaks_a_limit_most_clearly_is_told_also_where_an_end_is_open() ->
 
 
 def test_a_limit_in_percentage_points() -> None:
-    assert Threshold(metric="tpr", max=0.125).in_words(points=True) == "at most 12.5 points"
+    assert Threshold(metric="tpr", max=0.125).message(points=True).text == "at most 12.5 points"
     assert Threshold(metric="tpr", max=0).limit == 0.0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenhand.core.reweighting import MakeReweighter
     from evenhand.core.spec import Spec
     from evenhand.core.withhold import Withholder
+    from evenhand.messages import Catalogue
     from evenhand.table.engines import TransferLimit
     from evenhand.table.table import Table
 
@@ -131,7 +132,7 @@ class AuditDescriptor:
     counts: Lazy[Counting | None] = Lazy(optional=True)
     withhold: Lazy[Withholder[Any] | None] = Lazy(optional=True)
     transfer: Lazy[TransferLimit | None] = Lazy(optional=True)
-    messages: Lazy[Mapping[str, str] | None] = Lazy(optional=True)
+    messages: Lazy[Catalogue | None] = Lazy(optional=True)
     live: Lazy[Live | None] = Lazy(optional=True)
     propose: Lazy[Proposing | None] = Lazy(optional=True)
 

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, TypeAlias
 from markupsafe import Markup
 
 from evenhand.core.findings import Finding
-from evenhand.core.formats import DASH, Format, rounded, show, show_confidence, show_interval
 from evenhand.core.metrics import Metric
-from evenhand.core.records import OVERALL, Gap, Value
-from evenhand.errors import showable
+from evenhand.core.records import OK, OVERALL, Gap, Value
+from evenhand.messages import Message, showable
+from evenhand.messages.formats import DASH, Format, rounded, show, show_confidence, show_interval
+from evenhand.messages.shared import say
 
 
 class Number(NamedTuple):
@@ -60,11 +61,11 @@ _LESS_THAN = re.compile(r"&lt;(?=[ \d])")
 Cell: TypeAlias = str | Number | Range | Link | None
 
 
-def showable_value(value: Any) -> Any:
+def showable_value(value: object) -> object:
     """Return what a template prints as a page may have it; for the `finalize` of every Jinja environment."""
     if isinstance(value, Markup):
         return Markup(showable(value))  # noqa: S704
-    return showable(value) if isinstance(value, str) else value
+    return showable(str(value)) if isinstance(value, str | Message) else value
 
 
 def cell_text(cell: Cell) -> str:
@@ -84,7 +85,7 @@ class Figure:
     caption: str
     description: str
     charts: tuple[Any, ...]
-    shows: str = ""
+    shows: Message | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     aside: bool = False
 
@@ -189,31 +190,19 @@ class Section:
     """One audit's part of the report; `caveats` are what its metrics do not show, by title."""
 
     title: str
-    question: str
+    question: str | Message
     parts: tuple[Figure | DisplayTable, ...]
     methods: tuple[Method, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     caveats: tuple[tuple[str, str], ...] = ()
 
 
 # What a figure shows -------------------------------------------------------------------------------------------------
 
-DESCRIBES = "Described, not tested: no finding rests on this figure."
-
-FIGURE_SENTENCES = {
-    "worse_off": "By {grouping}, {group} is worse off in {title}{under}.",
-    "people_worse_off": "By {grouping}, {group}{people} are worse off in {title}{under}.",
-    "groups_differ": "By {grouping}, groups differ in {title} beyond chance{under}.",
-    "beyond_the_limit": "By {grouping}, the gap in {title} is beyond the limit of {limit}{under}.",
-    "all_meet": "Every gap here that has a limit meets it.",
-    "nothing_clear": "No difference here is beyond chance, with all findings of the run considered.",
-    "under_every": " under every model",
-    "under_some": " under {models}",
-}
-"""What stands above a figure; made from findings, which are adjusted for all that was asked in the run."""
+DESCRIBES = say("described")
 
 
-def what_it_shows(told: Iterable[Finding], drawn: Collection[str], alpha: float) -> str:
+def what_it_shows(told: Iterable[Finding], drawn: Collection[str], alpha: float) -> Message:
     """Return one sentence on what a figure shows, no stronger than its findings, and of the metrics that it draws.
 
     A difference is clear where its threshold is broken, or its adjusted p-value is at most `alpha`. The clearest one
@@ -225,7 +214,7 @@ def what_it_shows(told: Iterable[Finding], drawn: Collection[str], alpha: float)
         return DESCRIBES
     if not clear:
         verdicts = {finding.verdict for finding in findings if finding.threshold is not None}
-        return FIGURE_SENTENCES["all_meet" if verdicts == {"meets"} else "nothing_clear"]
+        return say("figure_all_meet" if verdicts == {"meets"} else "figure_nothing_clear")
     lead = min(clear, key=lambda f: (f.verdict != "does_not_meet", 1.0 if f.p_adjusted is None else f.p_adjusted))
     return _under_which_models(lead, clear, findings) if _compares_groups(lead) else lead.headline
 
@@ -234,15 +223,16 @@ _QUESTION = attrgetter("metric", "grouping", "kind", "against")
 """What findings share that answer the same question of different models or groups."""
 
 
-def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> str:
+def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> Message:
     """Return the sentence of the clearest finding, with the models that share it."""
     alike, asked = ([f for f in told if _QUESTION(f) == _QUESTION(lead)] for told in (clear, findings))
     worse = {finding.arguments.get("worse_off") for finding in alike}
     if len(worse) == 1 and None not in worse:
-        sentence = "people_worse_off" if lead.arguments.get("people") else "worse_off"
+        sentence = "figure_people_worse_off" if lead.arguments.get("people") else "figure_worse_off"
     else:
-        sentence = "beyond_the_limit" if lead.threshold else "groups_differ"
-    return FIGURE_SENTENCES[sentence].format(
+        sentence = "figure_beyond_the_limit" if lead.threshold else "figure_groups_differ"
+    return say(
+        sentence,
         grouping=lead.grouping,
         group=next(iter(worse)),
         people=lead.arguments.get("people"),
@@ -264,12 +254,12 @@ def _is_clear(finding: Finding, alpha: float) -> bool:
     return finding.p_adjusted is not None and finding.p_adjusted <= alpha
 
 
-def _under(clear: Iterable[str | None], every: Iterable[str | None]) -> str:
+def _under(clear: Iterable[str | None], every: Iterable[str | None]) -> Message | None:
     """Return under which models something is clear; nothing where there is only one."""
     models, asked = [str(model) for model in clear], [str(model) for model in every]
     if len(models) < len(asked):
-        return FIGURE_SENTENCES["under_some"].format(models=listed(models))
-    return FIGURE_SENTENCES["under_every"] if len(models) > 1 else ""
+        return say("under_some", models=tuple(models))
+    return say("under_every") if len(models) > 1 else None
 
 
 def listed(words: Iterable[str], last: str = "and") -> str:
@@ -315,7 +305,7 @@ def value_table(
         "Value": lambda r: Number(r.value, metrics[r.metric].style()),
         f"{show_confidence(confidence)} interval": lambda r: Range(r.low, r.high, metrics[r.metric].style()),
         "For all together": lambda r: Range(r.joint_low, r.joint_high, metrics[r.metric].style()),
-        "Remark": lambda r: _remark(r.status),
+        "Remark": lambda r: remark(r.status),
     }
     return make_table(caption, columns, records, always=("Metric", "n", "Value"), folded=folded)
 
@@ -353,7 +343,7 @@ def gap_table(
         "For all together": lambda r: Range(r.joint_low, r.joint_high, style(r)),
         "p": lambda r: Number(r.p_value, "p"),
         "Adjusted p": lambda r: Number(r.p_adjusted, "p"),
-        "Remark": lambda r: _remark(r.status),
+        "Remark": lambda r: remark(r.status),
     }
     return make_table(caption, columns, records, always=("Metric", "n", "Gap"), folded=folded)
 
@@ -387,5 +377,6 @@ def _compared_with(gap: Gap) -> str | None:
     return gap.reference if gap.against == "overall" else f"{gap.reference} ({_AGAINST.get(gap.against, gap.against)})"
 
 
-def _remark(status: str) -> str:
-    return "" if status == "ok" else status
+def remark(status: Message) -> str:
+    """Return a status as a cell of a table: nothing where all is well."""
+    return "" if status == OK else status.text

@@ -18,21 +18,23 @@ Statistical Society B 76.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from evenhand.core.formats import show_confidence
 from evenhand.core.records import Gap, Value, limits_to_judge
 from evenhand.core.thresholds import Threshold, Verdict, judge_all
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
 
 if TYPE_CHECKING:
     from evenhand.core.findings import Claim, Finding
+
+G = TypeVar("G", bound=Gap)
 
 Clarity = Literal["clear", "unclear", "untested"]
 """Whether a difference is beyond chance, its whole family considered; where a limit is broken it is clear."""
@@ -40,21 +42,41 @@ Clarity = Literal["clear", "unclear", "untested"]
 
 @dataclass(frozen=True)
 class Question:
-    """Something that a run asks: whether a claim stands, or whether it meets a threshold; at level alpha.
-
-    `at` gives the same claim by limits at another confidence.
-    """
+    """Something that a run asks: whether a claim stands, or whether it meets a threshold; at level alpha."""
 
     audit: str
     claim: Claim
     threshold: Threshold | None
     alpha: float
-    at: Callable[[float], Claim] | None = None
 
-    def judged(self, alpha: float | None = None) -> tuple[Value | Gap, Verdict]:
-        """Return the record that tells the verdict, and the verdict by limits at this level."""
-        claim = self.claim if alpha is None or self.at is None else self.at(1.0 - alpha)
-        return judge_all(self.threshold, claim.records)
+    def judged(self) -> tuple[Value | Gap, Verdict]:
+        """Return the record that tells the verdict, and the verdict by limits at the audit's confidence."""
+        return judge_all(self.threshold, self.claim.records)
+
+    def judged_at(self, alpha: float) -> tuple[Value | Gap, Verdict] | None:
+        """Return the record and the verdict by limits at this level; None where they are known at one level only."""
+        records = [record for e in self.claim.estimates if (record := e.at(1.0 - alpha)) is not None]
+        return judge_all(self.threshold, records) if len(records) == len(self.claim.estimates) else None
+
+
+@dataclass(frozen=True)
+class Family:
+    """The claims that an adjusted p-value or a verdict holds for together: how many, and of which audits."""
+
+    size: int
+    of: Literal["tested_findings", "verdicts"]
+    audits: tuple[str, ...]
+
+    @property
+    def number(self) -> Message:
+        """How many there are, as in '8 tested findings'."""
+        return say(self.of, n=self.size)
+
+    @property
+    def message(self) -> Message:
+        """The family, as in '8 tested findings of parity and effort'."""
+        alone = len(self.audits) == 1 and self.of == "tested_findings"
+        return say("family_of_alone" if alone else "family_of", number=self.number, audits=self.audits or ("no audit",))
 
 
 @dataclass(frozen=True)
@@ -77,7 +99,7 @@ class Answer:
     alone: Verdict = "no_threshold"
     clarity: Clarity | None = None
     p_adjusted: float | None = None
-    family: str | None = None
+    family: Family | None = None
     widened: Value | Gap | None = None
 
 
@@ -95,7 +117,7 @@ def _findings(questions: Sequence[Question]) -> Iterator[Answer]:
     """Yield what is said of claims without a threshold: Holm over all that were tested."""
     p_values = [question.claim.tested for question in questions]
     adjusted = adjusted_p([np.nan if p is None else p for p in p_values])
-    family = _family(sum(p is not None for p in p_values), "tested finding", questions)
+    family = _family(sum(p is not None for p in p_values), "tested_findings", questions)
     level = min((question.alpha for question in questions), default=1.0)  # a family keeps the strictest of its levels
     for question, p, own in zip(questions, adjusted, p_values, strict=True):
         record = question.claim.records[0]
@@ -112,7 +134,7 @@ def _verdicts(questions: Sequence[Question]) -> Iterator[Answer]:
     total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in questions)
     broken = {position for position, verdict in enumerate(alone) if verdict == "does_not_meet"}
     standing = _holm(questions, broken, total)
-    family = _family(total, "verdict", questions)
+    family = _family(total, "verdicts", questions)
     for position, (question, own) in enumerate(zip(questions, alone, strict=True)):
         record, doubtful = question.judged()[0], position in broken - standing
         verdict: Verdict = "insufficient_evidence" if doubtful else own
@@ -123,7 +145,8 @@ def _verdicts(questions: Sequence[Question]) -> Iterator[Answer]:
 
 def _widened(question: Question, others: int) -> Value | Gap | None:
     """Return the record by limits at the level that Holm asks of it; None where only one level is known."""
-    return None if question.at is None else question.judged(question.alpha / others)[0]
+    judged = question.judged_at(question.alpha / others)
+    return None if judged is None else judged[0]
 
 
 def _holm(questions: Sequence[Question], broken: set[int], total: int) -> set[int]:
@@ -138,54 +161,44 @@ def _still_broken(question: Question, others: int) -> bool:
     """Tell whether a limit is broken at the level that Holm asks of it; limits known at one level only are not."""
     if others <= 1:
         return True
-    return question.at is not None and question.judged(question.alpha / others)[1] == "does_not_meet"
+    judged = question.judged_at(question.alpha / others)
+    return judged is not None and judged[1] == "does_not_meet"
 
 
 def _has_limits(record: Value | Gap) -> bool:
     return record.value is not None and limits_to_judge(record) != (None, None)
 
 
-def _family(size: int, what: str, questions: Sequence[Question]) -> str:
-    """Return a family in words, as in '8 tested findings of parity and effort'."""
-    *first, last = dict.fromkeys(question.audit for question in questions) or ["no audit"]
-    alone = " alone" if not first and what != "verdict" else ""
-    return f"{count(size, what)} of {', '.join(first) + ' and ' if first else ''}{last}{alone}"
+def _family(size: int, of: Literal["tested_findings", "verdicts"], questions: Sequence[Question]) -> Family:
+    return Family(size, of, tuple(dict.fromkeys(question.audit for question in questions)))
 
 
-_CLAIMS = "claims a difference that is not there is at most"
-
-
-def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alphas: Sequence[float]) -> Iterator[str]:
+def in_words(findings: Iterable[Finding], gaps: Iterable[Gap], alphas: Sequence[float]) -> Iterator[Message]:
     """Yield a sentence for each family among findings, and for "worse off" in tables of gaps.
 
     `alphas` are the levels of the audits: findings keep the strictest of them, verdicts and tables each their own.
     """
-    strictest, share = show_confidence(min(alphas)), show_confidence(max(alphas))
+    strictest, share = min(alphas), max(alphas)
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
-        number, verdicts = family.partition(" ")[0], " verdict" in family
-        if number == "0":
-            continue
-        if number == "1":
-            wrong = f"is a false “does not meet” is at most {share}" if verdicts else f"{_CLAIMS} {strictest}"
-            yield f"There is {family.removesuffix(' alone')}, and nothing to adjust it for: the chance that it {wrong}."
-            continue
-        promise = (
-            f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
-            if verdicts
-            else f"the chance that any of them {_CLAIMS} {strictest} (Holm)"
-        )
-        yield f"The {family} are one family: {promise}."
+        number = family.args["number"]
+        if isinstance(number, Message) and number.args["n"] != 0:
+            yield _promise(family, number, share if number.id == "core.verdicts" else strictest)
     if any(gap.worse_off is not None for gap in gaps):
-        yield (
-            f"“Worse off” in tables keeps the false discovery rate over all tables of the run to {share} "
-            "(Benjamini and Bogomolov)."
-        )
+        yield say("worse_off_rows", share=share)
+
+
+def _promise(family: Message, number: Message, level: float) -> Message:
+    """Return what a family promises, at which level."""
+    what = "verdict" if number.id == "core.verdicts" else "finding"
+    if number.args["n"] == 1:
+        return say(f"one_{what}", family=say("family_of", **family.args), share=level)
+    return say(f"several_{what}s", family=family, share=level)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def adjust_tables(tables: Sequence[Sequence[Any]], alphas: Sequence[float]) -> list[tuple[Any, ...]]:
+def adjust_tables(tables: Sequence[Sequence[G]], alphas: Sequence[float]) -> list[tuple[G, ...]]:
     """Return the gaps of a run, a table an audit, with p-values adjusted for all tables and rows.
 
     An audit proposes who would be worse off; it is said where the adjusted p-value is at most alpha, and nowhere
@@ -199,7 +212,7 @@ def adjust_tables(tables: Sequence[Sequence[Any]], alphas: Sequence[float]) -> l
     ]
 
 
-def _settled_gap(gap: Any, adjusted: float, alpha: float) -> Any:
+def _settled_gap(gap: G, adjusted: float, alpha: float) -> G:
     p = gap.p_adjusted if isnan(adjusted) else adjusted
     worse_off = gap.worse_off if p is not None and p <= alpha else None
     if (p, worse_off) == (gap.p_adjusted, gap.worse_off):

@@ -5,16 +5,15 @@ An audit says what can be told or judged as `Claim`s; thresholds, verdicts and s
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf, log10
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from evenhand.core.estimates import Estimate
 from evenhand.core.families import Answer, Clarity, Question, answer
-from evenhand.core.formats import Format, show, show_confidence, show_interval, show_p
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
+from evenhand.core.records import OK, Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
     Threshold,
     Verdict,
@@ -22,6 +21,10 @@ from evenhand.core.thresholds import (
     limits_record,
 )
 from evenhand.errors import did_you_mean
+from evenhand.messages import Argument, Catalogue, Message
+from evenhand.messages.catalogue import fields
+from evenhand.messages.formats import Format, show, show_interval, show_p
+from evenhand.messages.shared import say
 
 if TYPE_CHECKING:
     from evenhand.core.spec import Spec
@@ -39,23 +42,6 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "insufficient_evidence": "insufficient evidence",
     "no_threshold": "no threshold set",
 }
-
-SENTENCES: dict[str, str] = {
-    "two_values": "{clause}.",
-    "two_values_worse_off": "{clause} ({worse_off} worse off).",
-    "two_values_differ": "{clause}; they differ beyond chance.",
-    "some_groups_differ": "{clause}; some groups differ (joint test).",
-    "no_clear_difference": "{clause}; no clear difference.",
-    "not_tested": "{clause}; not tested.",
-    "value": "{where}: {title} is {value:unit}.",
-    "undefined": "{where}: {title} cannot be computed.",
-    "not_comparable": "{where}: {title} cannot be compared between groups.",
-    "not_in_the_data": "No {name} {wanted} in these data: the threshold for {title} cannot be judged.",
-}
-"""The sentences that several audits use; an audit adds its own to them."""
-
-CLAUSE = "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}"
-"""Two values side by side; for some metrics an audit has a plainer one, as a sentence called "clause_METRIC"."""
 
 _MOST_TIMES = 1_000
 """Beyond so many times the people, more of them is no advice."""
@@ -78,11 +64,9 @@ class Finding(Record):
     metric: str = column("the metric")
     kind: str | None = column("of a gap: difference or ratio", None)
     against: str | None = column("of a gap: what the group is compared with", None)
-    sentence_id: str = column("which sentence the headline is")
-    arguments: dict[str, Any] = field(default_factory=dict, metadata={"meaning": "what the sentence is filled with"})
-    headline: str = column("one sentence: at most 25 words and two numbers")
-    detail: str = column("size, interval, p-value, people", "")
-    reason: str = column("why there is no verdict, and what it would take", "")
+    headline: Message = column("one sentence: at most 25 words and two numbers")
+    detail: Message | None = column("size, interval, p-value, people", None)
+    reason: Message | None = column("why there is no verdict, and what it would take", None)
     unit: str = column("the unit of the metric", "index")
     value: float | None = column("the number")
     low: float | None = column("lower limit of this number", None)
@@ -91,10 +75,10 @@ class Finding(Record):
     joint_high: float | None = column("upper limit for the joint family", None)
     p_value: float | None = column("p-value of this comparison alone", None)
     p_adjusted: float | None = column("p-value adjusted for all findings of the run without a threshold (Holm)", None)
-    family: str | None = column("what the adjusted p-value, or the verdict, holds for together", None)
-    joint_family: str | None = column("what the joint limits hold for together", None)
+    family: Message | None = column("what the adjusted p-value, or the verdict, holds for together", None)
+    joint_family: Message | None = column("what the joint limits hold for together", None)
     n: int = column("the people (or answers) behind it")
-    threshold: str | None = column("the limit in words", None)
+    threshold: Message | None = column("the limit in words", None)
     limit: float | None = column("the limit as a number", None)
     verdict: Verdict = column("whether the interval lies within the limit, beyond it, or covers both", "no_threshold")
     exploratory: bool = column("whether the plan, where one was sealed, did not foresee it", False)
@@ -102,7 +86,17 @@ class Finding(Record):
     @property
     def text(self) -> str:
         """All three layers in one paragraph."""
-        return " ".join(part for part in (self.headline, self.detail, self.reason) if part)
+        return " ".join(str(part) for part in (self.headline, self.detail, self.reason) if part is not None)
+
+    @property
+    def sentence_id(self) -> str:
+        """Which sentence the headline is, without the name of its catalogue."""
+        return self.headline.id.partition(".")[2]
+
+    @property
+    def arguments(self) -> Mapping[str, Argument]:
+        """What the headline is filled with."""
+        return self.headline.args
 
     @property
     def style(self) -> Format:
@@ -119,14 +113,18 @@ class Finding(Record):
         return show_interval(*limits_to_judge(self), self.style)
 
 
+Arguments = Mapping[str, Argument]
+"""What a sentence is filled with, by placeholder."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """Something that can be told, or judged by a threshold.
 
     Parameters
     ----------
-    records : the first is told; a threshold is broken when it is for any of them, met when it is for all.
-    sentence_id : the sentence of its headline.
+    estimates : the first is told; a threshold is broken when it is for any of them, met when it is for all.
+    sentence_id : the sentence of its headline, a key of the audit's catalogue or of the shared one.
     when : what is said instead where a difference is clear, unclear or untested in its family, as the parts of the
         claim that change; with a threshold it is clear where the limit is broken, and else nothing is said of it.
     arguments : what the sentence is filled with, or a function of the record that is told; always `where`, `title`.
@@ -140,17 +138,22 @@ class Claim:
         the reason with or without a threshold.
     """
 
-    records: tuple[Value | Gap, ...]
+    estimates: tuple[Estimate[Value | Gap], ...]
     sentence_id: str
-    arguments: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
+    arguments: Arguments | Callable[[Any], Arguments]
     headline: bool = False
-    aside: str | Callable[[Any], str] = ""
-    family: str | None = None
+    aside: Message | Callable[[Any], Message | None] | None = None
+    family: Message | None = None
     undefined_id: str | None = None
     p_value: float | None = None
     key: Hashable | None = None
-    withheld: str | None = None
+    withheld: Message | None = None
     when: Mapping[Clarity, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def records(self) -> tuple[Value | Gap, ...]:
+        """The records with limits at the confidence of the audit."""
+        return tuple(estimate.record for estimate in self.estimates)
 
     @property
     def tested(self) -> float | None:
@@ -166,11 +169,7 @@ class Claim:
         """Return which sentence tells a record."""
         if record.value is not None:
             return self.sentence_id
-        return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
-
-
-ClaimsAt: TypeAlias = Callable[[float], Sequence[Claim]]
-"""All claims of an audit, in their order, by limits at this confidence; limits are nested in it."""
+        return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined_value")
 
 
 @dataclass(frozen=True)
@@ -180,30 +179,26 @@ class FindingMaker:
     Parameters
     ----------
     spec : the audit's settings, with its thresholds.
-    sentences : the audit's own sentences, by id.
+    own : the audit's own sentences.
     """
 
     spec: Spec
-    sentences: Mapping[str, str] = field(default_factory=dict)
+    own: Catalogue = say
 
     def findings(self, claims: Sequence[Claim]) -> tuple[Finding, ...]:
         """Return the findings of an audit that is a run of its own."""
         questions = self.questions(claims)
         return self.told(claims, questions, answer(questions))
 
-    def questions(self, claims: Sequence[Claim], at: ClaimsAt | None = None) -> list[Question]:
-        """Return what is asked: everything that a threshold is about, then the headline claims that none is.
-
-        `at` gives the same claims by limits at another confidence.
-        """
+    def questions(self, claims: Sequence[Claim]) -> list[Question]:
+        """Return what is asked: everything that a threshold is about, then the headline claims that none is."""
         told: set[Hashable] = set()
         questions: list[Question] = []
 
         def ask(position: int, threshold: Threshold | None) -> None:
             told.add(_key(claims[position]))
-            again = None if at is None else lambda confidence: at(confidence)[position]
             alpha = 1.0 - self.spec.confidence if threshold is not None else self.spec.finding_alpha
-            questions.append(Question(self.spec.audit, claims[position], threshold, alpha, again))
+            questions.append(Question(self.spec.audit, claims[position], threshold, alpha))
 
         for threshold in self.spec.thresholds:
             for position, claim in enumerate(claims):
@@ -235,7 +230,6 @@ class FindingMaker:
         kind, against = (record.kind, record.against) if isinstance(record, Gap) else (None, None)
         sentence_id = claim.sentence_of(record)
         told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
-        arguments = {"unit": metric.style(), **told}
         return Finding(
             audit=self.spec.audit,
             **_columns(record, _PLACE),
@@ -243,42 +237,48 @@ class FindingMaker:
             metric=record.metric,
             kind=kind,
             against=against,
-            sentence_id=sentence_id,
-            arguments=arguments,
-            headline=render(sentence_id, arguments, self.sentences),
+            headline=self.sentence(sentence_id, {"unit": metric.style(), "metric": record.metric, **told}),
             detail=self._detail(record, metric, claim, said),
             reason=_reason(record, metric, asked, said, self.spec.counted),
             unit=metric.unit,
             **_columns(record, _NUMBERS),
             p_value=claim.tested,
             p_adjusted=said.p_adjusted,
-            family=said.family,
+            family=None if said.family is None else said.family.message,
             joint_family=claim.family,
             n=record.n,
-            threshold=threshold.in_words(points=metric.style(kind) == "points") if threshold else None,
+            threshold=threshold.message(points=metric.style(kind) == "points") if threshold else None,
             limit=threshold.limit if threshold else None,
             verdict=said.verdict,
         )
 
-    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, said: Answer) -> str:
+    def sentence(self, sentence_id: str, arguments: Arguments) -> Message:
+        """Return a sentence of the audit or a shared one; two values stand in the words of their metric."""
+        catalogue = self.own if sentence_id in self.own else say
+        clause = f"clause_{arguments.get('metric')}"
+        if any(placeholder.name == "clause" for placeholder in fields(catalogue.sentences[sentence_id])):
+            said = self.own(clause, **arguments) if clause in self.own else say("clause", **arguments)
+            arguments = {**arguments, "clause": said}
+        return catalogue(sentence_id, **arguments)
+
+    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, said: Answer) -> Message | None:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
         parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, said.verdict)]
         if said.p_adjusted is not None and claim.tested is not None:
             parts.append(_p_values(said, claim.tested, self.spec.finding_alpha))
-        counted = "; ".join([*parts, f"n = {record.n:,}"]) if record.value is not None else "; ".join(parts)
+        if record.value is not None:
+            parts.append(say("people_behind", n=record.n))
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
-        return " ".join(part for part in (_sentence(counted), aside) if part)
+        numbers = [say("detail", parts=tuple(parts))] if parts else []
+        return in_one([*numbers, *([] if aside is None else [aside])])
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
         name = self.spec.metric_of(threshold)
         metric = self.spec.known_metrics()[name]
         lacking, known = _lacking(threshold, [record for claim in claims for record in claim.records], name)
-        arguments = {"title": metric.title_in_sentence, "name": lacking, "wanted": repr(getattr(threshold, lacking))}
-        sentence_id = "not_in_the_data" if lacking != "metric" else "not_comparable"
-        where = ", ".join(f"{key} {value}" for key, value in threshold.named().items()) or "All groups"
-        arguments |= {"where": where}
-        few = f"too few {self.spec.counted} to compare any two groups: each needs at least {self.spec.min_count}"
+        where = [say("coordinate", name=key, value=value) for key, value in threshold.named().items()]
+        few = say("too_few", counted=self.spec.counted, least=self.spec.min_count)
         why = did_you_mean(getattr(threshold, lacking), known) if known else few
         return Finding(
             audit=self.spec.audit,
@@ -289,14 +289,18 @@ class FindingMaker:
             metric=name,
             kind=threshold.kind,
             against=threshold.against,
-            sentence_id=sentence_id,
-            arguments=arguments,
-            headline=render(sentence_id, arguments, self.sentences),
-            reason=f"{why[:1].upper()}{why[1:].removesuffix('.')}{'' if why.endswith('?') else '.'}",
+            headline=say(
+                "not_in_the_data" if lacking != "metric" else "not_comparable",
+                title=metric.title_in_sentence,
+                name=lacking,
+                wanted=getattr(threshold, lacking),
+                where=say("named_place", coordinates=tuple(where)) if where else say("everywhere"),
+            ),
+            reason=say("sentence", text=why),
             unit=metric.unit,
             value=None,
             n=0,
-            threshold=threshold.in_words(points=metric.style(threshold.kind) == "points"),
+            threshold=threshold.message(points=metric.style(threshold.kind) == "points"),
             limit=threshold.limit,
             verdict="insufficient_evidence",
         )
@@ -314,95 +318,139 @@ def _columns(record: Value | Gap, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(record, name, None) for name in names}
 
 
-def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict) -> Iterator[str]:
+def all_together(number: int, things: str) -> Message:
+    """Return all of several things, as in 'both groups' or 'all 3 groups'."""
+    return say("both_of", things=things) if number == 2 else say("all_of", n=number, things=things)
+
+
+def in_one(messages: Sequence[Message]) -> Message | None:
+    """Return several sentences as one message; None where there are none."""
+    if len(messages) < 2:
+        return messages[0] if messages else None
+    return say("sentences", parts=tuple(messages))
+
+
+def _certainty(
+    record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict
+) -> Iterator[Message]:
     """Yield the size of a gap, and the interval of a number: its own where it meets a limit, else the joint one."""
     style = metric.style(record.kind if isinstance(record, Gap) else None)
     if isinstance(record, Gap):
         yield _size(record, style)
     low, high = (record.low, record.high) if verdict == "meets" else limits_to_judge(record)
     if low is None and high is None:
-        yield record.status if record.status != "ok" else "no interval"
-    else:
-        joint = (low, high) == (record.joint_low, record.joint_high)
-        together = f" for {claim.family} together" if joint and claim.family else ""
-        yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
+        yield record.status if record.status.id != "core.ok" else say("no_bounds")
+        return
+    joint = (low, high) == (record.joint_low, record.joint_high) and claim.family is not None
+    interval: dict[str, Argument] = {"confidence": confidence, "range": interval_message(low, high, style)}
+    yield say("joint_interval", family=claim.family, **interval) if joint else say("interval", **interval)
 
 
-def _p_values(said: Answer, alone: float, alpha: float) -> str:
-    """Return the adjusted p-value, what it is adjusted for, and that of the test alone where they differ."""
-    adjusted = show_p(said.p_adjusted or 0.0, alpha)
-    if said.family is None or said.family.startswith("1 "):
-        return adjusted
-    return f"{adjusted} adjusted for {said.family.partition(' of ')[0]} ({show_p(alone, alpha)} by itself)"
-
-
-def _size(gap: Gap, style: Format) -> str:
-    """Return how large a gap is, or what is left open of it."""
-    bounds = open_range(gap)
-    size = show(gap.value, style) if bounds is None else show_interval(*bounds, style)
-    noun = " percentage points" if style == "points" else ""
-    return f"{'a ratio' if gap.kind == 'ratio' else 'a gap'} of {size}{noun}"
-
-
-def _reason(record: Value | Gap, metric: Metric, asked: Question, said: Answer, counted: str) -> str:
-    """Return why there is no verdict, and what it would take to have one."""
-    threshold, withheld = asked.threshold, asked.claim.withheld
-    if withheld is not None and (threshold is not None or record.value is None):
-        return _sentence(withheld)
-    if record.value is None:
-        return _sentence(record.status.removeprefix("undefined: "))
-    if threshold is None or said.verdict != "insufficient_evidence":
-        return ""
-    if said.alone == "does_not_meet":
-        return _sentence(_broken_alone(said, threshold.limit, counted))
-    return _sentence(_undecided(record, metric, threshold.limit, counted))
-
-
-def _broken_alone(said: Answer, limit: float, counted: str) -> str:
-    """Return why a limit that is broken by itself is not said to be, and how many people would decide it."""
-    alone = f"by itself the interval lies beyond the limit, but not when it is widened for the {said.family}"
-    if said.widened is None:
-        return f"{alone}; more {counted} would decide it"
-    value, low, high = judged_size(said.widened)
-    return alone + _more_needed(said.widened.n, counted, value=value or 0.0, low=low, high=high, limit=limit)
-
-
-def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> str:
-    """Return why an interval decides nothing: there is none, or it covers the limit."""
-    value, low, high = judged_size(record)
-    if low is None and high is None:
-        return f"there is {record.status}" if record.status != "ok" else "there is no interval"
-    style = metric.style(record.kind if isinstance(record, Gap) else None)
-    points = " points" if style == "points" else ""
-    covers = f"the interval covers the limit of {show(limit, style)}{points}"
-    bounds = open_range(record)
-    if bounds is None:
-        return covers + _more_needed(record.n, counted, value=value or 0.0, low=low, high=high, limit=limit)
-    if bounds[0] <= limit <= bounds[1]:
-        left_open = f"so does what is left open, {show_interval(*bounds, style)}{points}"
-        return f"{covers}, and {left_open}: more {counted} of this kind would not decide it"
-    return covers + _more_needed(
-        record.n, counted, value=min(max(limit, bounds[0]), bounds[1]), low=low, high=high, limit=limit
+def interval_message(low: float | None, high: float | None, style: Format) -> Message:
+    """Return an interval as a message, as in '0.12 to 0.34'; at least one of its ends is known."""
+    if low is None:
+        return say("at_most_value", high=high, unit=style)
+    return (
+        say("at_least_value", low=low, unit=style) if high is None else say("between", low=low, high=high, unit=style)
     )
 
 
-def _more_needed(n: int, counted: str, *, value: float, low: float | None, high: float | None, limit: float) -> str:
-    """Say about how many people would decide: intervals shrink with the square root of their number."""
-    end = low if limit < value else high
+def _p_values(said: Answer, alone: float, alpha: float) -> Message:
+    """Return the adjusted p-value, what it is adjusted for, and that of the test alone where they differ."""
+    adjusted = show_p(said.p_adjusted or 0.0, alpha)
+    if said.family is None or said.family.size == 1:
+        return say("p_value", p=adjusted)
+    return say("p_adjusted", adjusted=adjusted, family=said.family.number, alone=show_p(alone, alpha))
+
+
+def _size(gap: Gap, style: Format) -> Message:
+    """Return how large a gap is, or what is left open of it."""
+    bounds = open_range(gap)
+    noun = "ratio" if gap.kind == "ratio" else "gap"
+    ending = "_points" if style == "points" else ""
+    if bounds is None:
+        return say(f"{noun}_size{ending}", size=gap.value, unit=style)
+    return say(f"{noun}_open{ending}", low=bounds[0], high=bounds[1], unit=style)
+
+
+def _reason(record: Value | Gap, metric: Metric, asked: Question, said: Answer, counted: str) -> Message | None:
+    """Return why there is no verdict, and what it would take to have one."""
+    threshold, withheld = asked.threshold, asked.claim.withheld
+    if withheld is not None and (threshold is not None or record.value is None):
+        why = withheld
+    elif record.value is None and record.status == OK:
+        return None  # its numbers are left out on purpose
+    elif record.value is None:
+        why = without_kind(record.status)
+    elif threshold is None or said.verdict != "insufficient_evidence":
+        return None
+    elif said.alone == "does_not_meet":
+        why = _broken_alone(said, threshold.limit, counted)
+    else:
+        why = _undecided(record, metric, threshold.limit, counted)
+    return say("sentence", text=why)
+
+
+def without_kind(status: Message) -> Message:
+    """Return why a number, an interval or a comparison is missing, without saying which of them is."""
+    why = status.args.get("why")
+    return why if isinstance(why, Message) else status
+
+
+def _broken_alone(said: Answer, limit: float, counted: str) -> Message:
+    """Return why a limit that is broken by itself is not said to be, and how many people would decide it."""
+    words: dict[str, Argument] = {"family": None if said.family is None else said.family.message}
+    words["counted"] = counted
+    if said.widened is None:
+        return say("widened_more", **words)
+    value, low, high = judged_size(said.widened)
+    needed = _people_needed(said.widened.n, value or 0.0, limit, low if limit < (value or 0.0) else high)
+    return say(f"widened_{_advice(needed)}", **words, n=said.widened.n, needed=None if needed == inf else needed)
+
+
+def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> Message:
+    """Return why an interval decides nothing: there is none, or it covers the limit."""
+    _, low, high = judged_size(record)
+    if low is None and high is None:
+        no_interval = record.status.id == "core.ok"
+        return say("there_is_no_interval") if no_interval else say("there_is_none", status=record.status)
+    style = metric.style(record.kind if isinstance(record, Gap) else None)
+    return _covers(record, style, limit, counted)
+
+
+def _covers(record: Value | Gap, style: Format, limit: float, counted: str) -> Message:
+    """Return how many people would decide where an interval covers the limit, if any number would."""
+    value, low, high = judged_size(record)
+    points = "_points" if style == "points" else ""
+    words: dict[str, Argument] = {"counted": counted}
+    words["limit"] = say("limit_points" if points else "limit_value", limit=limit, unit=style)
+    bounds = open_range(record)
+    if bounds is not None and bounds[0] <= limit <= bounds[1]:
+        return say("covers_open", range=say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style), **words)
+    nearest = (value or 0.0) if bounds is None else min(max(limit, bounds[0]), bounds[1])
+    needed = _people_needed(record.n, nearest, limit, low if limit < nearest else high)
+    return say(f"covers_{_advice(needed)}", **words, n=record.n, needed=None if needed == inf else needed)
+
+
+def _people_needed(n: int, value: float, limit: float, end: float | None) -> float:
+    """Return about how many people would decide, since intervals shrink with the square root of their number.
+
+    It is infinite where no realistic number would, and 0 where it cannot be told. `end` is the limit of the interval
+    on the side of the threshold.
+    """
     times = inf if value == limit else 0.0 if end is None else ((end - value) / (limit - value)) ** 2
     if times > _MOST_TIMES:
-        return f", and the value lies too near to it for any realistic number of {counted} to decide"
+        return inf
     if times <= 1 or not n:
-        return f"; more {counted} might decide it"
+        return 0.0
     needed = n * times
     scale = 10 ** max(0, floor(log10(needed)) - 1)
-    total = ceil(needed / scale) * scale
-    return f"; it rests on {n:,} {counted}, and about {total:,} of the same kind in all would decide it"
+    return float(ceil(needed / scale) * scale)
 
 
-def _sentence(text: str) -> str:
-    text = text.rstrip(".")
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+def _advice(needed: float) -> str:
+    """Return which sentence says how many people would decide."""
+    return "too_near" if needed == inf else "needed" if needed else "might"
 
 
 def _lacking(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:
@@ -414,28 +462,3 @@ def _lacking(threshold: Threshold, records: Sequence[Value | Gap], metric: str) 
             return name, known
         own = [record for record in own if str(getattr(record, name, None)) == str(wanted)]
     return "metric", []
-
-
-class _Sentence(string.Formatter):
-    """Fills a sentence; a number's format is one of ours, or 'unit' for that of the metric."""
-
-    def __init__(self, unit: Format) -> None:
-        self.unit = unit
-
-    def format_field(self, value: Any, format_spec: str) -> Any:
-        if not format_spec:
-            return str(value)
-        return show(value, self.unit if format_spec == "unit" else format_spec)  # type: ignore[arg-type]
-
-
-def render(sentence_id: str, arguments: Mapping[str, Any], sentences: Mapping[str, str]) -> str:
-    """Return a sentence with its arguments.
-
-    Examples
-    --------
-    >>> render("value", {"where": "logistic", "title": "accuracy", "value": 0.8123, "unit": "percent"}, {})
-    'logistic: accuracy is 81.2%.'
-    """
-    known = {**SENTENCES, **sentences}
-    template = known[sentence_id].replace("{clause}", known.get(f"clause_{arguments.get('metric')}", CLAUSE))
-    return _Sentence(arguments.get("unit", "number")).vformat(template, (), arguments)

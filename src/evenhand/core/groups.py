@@ -9,6 +9,8 @@ import numpy as np
 
 from evenhand.core.records import OVERALL, LeftOut
 from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.labels import known_label
@@ -74,17 +76,26 @@ def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Referenc
     for grouping, groups in labels.items():
         if OVERALL in groups:
             raise DataError(
-                f"group column {grouping!r} has a group called {OVERALL!r}, our name for everybody: rename it."
+                "group column {grouping!r} has a group called {name!r}, our name for everybody: rename it.",
+                grouping=grouping,
+                name=OVERALL,
             )
     if isinstance(reference, str) and not any(reference_of(reference, *item) in item[1] for item in labels.items()):
         known = sorted({label for groups in labels.values() for label in groups})
-        raise ConfigError(f"`reference` {reference!r} is not a group; {did_you_mean(reference, known)}")
+        hint = did_you_mean(reference, known)
+        raise ConfigError("`reference` {reference!r} is not a group; {hint}", reference=reference, hint=hint)
     for grouping, wanted in reference.items() if isinstance(reference, Mapping) else ():
         if grouping not in labels:
-            raise ConfigError(f"`reference` names the grouping {grouping!r}; {did_you_mean(grouping, labels)}")
+            hint = did_you_mean(grouping, labels)
+            raise ConfigError("`reference` names the grouping {grouping!r}; {hint}", grouping=grouping, hint=hint)
         if known_label(grouping, wanted, labels[grouping]) not in labels[grouping]:
             hint = did_you_mean(wanted, labels[grouping])
-            raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {hint}")
+            raise ConfigError(
+                "`reference` {wanted!r} is not a group of {grouping!r}; {hint}",
+                wanted=wanted,
+                grouping=grouping,
+                hint=hint,
+            )
 
 
 def _compared(name: str, code: IntArray, labels: tuple[str, ...], wanted: str | None, min_count: int) -> ComparedGroups:
@@ -94,8 +105,12 @@ def _compared(name: str, code: IntArray, labels: tuple[str, ...], wanted: str | 
     groups = tuple(labels[position] for position in kept)
     if wanted in labels and wanted not in groups:
         raise ConfigError(
-            f"`reference` {wanted!r} of {name!r} has {sizes[labels.index(str(wanted))]} people, fewer than min_count "
-            f"{min_count}; name a larger group."
+            "`reference` {wanted!r} of {grouping!r} has {size} people, fewer than min_count {least}; name a larger "
+            "group.",
+            wanted=wanted,
+            grouping=name,
+            size=int(sizes[labels.index(str(wanted))]),
+            least=min_count,
         )
     reference = groups.index(str(wanted)) if wanted in groups else int(np.argmax(sizes[kept])) if len(kept) else -1
     position = np.where(large, np.cumsum(large) - 1, -1)
@@ -107,5 +122,5 @@ def _compared(name: str, code: IntArray, labels: tuple[str, ...], wanted: str | 
     return ComparedGroups(name, groups, tuple(sizes[kept].tolist()), reference, position[code], left_out)
 
 
-def _why_left_out(label: str, min_count: int) -> str:
-    return "missing group: not compared" if label == MISSING else f"fewer than min_count {min_count} people"
+def _why_left_out(label: str, min_count: int) -> Message:
+    return say("group_missing") if label == MISSING else say("few_people", least=min_count)

@@ -117,15 +117,18 @@ def _parse_sum(text: str, formula: str, measures: Collection[str]) -> Terms:
         term = _TERM.match(inner, position)
         if term is None or (terms and not term["sign"]):
             raise ValueError(f"the formula {formula!r} cannot be read at {inner[position:].strip()!r}")
-        if term["name"] not in measures:
-            hint = did_you_mean(term["name"], list(measures))
-            raise ValueError(f"the formula {formula!r} has no measure {term['name']!r}; {hint}")
+        _require_measure(term["name"], formula, measures, [name for name, _ in terms])
         sign = -1.0 if term["sign"] == "-" else 1.0
         terms.append((term["name"], sign * float(term["number"] or 1.0)))
         position = term.end()
-    if len({name for name, _ in terms}) < len(terms):
-        raise ValueError(f"the formula {formula!r} names a measure twice in one sum; add its coefficients")
     return tuple(terms)
+
+
+def _require_measure(name: str, formula: str, measures: Collection[str], before: Collection[str]) -> None:
+    if name not in measures:
+        raise ValueError(f"the formula {formula!r} has no measure {name!r}; {did_you_mean(name, list(measures))}")
+    if name in before:
+        raise ValueError(f"the formula {formula!r} names a measure twice in one sum; add its coefficients")
 
 
 def sum_coefficients(

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Any, Literal
 
-from evenhand.core.formats import Format
 from evenhand.core.records import Against, Kind
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, SettingError
+from evenhand.messages import Argument, Message
+from evenhand.messages.formats import Format
+from evenhand.messages.shared import say
 
 Unit = Literal["share", "score", "index", "ratio", "amount"]
 Better = Literal["higher", "lower", "neither"]
@@ -324,23 +326,30 @@ class OtherName:
     def where(self, name: str) -> dict[str, Any]:
         """Return the columns of a record that the name stands for; refuse a name without a counterpart."""
         if self.refused:
-            raise ConfigError(f"{name!r} of {self.package} has no counterpart here: {self.refused}.")
+            raise ConfigError(
+                "{name!r} of {package} has no counterpart here: {why}.",
+                name=name,
+                package=self.package,
+                why=self.refused,
+            )
         return {"kind": self.kind, "against": self.against} if self.kind is not None else {}
 
-    def in_words(self, name: str) -> str:
+    def remark(self, name: str) -> Message:
         """Return the remark that says what a name is read as."""
-        ours = " and ".join(f"`{metric}`" for metric in self.metrics)
+        ours: dict[str, Argument] = {"metrics": tuple(f"`{metric}`" for metric in self.metrics)}
+        ours |= {"name": name, "package": self.package}
         if self.kind is None:
-            return f"{name} ({self.package}) is {ours} here."
-        pair = "of the worst pair of groups" if self.against == "worst_pair" else "to the reference group"
-        each = ", each judged by itself" if len(self.metrics) > 1 else ""
-        what = f"ratio of {ours}" if self.kind == "ratio" else f"difference in {ours}"
-        return f"{name} ({self.package}) is the {what} {pair} here{each}."
+            return say("other_name", **ours)
+        each = "_each" if len(self.metrics) > 1 else ""
+        return say(f"other_{self.kind}_{self.against}{each}", **ours)
+
+
+_NO_COUNTERPART = "{name!r} of {package} has no counterpart here: {why}"
 
 
 def translate(
     values: Mapping[str, Any], names: Mapping[str, OtherName], known: Collection[str] = ()
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+) -> tuple[dict[str, Any], tuple[Message, ...]]:
     """Return settings in our own names, and remarks on what was read as what.
 
     Parameters
@@ -357,8 +366,9 @@ def translate(
     Examples
     --------
     >>> names = {"recall_score": OtherName("scikit-learn", ("tpr",))}
-    >>> translate({"metrics": ["recall_score"]}, names)
-    ({'metrics': ['tpr']}, ('recall_score (scikit-learn) is `tpr` here.',))
+    >>> settings, remarks = translate({"metrics": ["recall_score"]}, names)
+    >>> settings, remarks[0].text
+    ({'metrics': ['tpr']}, 'recall_score (scikit-learn) is `tpr` here.')
     """
     reader, changed = _Reader(names), dict(values)
     metrics, thresholds = values.get("metrics"), values.get("thresholds")
@@ -374,16 +384,16 @@ class _Reader:
 
     def __init__(self, names: Mapping[str, OtherName]) -> None:
         self.names = names
-        self.remarks: dict[str, str] = {}
+        self.remarks: dict[str, Message] = {}
 
-    def other(self, name: Any) -> OtherName | None:
+    def other(self, name: object) -> OtherName | None:
         """Return what a name of another package stands for; None for any other name."""
         other = self.names.get(name) if isinstance(name, str) else None
-        if other is None:
+        if other is None or not isinstance(name, str):
             return None
         if other.refused:
-            raise ValueError(f"{name!r} of {other.package} has no counterpart here: {other.refused}")
-        self.remarks[name] = other.in_words(name)
+            raise SettingError(_NO_COUNTERPART, name=name, package=other.package, why=other.refused)
+        self.remarks[name] = other.remark(name)
         return other
 
     def metrics(self, given: Sequence[Any]) -> list[Any]:
@@ -402,12 +412,13 @@ class _Reader:
         ]
 
 
-def _metric(threshold: Any) -> Any:
+def _metric(threshold: object) -> object:
     return threshold.get("metric") if isinstance(threshold, Mapping) else getattr(threshold, "metric", None)
 
 
-def _thresholds(threshold: Any, other: OtherName) -> list[Any]:
+def _thresholds(threshold: object, other: OtherName) -> list[Any]:
     """Return a threshold in our names: one for each metric that the other name stands for."""
-    written = dict(threshold) if isinstance(threshold, Mapping) else threshold.model_dump(exclude_none=True)
+    dump = getattr(threshold, "model_dump", None)
+    written = dict(threshold) if isinstance(threshold, Mapping) else dump(exclude_none=True) if dump else {}
     place = {} if other.kind is None else {"kind": other.kind, "against": other.against}
     return [{**written, **place, "metric": metric} for metric in other.metrics]

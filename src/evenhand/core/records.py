@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Literal, Protocol
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
+
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 
 Kind = Literal["difference", "ratio"]
 Against = Literal["worst_pair", "reference", "overall", "status_quo", "model", "stakeholder"]
@@ -19,9 +23,57 @@ STANDARDISED = "(standardised)"
 """Stands for the mean over strata, where groups are compared within a factor."""
 
 
-def column(meaning: str, default: Any = MISSING) -> Any:
-    """Declare a column of a record, with what it holds; the reference of `results.json` is generated from that."""
-    return field(default=default, metadata={"meaning": meaning})
+OK = say("ok")
+"""The status of a record whose number, interval and comparison are all there."""
+
+Reveals = Literal["name", "count", "share", "number", "safe", "undeclared"]
+"""What a column reveals of how many people there are: see `column`."""
+
+
+def column(meaning: str, default: Any = MISSING, *, reveals: Reveals = "undeclared", of: str = "n") -> Any:
+    """Declare a column of a record, with what it holds; the reference of `results.json` is generated from that.
+
+    Parameters
+    ----------
+    meaning : what it holds.
+    default : its default, where it has one.
+    reveals : what it reveals of how many people there are. Where small counts are hidden (`suppress_below`), a `name`
+        (a coordinate or a label) and whatever is `safe` (no count follows from it) are published. A `count` of people
+        withholds all that is counted with it where it is small. A `share` of the people counted is a count, too. Any
+        other `number` that rests on the people that the record counts, such as a mean, a limit or a p-value, is
+        published where no count is small. A column that is not declared is withheld everywhere.
+    of : of a share or a count, the column with the people that it is a part of; '' where it is a part of none.
+    """
+    return field(default=default, metadata={"meaning": meaning, "reveals": reveals, "of": of})
+
+
+class Declaration(NamedTuple):
+    """What a column declares: what it reveals, of which column it is a part, and whether it may be null."""
+
+    reveals: Reveals
+    of: str
+    nullable: bool
+
+
+def declarations(record: type[Record]) -> Mapping[str, Declaration]:
+    """Return what the columns of a record declare, by name.
+
+    Examples
+    --------
+    >>> declarations(Value)["n"]
+    Declaration(reveals='count', of='n', nullable=False)
+    """
+    return _declarations(record)  # type: ignore[arg-type]  # a class can be hashed
+
+
+@cache
+def _declarations(record: type[Record]) -> Mapping[str, Declaration]:
+    return {
+        item.name: Declaration(
+            item.metadata.get("reveals", "undeclared"), item.metadata.get("of", "n"), "None" in str(item.type)
+        )
+        for item in fields(record)
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +85,35 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary, columns in order."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value.to_dict() if isinstance(value, Message) else value for name, value in values.items()}
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether its number, interval and comparison are all there; else `status` says what is missing, and why."""
+        return bool(getattr(self, "status", OK) == OK)
 
     @classmethod
     def columns(cls) -> dict[str, str]:
         """Return the columns and what they hold, in order."""
         return {item.name: str(item.metadata.get("meaning", "")) for item in fields(cls)}
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Self:
+        """Return the record that `to_dict` wrote."""
+        messages = _message_columns(cls)  # type: ignore[arg-type]  # a class can be hashed
+        return cls(
+            **{
+                name: Message.from_dict(value) if name in messages and value is not None else value
+                for name, value in written.items()
+            }
+        )
+
+
+@cache
+def _message_columns(record: type[Record]) -> frozenset[str]:
+    """Return the columns of a record that hold messages."""
+    return frozenset(item.name for item in fields(record) if "Message" in str(item.type))
 
 
 def written_tables(tables: Mapping[str, Iterable[Record]]) -> dict[str, list[dict[str, Any]]]:
@@ -50,25 +125,29 @@ def read_tables(
     written: Mapping[str, Iterable[Mapping[str, Any]]], kinds: Mapping[str, type[Record]]
 ) -> dict[str, tuple[Any, ...]]:
     """Return the tables of records that stand in `results.json`, of the kinds that go by their names."""
-    return {name: tuple(kinds[name](**record) for record in records) for name, records in written.items()}
+    return {name: tuple(map(kinds[name].from_dict, records)) for name, records in written.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value(Record):
     """A metric in one group."""
 
-    model: str | None = column("the model, where there is one", None)
-    grouping: str | None = column("the grouping; null for everybody", None)
-    group: str = column("the group; '(overall)' for everybody", OVERALL)
-    stratum: str | None = column("the stratum of a legitimate factor; null for all people", None)
-    metric: str = column("the metric")
-    n: int = column("the people (or answers) behind the number")
-    value: float | None = column("the value; null where it is undefined")
-    low: float | None = column("lower limit of the interval of this number", None)
-    high: float | None = column("upper limit of the interval of this number", None)
-    joint_low: float | None = column("lower limit that holds for all numbers of the family together", None)
-    joint_high: float | None = column("upper limit that holds for all numbers of the family together", None)
-    status: str = column("'ok', or why there is no value, interval or comparison", "ok")
+    model: str | None = column("the model, where there is one", None, reveals="name")
+    grouping: str | None = column("the grouping; null for everybody", None, reveals="name")
+    group: str = column("the group; '(overall)' for everybody", OVERALL, reveals="name")
+    stratum: str | None = column("the stratum of a legitimate factor; null for all people", None, reveals="name")
+    metric: str = column("the metric", reveals="name")
+    n: int = column("the people (or answers) behind the number", reveals="count")
+    value: float | None = column("the value; null where it is undefined", reveals="share")
+    low: float | None = column("lower limit of the interval of this number", None, reveals="number")
+    high: float | None = column("upper limit of the interval of this number", None, reveals="number")
+    joint_low: float | None = column(
+        "lower limit that holds for all numbers of the family together", None, reveals="number"
+    )
+    joint_high: float | None = column(
+        "upper limit that holds for all numbers of the family together", None, reveals="number"
+    )
+    status: Message = column("'ok', or why there is no value, interval or comparison", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,36 +161,56 @@ class Gap(Record):
     signed: ClassVar[bool] = False
     """Whether a threshold limits the gap with its sign, rather than its distance from equality."""
 
-    model: str | None = column("the model, where there is one", None)
-    model_reference: str | None = column("the model it is compared with; null unless models are compared", None)
-    grouping: str | None = column("the grouping", None)
-    group: str | None = column("the group that is compared; null where no two can be", None)
-    reference: str | None = column("the group it is compared with; '(overall)' for everybody", None)
-    stratum: str | None = column("the stratum of a legitimate factor; null for all people", None)
-    metric: str = column("the metric")
-    kind: Kind = column("'difference' or 'ratio'")
-    against: Against = column("what the group is compared with: the worst pair, the reference, everybody, a model")
-    n: int = column("the people (or answers) behind the number")
-    value: float | None = column("group minus, or over, reference; null where it is undefined")
-    low: float | None = column("lower limit of the interval of this number", None)
-    high: float | None = column("upper limit of the interval of this number", None)
-    joint_low: float | None = column("lower limit that holds for all numbers of the family together", None)
-    joint_high: float | None = column("upper limit that holds for all numbers of the family together", None)
-    p_value: float | None = column("p-value of equality, of this comparison alone", None)
-    p_adjusted: float | None = column("p-value adjusted for all tables of gaps of the run (false discovery rate)", None)
-    worse_off: str | None = column("the group that is worse off, where the adjusted p-value leaves no doubt", None)
-    status: str = column("'ok', or why there is no value, interval or comparison", "ok")
+    model: str | None = column("the model, where there is one", None, reveals="name")
+    model_reference: str | None = column(
+        "the model it is compared with; null unless models are compared", None, reveals="name"
+    )
+    grouping: str | None = column("the grouping", None, reveals="name")
+    group: str | None = column("the group that is compared; null where no two can be", None, reveals="name")
+    reference: str | None = column("the group it is compared with; '(overall)' for everybody", None, reveals="name")
+    stratum: str | None = column("the stratum of a legitimate factor; null for all people", None, reveals="name")
+    metric: str = column("the metric", reveals="name")
+    kind: Kind = column("'difference' or 'ratio'", reveals="name")
+    against: Against = column(
+        "what the group is compared with: the worst pair, the reference, everybody, a model", reveals="name"
+    )
+    n: int = column("the people (or answers) behind the number", reveals="count")
+    value: float | None = column("group minus, or over, reference; null where it is undefined", reveals="number")
+    low: float | None = column("lower limit of the interval of this number", None, reveals="number")
+    high: float | None = column("upper limit of the interval of this number", None, reveals="number")
+    joint_low: float | None = column(
+        "lower limit that holds for all numbers of the family together", None, reveals="number"
+    )
+    joint_high: float | None = column(
+        "upper limit that holds for all numbers of the family together", None, reveals="number"
+    )
+    p_value: float | None = column("p-value of equality, of this comparison alone", None, reveals="number")
+    p_adjusted: float | None = column(
+        "p-value adjusted for all tables of gaps of the run (false discovery rate)", None, reveals="number"
+    )
+    worse_off: str | None = column(
+        "the group that is worse off, where the adjusted p-value leaves no doubt", None, reveals="name"
+    )
+    status: Message = column("'ok', or why there is no value, interval or comparison", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut(Record):
     """Something that was left out, and why."""
 
-    model: str | None = column("the model it concerns; null for all", None)
-    grouping: str | None = column("the grouping", None)
-    group: str | None = column("the group", None)
-    n: int = column("how many people or rows")
-    reason: str = column("why")
+    model: str | None = column("the model it concerns; null for all", None, reveals="name")
+    grouping: str | None = column("the grouping", None, reveals="name")
+    group: str | None = column("the group", None, reveals="name")
+    n: int = column("how many people or rows", reveals="count")
+    reason: Message = column("why", reveals="name")
+
+
+R = TypeVar("R", bound=Record)
+
+
+def matching(records: Iterable[R], **where: object) -> tuple[R, ...]:
+    """Return the records whose columns have these values."""
+    return tuple(record for record in records if all(getattr(record, name) == value for name, value in where.items()))
 
 
 class _WithLimits(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from html import escape
 from importlib import import_module
@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.families import adjust_tables, answer, in_words
-from evenhand.core.findings import VERDICT_WORDS, Claim, ClaimsAt, Finding, FindingMaker
+from evenhand.core.findings import VERDICT_WORDS, Claim, Finding, FindingMaker
 from evenhand.core.metrics import Metric
-from evenhand.core.records import LeftOut, Record, read_tables, written_tables
+from evenhand.core.records import Gap, LeftOut, Record, Reveals, read_tables, written_tables
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
-from evenhand.errors import ConfigError, brief, did_you_mean, require_choice
+from evenhand.errors import ConfigError, brief, did_you_mean, problem, require_choice
+from evenhand.messages import Catalogue, Message
 from evenhand.table.frames import build_frame
 
 _USUAL = {"kind": "difference", "against": "worst_pair"}
@@ -53,11 +54,13 @@ class Result:
     """Columns of its own that say where a number stands; its other columns are results."""
     found_places: ClassVar[tuple[str, ...]] = ()
     """Those of them that a worst pair finds itself: they are the same thing wherever it is."""
+    reveals: ClassVar[Mapping[str, Reveals]] = {}
+    """What its fields that are no tables reveal of how many people there are, as columns of records declare it."""
 
     spec: Spec
     findings: tuple[Finding, ...]
     left_out: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
     backend: str | None = None
 
     def __init_subclass__(cls) -> None:
@@ -70,7 +73,7 @@ class Result:
     @classmethod
     def record_types(cls) -> dict[str, type[Record]]:
         """Return the tables and the records they hold: the audit's own first, then what was left out."""
-        return dict(_record_types(typing.cast(Any, cls)))
+        return dict(_record_types(cls))  # type: ignore[arg-type]  # a class can be hashed
 
     @classmethod
     def plain_fields(cls) -> tuple[str, ...]:
@@ -83,8 +86,8 @@ class Result:
         """The tables by name."""
         return {name: getattr(self, name) for name in self.record_types()}
 
-    def rows(self, table: str, **where: Any) -> tuple[Any, ...]:
-        """Return the records of a table whose columns have these values; a null is named as None.
+    def rows(self, table: str, **where: object) -> tuple[Any, ...]:
+        """Return the records of a table whose columns have these values; a null is named as None, a status by its text.
 
         Examples
         --------
@@ -98,25 +101,28 @@ class Result:
         metrics, where = self._in_our_names(where)
         for name in where:
             if name not in kind.columns():
-                raise ConfigError(f"the table {table!r} has no column {name!r}; {did_you_mean(name, kind.columns())}")
+                hint = did_you_mean(name, kind.columns())
+                raise ConfigError(
+                    "the table {table!r} has no column {name!r}; {hint}", table=table, name=name, hint=hint
+                )
         if not all(value is None or isinstance(value, str | float | int) for value in where.values()):
             return ()  # no column holds anything else
         records: Iterable[Record] = getattr(self, table)
         if metrics is not None:
             records = [r for r in records if getattr(r, "metric", None) in metrics]
         for name, value in where.items():
-            records = [r for r in records if getattr(r, name) == value]
+            records = [r for r in records if plain_cell(getattr(r, name)) == value]
         return tuple(records)
 
-    def _in_our_names(self, where: dict[str, Any]) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
+    def _in_our_names(self, where: dict[str, object]) -> tuple[tuple[str, ...] | None, dict[str, object]]:
         """Return the metrics that another package's name of a metric or a gap stands for, if any, and the columns."""
         other = self.spec.other_names.get(str(where.get("metric")))
         if other is None or where["metric"] in self.metrics:
             return None, where
         columns = {name: value for name, value in where.items() if name != "metric"}
-        return other.metrics, {**columns, **other.where(where["metric"])}
+        return other.metrics, {**columns, **other.where(str(where["metric"]))}
 
-    def get(self, table: str, **where: Any) -> Any:
+    def get(self, table: str, **where: object) -> Any:
         """Return the one record of a table whose columns have these values.
 
         Where several fit, what is not named is taken as in a threshold: all people together, the difference, the worst
@@ -136,18 +142,25 @@ class Result:
             return fitting[0]
         raise ConfigError(self._why_not_one(table, fitting, where))
 
-    def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, Any]) -> str:
+    def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, object]) -> Message:
         """Return why a question has no one record for an answer: several fit, or a value does not occur."""
-        asked = ", ".join(f"{name}={brief(value)}" for name, value in where.items()) or "no columns named"
+        asked = tuple(f"{name}={brief(value)}" for name, value in where.items()) or ("no columns named",)
         if fitting:
             differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]
-            more = ", ".join([name for name in differ if name not in where][:6])
-            return f"{len(fitting)} records of {table!r} fit {asked}; name more of its columns, such as {more}."
+            more = tuple([name for name in differ if name not in where][:6])
+            return problem(
+                "{number} records of {table!r} fit {asked}; name more of its columns, such as {more}.",
+                number=len(fitting),
+                table=table,
+                asked=asked,
+                more=more,
+            )
         for name, value in where.items():
             known = list(dict.fromkeys(str(getattr(record, name)) for record in self.tables[table]))
             if str(value) not in known:
-                return f"`{name}` got {brief(value)}; {did_you_mean(value, known)}"
-        return f"no record of {table!r} fits {asked}."
+                hint = did_you_mean(value, known)
+                return problem("`{name}` got {value}; {hint}", name=name, value=brief(value), hint=hint)
+        return problem("no record of {table!r} fits {asked}.", table=table, asked=asked)
 
     def to_frame(self, table: str | None = None) -> Any:
         """Return one table as a data frame of the library that the data came in; an empty one keeps its columns."""
@@ -155,7 +168,7 @@ class Result:
         columns = self._record_type(name).columns()
         records = self.tables[name]
         return build_frame(
-            {column: [getattr(record, column) for record in records] for column in columns}, self.backend
+            {column: [plain_cell(getattr(record, column)) for record in records] for column in columns}, self.backend
         )
 
     def _record_type(self, table: str) -> type[Record]:
@@ -183,15 +196,15 @@ class Result:
         for finding in self.findings:
             verdict = "" if finding.verdict == "no_threshold" else f" [{VERDICT_WORDS[finding.verdict]}]"
             lines.append(f"- {finding.headline}{verdict}")
-            lines += [f"  {layer}" for layer in (finding.detail, finding.reason) if layer]
-        lines += self.families
+            lines += [f"  {layer}" for layer in (finding.detail, finding.reason) if layer is not None]
+        lines += map(str, self.families)
         lines += [f"Note: {note}" for note in self.notes]
         return "\n".join(lines)
 
     @property
-    def families(self) -> tuple[str, ...]:
+    def families(self) -> tuple[Message, ...]:
         """What its p-values and verdicts hold for together, in sentences."""
-        gaps = self.tables.get("gaps", ())
+        gaps = [record for record in self.tables.get("gaps", ()) if isinstance(record, Gap)]
         return tuple(in_words(self.findings, gaps, [self.spec.finding_alpha]))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
@@ -211,7 +224,9 @@ class Result:
             require_choice("grouping", grouping, self.groupings)
         panels = drawers[name](self, grouping or next(iter(self.groupings), None))
         if not panels:
-            raise ConfigError(f"there is nothing to draw in the chart {name!r}: the result has no numbers for it.")
+            raise ConfigError(
+                "there is nothing to draw in the chart {name!r}: the result has no numbers for it.", name=name
+            )
 
         import altair as alt
 
@@ -247,7 +262,7 @@ class Result:
         parts = self.section().parts
         tables = "".join(replace(part, folded=True).to_html() for part in parts if isinstance(part, DisplayTable))
         figure = next((_figure_html(part) for part in parts if isinstance(part, Figure) and part.charts), "")
-        notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
+        notes = "".join(f"<p>Note: {escape(str(note))}</p>" for note in self.notes)
         head = f"<h3>{escape(self.title)}</h3><p>{escape(self.question)}</p>"
         return f"{head}{findings_html(self.findings)}{figure}{notes}{tables}"
 
@@ -266,7 +281,7 @@ class Result:
             "spec": self.spec.model_dump(mode="json"),
             **written_tables({name: () if name in hidden else records for name, records in self.tables.items()}),
             **{name: getattr(self, name) for name in self.plain_fields()},
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     @classmethod
@@ -282,11 +297,11 @@ class Result:
         """
         kinds = cls.record_types()
         tables: dict[str, Any] = read_tables({name: values[name] for name in kinds}, kinds)
-        plain = {name: _frozen(values[name]) for name in cls.plain_fields()}
+        plain: dict[str, Any] = {name: _frozen(values[name]) for name in cls.plain_fields()}
         return cls(
             spec=cls.descriptor.spec.recorded(values["spec"]),
-            findings=tuple(Finding(**finding) for finding in findings),
-            notes=tuple(values["notes"]),
+            findings=tuple(map(Finding.from_dict, findings)),
+            notes=tuple(map(Message.from_dict, values["notes"])),
             **tables,
             **plain,
         )
@@ -295,19 +310,24 @@ class Result:
         return {**vars(self), "spec": self.spec.described()}
 
 
-def _frozen(value: Any) -> Any:
+def plain_cell(value: object) -> object:
+    """Return a column's value as a data frame holds it: a message as its English text."""
+    return value.text if isinstance(value, Message) else value
+
+
+def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
 @cache
-def _record_types(result: Any) -> Mapping[str, type[Record]]:
+def _record_types(result: type[Result]) -> Mapping[str, type[Record]]:
     """Return the tables of a kind of result, once: it takes two milliseconds to read the annotations."""
     hints = typing.get_type_hints(result)
     types = {item.name: kind for item in fields(result) if (kind := _record_type(hints[item.name])) is not None}
     return dict(sorted(types.items(), key=lambda entry: entry[0] == "left_out"))
 
 
-def _record_type(annotation: Any) -> type[Record] | None:
+def _record_type(annotation: object) -> type[Record] | None:
     """Return the record of a field that is a table, None for any other field."""
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) is not tuple or not isinstance(arguments[0], type):
@@ -340,8 +360,8 @@ def badge(verdict: Verdict) -> str:
 def findings_html(findings: Sequence[Finding]) -> str:
     """Return findings as a list of badges and headlines, each with its detail folded; beyond a dozen all folded."""
     items = [
-        f"<li>{badge(finding.verdict)}{escape(finding.headline)}<details><summary>How sure</summary>"
-        f"{escape(f'{finding.detail} {finding.reason}'.strip())}</details></li>"
+        f"<li>{badge(finding.verdict)}{escape(str(finding.headline))}<details><summary>How sure</summary>"
+        f"{escape(' '.join(str(part) for part in (finding.detail, finding.reason) if part))}</details></li>"
         for finding in findings
     ]
     rest = items[_SHOWN:]
@@ -372,26 +392,22 @@ class Draft(Generic[R]):
     ----------
     result : the result, without findings.
     claims : what can be told or judged.
-    at : the same claims, in the same order, by limits at another confidence: verdicts of a run hold together.
-    sentences : the audit's own sentences, by id.
+    own : the audit's own sentences.
     bounds : the settings that claims are judged by, where they are not the result's.
     notes : more remarks, which rest on what was found.
     """
 
     result: R
     claims: Sequence[Claim]
-    at: ClaimsAt | None = None
-    sentences: Mapping[str, str] = field(default_factory=dict)
+    own: Catalogue
     bounds: Spec | None = None
-    notes: Callable[[R], Iterable[str]] = lambda _: ()
+    notes: Callable[[R], Iterable[Message]] = lambda _: ()
 
 
 def settle(drafts: Sequence[Draft[Any]]) -> list[Any]:
     """Return the results of a run: findings, verdicts and "worse off" hold for all its audits together."""
-    makers = [FindingMaker(draft.bounds or draft.result.spec, draft.sentences) for draft in drafts]
-    asked = [
-        maker.questions(draft.claims, draft.at and cache(draft.at)) for maker, draft in zip(makers, drafts, strict=True)
-    ]
+    makers = [FindingMaker(draft.bounds or draft.result.spec, draft.own) for draft in drafts]
+    asked = [maker.questions(draft.claims) for maker, draft in zip(makers, drafts, strict=True)]
     answers = iter(answer([question for questions in asked for question in questions]))
     tables = adjust_tables([draft.result.gaps for draft in drafts], [1.0 - maker.spec.confidence for maker in makers])
     results = []

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from evenhand.core.findings import Finding
-from evenhand.core.thresholds import Threshold, Verdict
+from evenhand.core.thresholds import Threshold, Verdict, is_least
+from evenhand.messages import Message
 from evenhand.stats.types import FloatArray
 from evenhand.stats.weighted import Judged
 
@@ -29,7 +30,7 @@ class Mix:
     """
 
     column: str
-    what: str
+    what: Message
     weight: FloatArray
     spread: FloatArray | None = None
 
@@ -46,7 +47,7 @@ class Reweighter(Protocol):
     def by_counts(self) -> bool:
         """Whether its numbers follow from counts by group, outcome and decision, and from nothing finer."""
 
-    def why_not(self, finding: Finding) -> str | None:
+    def why_not(self, finding: Finding) -> Message | str | None:
         """Return why a verdict cannot be judged again; None where it can."""
 
     def depends_on(self, finding: Finding, column: str) -> bool:
@@ -62,5 +63,5 @@ MakeReweighter: TypeAlias = "Callable[[Table, Any, Any], Reweighter]"
 
 def threshold_of(finding: Finding) -> Threshold:
     """Return the threshold that a finding was judged by."""
-    side = "max" if str(finding.threshold).startswith("at most") else "min"
+    side = "min" if finding.threshold is not None and is_least(finding.threshold) else "max"
     return Threshold.model_validate({"metric": finding.metric, side: finding.limit})

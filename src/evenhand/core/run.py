@@ -260,17 +260,28 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
         if isinstance(error, ConfigError):
             raise
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"the folder '{out}' cannot be written to: {why}.") from error
+        raise ConfigError(
+            "the folder '{out}' cannot be written to: {why}.",
+            out=out,
+            why=why,
+        ) from error
     return {name: out / name for name in contents}
 
 
 def _require_folder(out: Path, names: Mapping[str, object]) -> None:
     if out.is_symlink():
-        raise ConfigError(f"the folder '{out}' cannot be written to: it is a link; give the folder itself.")
+        raise ConfigError(
+            "the folder '{out}' cannot be written to: it is a link; give the folder itself.",
+            out=out,
+        )
     for name in names:
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.lstat(out / name).st_mode):
-                raise ConfigError(f"the folder '{out}' cannot be written to: '{name}' in it is a folder; move it away.")
+                raise ConfigError(
+                    "the folder '{out}' cannot be written to: '{name}' in it is a folder; move it away.",
+                    out=out,
+                    name=name,
+                )
 
 
 def _write_through(path: Path, content: str | bytes) -> None:
@@ -338,7 +349,11 @@ def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
     """Refuse results that were changed, or that a run which was stopped has left beside those of another."""
     name = "results.json"
     if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
-        raise ConfigError(f"'{folder / name}' is not what the run of '{folder / 'run.json'}' wrote; audit again.")
+        raise ConfigError(
+            "'{value}' is not what the run of '{value_2}' wrote; audit again.",
+            value=folder / name,
+            value_2=folder / "run.json",
+        )
 
 
 def _require_run(path: Path, run: Mapping[str, Any]) -> None:
@@ -350,5 +365,8 @@ def _require_run(path: Path, run: Mapping[str, Any]) -> None:
     except ValueError:
         fault = fault or "started"
         raise ConfigError(
-            f"'{path}' is not whole: `{fault}` is {brief(run.get(fault))}; run the audit again."
+            "'{path}' is not whole: `{fault}` is {get}; run the audit again.",
+            path=path,
+            fault=fault,
+            get=brief(run.get(fault)),
         ) from None

@@ -24,7 +24,8 @@ from pydantic.functional_validators import PlainValidator
 from evenhand.core.metrics import Metric, OtherName, translate
 from evenhand.core.run import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, SettingError, brief
+from evenhand.messages import Message
 from evenhand.settings import Settings
 from evenhand.table.frames import Columns, is_frame
 from evenhand.table.table import Table
@@ -33,7 +34,7 @@ _RECORDED = {"recorded": True}
 """Validation context of settings that are read back from `results.json`, where code stands as its name."""
 
 
-def _as_names(value: Any) -> Any:
+def _as_names(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
@@ -49,37 +50,22 @@ def is_recorded(info: ValidationInfo) -> bool:
     return bool(info.context and info.context.get("recorded"))
 
 
-def code_name(value: Any) -> Any:
+def code_name(value: object) -> str | None:
     """Return the name of a function or object, as 'module:name'."""
     if value is None or isinstance(value, str):
         return value
     named = value if hasattr(value, "__qualname__") else type(value)
-    return f"{named.__module__}:{named.__qualname__}"
+    return f"{named.__module__}:{getattr(named, '__qualname__', '')}"
 
 
-def _callable(value: Any, info: ValidationInfo) -> Any:
+def _callable(value: object, info: ValidationInfo) -> object:
     if value is None or callable(value) or (isinstance(value, str) and is_recorded(info)):
         return value
-    raise ValueError(f"must be a function; got {value!r}")
+    raise SettingError("must be a function; got {value}", value=brief(value))
 
 
 Code = Annotated[Any, PlainValidator(_callable), PlainSerializer(code_name)]
 """A function of the user's; in a record it is its name."""
-
-
-def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return columns of a setting, or refuse one that is named twice.
-
-    Examples
-    --------
-    >>> named_once("features", ("a", "b", "a"))
-    Traceback (most recent call last):
-    ValueError: `features` names the column 'a' twice
-    """
-    for position, name in enumerate(columns):
-        if name in columns[:position]:
-            raise ValueError(f"`{setting}` names the column {name!r} twice")
-    return columns
 
 
 def limits() -> Any:
@@ -105,6 +91,9 @@ class Spec(Settings):
     column_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that name columns of the table; in Python, arrays may stand there too."""
 
+    input_types: ClassVar[Mapping[str, str]] = {}
+    """What a setting accepts, as a type, where its validator accepts more than its type says; for the stub."""
+
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
     code_or_name: ClassVar[tuple[str, ...]] = ()
@@ -118,11 +107,11 @@ class Spec(Settings):
     thresholds: tuple[Threshold, ...] = limits()
 
     _folder: Path = PrivateAttr(default=Path())
-    _translated: tuple[str, ...] = PrivateAttr(default=())
+    _translated: tuple[Message, ...] = PrivateAttr(default=())
 
     @model_validator(mode="wrap")
     @classmethod
-    def _in_our_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _in_our_words(cls, values: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Read names of other packages as our own, and note what was read as what."""
         if not cls.other_names or not isinstance(values, Mapping):
             return handler(values)
@@ -134,7 +123,7 @@ class Spec(Settings):
         return spec
 
     @property
-    def translated(self) -> tuple[str, ...]:
+    def translated(self) -> tuple[Message, ...]:
         """Remarks on the names of other packages that were read as our own."""
         return self._translated
 
@@ -158,7 +147,9 @@ class Spec(Settings):
         for threshold in resolved:
             metric = self.metric_of(threshold)
             if chosen and metric not in (*chosen, *getattr(self, "custom", ())):
-                raise ValueError(f"a threshold limits {metric!r}, which is not among `metrics`; add it there")
+                raise SettingError(
+                    "a threshold limits {metric!r}, which is not among `metrics`; add it there", metric=metric
+                )
         object.__setattr__(self, "thresholds", resolved)
         return self
 
@@ -203,7 +194,7 @@ def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) ->
     return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
 
 
-def require_table(value: Any, function: str, before: str = "") -> None:
+def require_table(value: object, function: str, before: str = "") -> None:
     """Refuse data that has no roles, with the line that gives it some; `before` are arguments before the table."""
     if isinstance(value, Table):
         return
@@ -211,9 +202,13 @@ def require_table(value: Any, function: str, before: str = "") -> None:
     kind = f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
     named = "df" if is_frame(value) else repr(value) if isinstance(value, str) and len(value) < 60 else "data"
     raise ConfigError(
-        f"eh.{function} needs a table with the roles of its columns; got {kind}. "
-        f"Wrap it in eh.Table(...), with your own columns: eh.{function}({before}eh.Table({named}, groups=['sex'], "
-        "predictions={'model': 'score'}))."
+        "eh.{function} needs a table with the roles of its columns; got {kind}. "
+        "Wrap it in eh.Table(...), with your own columns: eh.{function}({before}eh.Table({named}, groups=['sex'], "
+        "predictions={{'model': 'score'}})).",
+        function=function,
+        kind=kind,
+        before=before,
+        named=named,
     )
 
 

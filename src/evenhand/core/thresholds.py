@@ -15,7 +15,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from evenhand.core.metrics import Limit, Metric, Of, Side
 from evenhand.core.records import Against, Gap, Kind, Value, limits_to_judge
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, SettingError, did_you_mean
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 from evenhand.settings import Settings
 from evenhand.table.labels import known_label
 from evenhand.table.roles import grouping_name
@@ -29,10 +31,11 @@ COMMON = ("model", "grouping", "group", "stratum")
 """What any threshold may name to limit only some records; an audit says which of them it has, and adds its own."""
 
 
-def _as_grouping_name(value: Any) -> Any:
+def _as_grouping_name(value: object) -> object:
     """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
-    is_names = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
-    return grouping_name(value) if is_names else value
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return grouping_name(value)
+    return value
 
 
 GroupingName = Annotated[str, BeforeValidator(_as_grouping_name)]
@@ -74,9 +77,12 @@ class Threshold(Settings):
     @model_validator(mode="after")
     def _one_limit(self) -> Self:
         if (self.min is None) == (self.max is None):
-            raise ValueError("a threshold needs exactly one of `min` and `max`")
+            raise SettingError("a threshold needs exactly one of `min` and `max`")
         if not isfinite(self.limit):
-            raise ValueError(f"the limit of a threshold must be a finite number; got {self.limit}")
+            raise SettingError(
+                "the limit of a threshold must be a finite number; got {limit}",
+                limit=self.limit,
+            )
         return self
 
     @property
@@ -89,10 +95,14 @@ class Threshold(Settings):
         """The limit itself."""
         return float(self.max or 0.0) if self.min is None else self.min
 
-    def in_words(self, *, points: bool = False) -> str:
+    def message(self, *, points: bool = False) -> Message:
         """Return the limit as in 'at least 0.8', or in percentage points as in 'at most 10 points'."""
-        word = "at least" if self.side == "min" else "at most"
-        return f"{word} {100 * self.limit:g} points" if points else f"{word} {self.limit:g}"
+        word = "at_least" if self.side == "min" else "at_most"
+        return say(f"{word}_points", limit=100 * self.limit) if points else say(word, limit=self.limit)
+
+    def in_words(self) -> str:
+        """Return the limit in English, as in 'at least 0.8'."""
+        return self.message().text
 
     def named(self) -> dict[str, Any]:
         """Return the coordinates that it names."""
@@ -107,6 +117,16 @@ class Threshold(Settings):
     def coordinates(cls) -> tuple[str, ...]:
         """Return what a threshold may name, the common coordinates first."""
         return (*COMMON, *cls.own_coordinates())
+
+
+def is_least(limit: Message) -> bool:
+    """Tell whether a limit in words is a minimum."""
+    return limit.id in ("core.at_least", "core.at_least_points")
+
+
+def is_in_points(limit: Message) -> bool:
+    """Tell whether a limit in words is one in percentage points."""
+    return limit.id in ("core.at_least_points", "core.at_most_points")
 
 
 Alias = tuple[str, Kind, Against]
@@ -130,15 +150,19 @@ def resolve(
     _require_audit(threshold, audit, metrics, aliases)
     for name in threshold.named():
         if name not in (*coordinates, *threshold.own_coordinates()):
-            raise ValueError(f"a threshold of the {audit} audit has no `{name}`; leave it out")
+            raise SettingError(
+                "a threshold of the {audit} audit has no `{name}`; leave it out",
+                audit=audit,
+                name=name,
+            )
     metric, kind, against = aliases.get(threshold.metric, (threshold.metric, threshold.kind, threshold.against))
     sensible = [limit for limit in metrics[metric].limits if threshold.metric not in aliases or limit.kind == kind]
     limit = _fitting(threshold, sensible, kind, against)
     chosen = (against or limit.against[0]) if limit.of == "gap" else None
     if threshold.group is not None and chosen == "worst_pair":
-        raise ValueError(
-            f"the threshold for {threshold.metric!r} names a `group`, but limits the worst pair; add "
-            "against='reference'"
+        raise SettingError(
+            "the threshold for {metric!r} names a `group`, but limits the worst pair; add against='reference'",
+            metric=threshold.metric,
         )
     return threshold.model_copy(update={"audit": audit, "of": limit.of, "kind": limit.kind, "against": chosen})
 
@@ -147,23 +171,39 @@ def _fitting(threshold: Threshold, sensible: Sequence[Limit], kind: Kind | None,
     """Return the limit that a threshold is, of those that make sense for its metric."""
     what = f"the threshold for {threshold.metric!r}"
     if not sensible:
-        raise ValueError(f"{what} limits nothing: more or less of it is neither better nor worse; leave it out")
+        raise SettingError(
+            "{what} limits nothing: more or less of it is neither better nor worse; leave it out",
+            what=what,
+        )
     for limit in sensible:
         if _fits(limit, threshold, kind, against):
             return limit
     choices = ", or ".join(limit.in_words() for limit in sensible)
-    raise ValueError(f"{what} must give {choices}; got {_given(threshold)}")
+    raise SettingError(
+        "{what} must give {choices}; got {given}",
+        what=what,
+        choices=choices,
+        given=_given(threshold),
+    )
 
 
 def _require_audit(
     threshold: Threshold, audit: str, metrics: Mapping[str, Metric], aliases: Mapping[str, Alias]
 ) -> None:
     if threshold.audit not in (None, audit):
-        raise ValueError(f"a threshold of the {audit} audit has `audit` {threshold.audit!r}; leave it out")
+        raise SettingError(
+            "a threshold of the {audit} audit has `audit` {audit_2!r}; leave it out",
+            audit=audit,
+            audit_2=threshold.audit,
+        )
     known = [*metrics, *aliases]
     if threshold.metric not in known:
         hint = did_you_mean(threshold.metric, known)
-        raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
+        raise SettingError(
+            "`metric` {metric!r} of a threshold is not known; {hint}",
+            metric=threshold.metric,
+            hint=hint,
+        )
 
 
 def _fits(limit: Limit, threshold: Threshold, kind: Kind | None, against: Against | None) -> bool:
@@ -198,11 +238,18 @@ def require_known(
         for name, names in known.items():
             asked = getattr(threshold, name)
             if asked is not None and names is not None and asked not in names:
-                raise ConfigError(f"`{name}` {asked!r} of a threshold is not known; {did_you_mean(asked, names)}")
+                raise ConfigError(
+                    "`{name}` {asked!r} of a threshold is not known; {hint}",
+                    name=name,
+                    asked=asked,
+                    hint=did_you_mean(asked, names),
+                )
         if threshold.of == "gap" and threshold.against in ("worst_pair", "reference") and not known["grouping"]:
             raise ConfigError(
-                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits a gap between groups, but the "
-                "table names no groups; give groups=['column', ...]."
+                "the threshold for {metric!r} ({in_words}) limits a gap between groups, but the table names no "
+                "groups; give `groups=['column', ...]`.",
+                metric=threshold.metric,
+                in_words=threshold.in_words(),
             )
 
 
@@ -222,7 +269,7 @@ def _is_at(record: Value | Gap, coordinate: str, threshold: Threshold) -> bool:
     if wanted is None and coordinate not in threshold.pooled:
         return True
     if coordinate == "group" and record.grouping is not None:
-        wanted = known_label(record.grouping, wanted, [str(record.group)])
+        wanted = known_label(record.grouping, str(wanted), [str(record.group)]) if wanted is not None else None
     return bool(getattr(record, coordinate, None) == wanted)
 
 

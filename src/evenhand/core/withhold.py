@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from evenhand.core.records import Record
+from evenhand.messages import Message
 from evenhand.stats.disclosure import People, is_small
 from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.validation import state_key
 
 if TYPE_CHECKING:
+    from evenhand.core.result import Result
     from evenhand.core.spec import Spec
     from evenhand.table.table import Table
 
@@ -37,14 +39,14 @@ class Kept:
     spec: Spec
     columns: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 class Withholder(Generic[S]):
-    """What of an audit tells of few people; as it is here, of one that tells of groups as a whole.
+    """What of an audit tells of few people; as it is here, of one that says nothing but what its columns declare.
 
-    A part is a piece of a result that is finer than a group, in words. A part in which any count is small is withheld
-    whole.
+    Whatever it says, a column, a field or a sentence that is not declared is withheld. A part is a piece of a result
+    that is finer than a group, in words. A part in which any count is small is withheld whole.
     """
 
     by_decision: ClassVar[bool] = False
@@ -59,10 +61,20 @@ class Withholder(Generic[S]):
     """The part that follows from all bins, and is withheld where one of them is."""
     never: ClassVar[str] = ""
     """What is never told, in words."""
+    whole: ClassVar[tuple[str, ...]] = ()
+    """Tables that count nobody: their numbers are of all people together, or of plans."""
+    places: ClassVar[tuple[str, ...] | None] = None
+    """Columns that say which people of a group a record counts; None: all that are names or safe."""
+    balances: ClassVar[tuple[str, ...]] = ()
+    """Metrics whose value is the difference of two shares that add up to 1."""
 
-    def part(self, _table: str, _record: Record) -> str:
+    def part(self, table: str, _record: Record) -> str:
         """Return the part that a record of a table tells of; '' where it is about groups as a whole."""
-        return ""
+        return "" if table in ("values", "gaps", "left_out") else table
+
+    def left_out(self, result: Result) -> Iterator[tuple[Message, int]]:
+        """Yield how many people no number of a result tells of, and why."""
+        yield from ((record.reason, record.n) for record in result.left_out if record.grouping is None)
 
     def bin(self, _record: Record) -> float | None:
         """Return the bin that a record counts; None where it is in none."""

@@ -1,0 +1,149 @@
+"""What a record reveals of few people, by what its columns declare, and what of it may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from evenhand.core.records import Declaration, Record, declarations
+from evenhand.messages import Message
+from evenhand.messages.disclosure import DisclosureRule
+from evenhand.messages.shared import say
+
+R = TypeVar("R", bound=Record)
+
+_EMPTY: dict[type, object] = {bool: False, int: 0, float: 0.0, str: "", tuple: (), list: [], dict: {}}
+
+
+def revealed_counts(record: Record, balances: Collection[str] = ()) -> Iterator[float]:
+    """Yield the counts that a record reveals: its counts, the rest of their whole, and those that its shares make.
+
+    `balances` are metrics whose value is the difference of two shares that add up to 1.
+
+    Examples
+    --------
+    >>> from evenhand.core.records import Value
+    >>> list(revealed_counts(Value(metric="agreement", n=40, value=0.9)))
+    [40, 36, 4]
+    """
+    declared = declarations(type(record))
+    for name, declaration in declared.items():
+        if declaration.reveals == "count":
+            yield from _count_and_rest(record, name, declaration)
+    for name, declaration in declared.items():
+        if declaration.reveals == "share":
+            yield from _share_counts(record, name, declaration, getattr(record, "metric", "") in balances)
+
+
+def _count_and_rest(record: Record, name: str, declaration: Declaration) -> Iterator[float]:
+    number, whole = getattr(record, name), getattr(record, declaration.of, None)
+    if number is None:
+        return
+    yield number if _is_number(number) else 1  # whatever it is, it is not known to be large
+    if declaration.of != name and _is_number(number) and _is_number(whole) and number <= whole:
+        yield whole - number
+
+
+def _share_counts(record: Record, name: str, declaration: Declaration, is_balance: bool) -> Iterator[int]:
+    share, whole = getattr(record, name), getattr(record, declaration.of, None)
+    if _is_number(share) and isinstance(whole, int) and whole:
+        yield from whole_parts(whole, share, is_balance=is_balance)
+
+
+def whole_parts(people: int, share: float, *, is_balance: bool = False) -> Iterator[int]:
+    """Yield both parts of so many people that a share makes, where they are whole numbers of people.
+
+    Examples
+    --------
+    >>> list(whole_parts(40, 0.9)), list(whole_parts(40, 0.123)), list(whole_parts(40, 0.9, is_balance=True))
+    ([36, 4], [], [38, 2])
+    """
+    part = people * (1 + share) / 2 if is_balance else people * share
+    if -1e-6 <= part <= people + 1e-6 and abs(part - round(part)) < 1e-6:
+        yield round(part)
+        yield people - round(part)
+
+
+def _has_count(record: Record, declared: Mapping[str, Declaration]) -> bool:
+    return any(each.reveals == "count" and getattr(record, name) is not None for name, each in declared.items())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class RecordFilter:
+    """Makes records of an audit publishable, column by column.
+
+    Parameters
+    ----------
+    rule : which messages and counts may be published.
+    undeclared : filled with the columns that were withheld because nothing declares them.
+    """
+
+    rule: DisclosureRule
+    undeclared: set[str] = field(default_factory=set)
+
+    def publishable(self, record: R, *, whole: bool = False) -> R | None:
+        """Return a record without what is not declared; None where that cannot be null, or a count of it is small.
+
+        `whole` is for tables of numbers that tell of all people, or of none, and so need no count beside them.
+        """
+        declared = declarations(type(record))
+        has_count = whole or _has_count(record, declared)
+        changed: dict[str, Any] = {}
+        for name, declaration in declared.items():
+            value = getattr(record, name)
+            if isinstance(value, Message):
+                changed[name] = self.reason(value, "withheld" if name == "status" else "why_withheld")
+            elif value is not None and not self._is_publishable(value, declaration, has_count):
+                changed[name] = None
+                self.undeclared.update([name] if declaration.reveals == "undeclared" else ())
+        if any(value is None and not declared[name].nullable for name, value in changed.items()):
+            return None
+        return replace(record, **changed)
+
+    def _is_publishable(self, value: object, declaration: Declaration, has_count: bool) -> bool:
+        if declaration.reveals == "count":
+            return _is_number(value) and not self.rule.is_small(value)  # type: ignore[arg-type]
+        return declaration.reveals in ("name", "safe") or (declaration.reveals in ("share", "number") and has_count)
+
+    def all_publishable(self, records: Iterable[R], *, whole: bool = False) -> tuple[R, ...]:
+        """Return the records that may be published, without what is not declared."""
+        filtered = (self.publishable(record, whole=whole) for record in records)
+        return tuple(record for record in filtered if record is not None)
+
+    def reason(self, message: Message, instead: str = "why_withheld") -> Message:
+        """Return a status or a reason; where it may not be published, one that says so and keeps what it is about.
+
+        `instead` is the shared sentence that stands in the place of one that cannot be kept at all.
+        """
+        published = self.rule.publishable(message)
+        if published is not None:
+            return published
+        outer = Message(message.id, {"why": say("why_withheld", least=self.rule.least)})
+        kept = "why" in message.args and self.rule.may_publish(outer)
+        return outer if kept else say(instead, least=self.rule.least)
+
+    def sentence(self, message: Message | None) -> Message | None:
+        """Return a sentence that stands by itself; None where it may not be published."""
+        return None if message is None else self.rule.publishable(message)
+
+
+def emptied(record: R, status: Message) -> R:
+    """Return a record that tells nothing but where it stands, and its status."""
+    changed: dict[str, Any] = {}
+    for name, declaration in declarations(type(record)).items():
+        value = getattr(record, name)
+        if isinstance(value, Message):
+            changed[name] = status
+        elif declaration.reveals not in ("name", "safe"):
+            changed[name] = None if declaration.nullable else empty_like(value)
+    return replace(record, **changed)
+
+
+def empty_like(value: object) -> object:
+    """Return what stands for a value that is withheld and may not be null."""
+    return next((empty for kind, empty in _EMPTY.items() if isinstance(value, kind)), None)
