@@ -154,8 +154,15 @@ def _rows(
     for name, array in (("positive", outcome), ("weight", weights), ("count", counts)):
         if scores.ndim != 1 or array.shape != scores.shape:
             raise EvenhandError(
-                f"`{name}` must have one value per score; got shape {array.shape} for {scores.shape} scores."
+                "`{name}` must have one value per score; got shape {shape} for {shape_2} scores.",
+                name=name,
+                shape=array.shape,
+                shape_2=scores.shape,
             )
         if not np.all(array >= 0):
-            raise EvenhandError(f"`{name}` must not be negative or nan; got {array[~(array >= 0)][0]}.")
+            raise EvenhandError(
+                "`{name}` must not be negative or nan; got {array}.",
+                name=name,
+                array=array[~(array >= 0)][0],
+            )
     return scores, outcome, weights, counts

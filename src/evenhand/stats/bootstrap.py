@@ -54,14 +54,27 @@ class CellMoments:
 
     def __post_init__(self) -> None:
         if self.n.ndim != 1 or self.n.size == 0 or self.n.dtype.kind not in "iu":
-            raise EvenhandError(f"`n` must be one whole number per cell; got {self.n.dtype} of shape {self.n.shape}.")
+            raise EvenhandError(
+                "`n` must be one whole number per cell; got {dtype} of shape {shape}.",
+                dtype=self.n.dtype,
+                shape=self.n.shape,
+            )
         if self.n.min() < 0:
-            raise EvenhandError(f"`n` must not be negative; got {self.n.min()}.")
+            raise EvenhandError(
+                "`n` must not be negative; got {min}.",
+                min=self.n.min(),
+            )
         if self.first.ndim != 2 or len(self.first) != len(self.n):
-            raise EvenhandError(f"`first` must have the shape ({len(self.n)}, values); got {self.first.shape}.")
+            raise EvenhandError(
+                "`first` must have the shape ({number}, values); got {shape}.",
+                number=len(self.n),
+                shape=self.first.shape,
+            )
         if self.second.shape != (*self.first.shape, self.first.shape[1]):
             raise EvenhandError(
-                f"`second` must have the shape {(*self.first.shape, self.first.shape[1])}; got {self.second.shape}."
+                "`second` must have the shape {value}; got {shape}.",
+                value=(*self.first.shape, self.first.shape[1]),
+                shape=self.second.shape,
             )
 
     @classmethod

@@ -120,13 +120,22 @@ def effort_scores(
     """
     m = np.asarray(inertia, dtype=np.float64)
     if not np.all(np.isfinite(m) & (m > 0)):
-        raise EvenhandError(f"`inertia` must be above 0 and finite; got {m[~(np.isfinite(m) & (m > 0))].flat[0]:g}.")
+        raise EvenhandError(
+            "`inertia` must be above 0 and finite; got {flat:g}.",
+            flat=m[~(np.isfinite(m) & (m > 0))].flat[0],
+        )
     if not (np.isfinite(unit) and unit > 0):
-        raise EvenhandError(f"`unit` must be above 0; got {unit:g}.")
+        raise EvenhandError(
+            "`unit` must be above 0; got {unit:g}.",
+            unit=unit,
+        )
     with np.errstate(over="ignore"):
         measured = _trajectories(x) / unit
     if not np.isfinite(measured).all():
-        raise EvenhandError(f"`unit` is too small for these values; got {unit:g}.")
+        raise EvenhandError(
+            "`unit` is too small for these values; got {unit:g}.",
+            unit=unit,
+        )
     change = trajectory_measure(measured, measure, times)
     return np.asarray(m * _sigmoid(change if desirable else -change), dtype=np.float64)
 
@@ -140,7 +149,10 @@ def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
     array([0.4621])
     """
     if not (np.isfinite(scale) and scale > 0):
-        raise EvenhandError(f"`scale` must be above 0; got {scale:g}.")
+        raise EvenhandError(
+            "`scale` must be above 0; got {scale:g}.",
+            scale=scale,
+        )
     with np.errstate(over="ignore"):  # of a total beyond all numbers the aggregate is 1
         total = _trajectories(x, least=1).sum(axis=1) / scale
     return np.asarray(np.tanh(total / 2), dtype=np.float64)  # 2 sigmoid(v) - 1, without cancellation
@@ -157,7 +169,10 @@ def effort_bins(effort: ArrayLike, width: float = 0.1) -> IntArray:
     array([3, 2, 0])
     """
     if not 0 < width <= 1:
-        raise EvenhandError(f"`width` must be above 0 and at most 1; got {width:g}.")
+        raise EvenhandError(
+            "`width` must be above 0 and at most 1; got {width:g}.",
+            width=width,
+        )
     return np.floor(np.round(np.asarray(effort, dtype=np.float64) / width, 9)).astype(np.int64)
 
 
@@ -169,11 +184,17 @@ def _trajectories(x: ArrayLike, least: int = 3) -> FloatArray:
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < least:
         raise EvenhandError(
-            f"`x` must have one row per person and at least {least} time steps; got shape {values.shape}."
+            "`x` must have one row per person and at least {least} time steps; got shape {shape}.",
+            least=least,
+            shape=values.shape,
         )
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-        raise EvenhandError(f"`x` must be finite; row {bad} holds {values[bad][~np.isfinite(values[bad])][0]}.")
+        raise EvenhandError(
+            "`x` must be finite; row {bad} holds {values}.",
+            bad=bad,
+            values=values[bad][~np.isfinite(values[bad])][0],
+        )
     return values
 
 
@@ -182,5 +203,9 @@ def _stamps(times: ArrayLike | None, steps: int) -> FloatArray:
         return np.arange(steps, dtype=np.float64)
     stamps = np.asarray(times, dtype=np.float64)
     if stamps.shape != (steps,) or not np.all(np.diff(stamps) > 0):
-        raise EvenhandError(f"`times` must be {steps} rising time stamps; got {stamps.tolist()}.")
+        raise EvenhandError(
+            "`times` must be {steps} rising time stamps; got {tolist}.",
+            steps=steps,
+            tolist=stamps.tolist(),
+        )
     return stamps

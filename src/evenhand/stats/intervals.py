@@ -234,7 +234,10 @@ def logit_t(
     """
     lowest, highest = bounds
     if not (np.isfinite(lowest) and lowest < highest):
-        raise EvenhandError(f"`bounds` must be a finite lowest and a higher highest value; got {bounds!r}.")
+        raise EvenhandError(
+            "`bounds` must be a finite lowest and a higher highest value; got {bounds!r}.",
+            bounds=bounds,
+        )
     with np.errstate(all="ignore"):
         below, above = _floats(value) - lowest, highest - _floats(value)
         half = t_quantile(df, confidence) * _floats(stderr) * (1.0 / below + 1.0 / above)

@@ -46,7 +46,10 @@ def paired_difference(gained: int, lost: int, people: int, confidence: float = 0
     """
     if gained < 0 or lost < 0 or gained + lost > people or people < 1:
         raise EvenhandError(
-            f"`gained` and `lost` must be numbers of some of the people; got {gained} and {lost} of {people}."
+            "`gained` and `lost` must be numbers of some of the people; got {gained} and {lost} of {people}.",
+            gained=gained,
+            lost=lost,
+            people=people,
         )
     return _lowest(gained, lost, people, confidence), -_lowest(lost, gained, people, confidence)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,8 +23,6 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Inference = Literal["classical", "cluster"]
 INTERCEPT = "intercept"
-NO_FIT = "there is no fit, or both coefficients are 0"
-NO_SPREAD = "no interval: too few people, or a fit without error"
 
 _CHUNK_NUMBERS = 1_000_000
 _SINGULAR = 1e-10
@@ -55,6 +54,19 @@ class WaldTest(NamedTuple):
     p_value: float
 
 
+class WeightStatus(StrEnum):
+    """Whether there are a weight and its interval, or what is in the way.
+
+    There is no weight where there is no fit or both coefficients are 0, and where they do not have the same sign; and
+    no interval where people are too few or the fit is without error.
+    """
+
+    OK = "ok"
+    NO_FIT = "no_fit"
+    OTHER_SIGNS = "other_signs"
+    NO_SPREAD = "no_spread"
+
+
 class WeightEstimate(NamedTuple):
     """The weight of trajectory against aggregate with its interval; nan, with a status, where it is no share."""
 
@@ -63,7 +75,7 @@ class WeightEstimate(NamedTuple):
     df: float
     low: float
     high: float
-    status: str
+    status: WeightStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +130,11 @@ class LinearFit:
     def position(self, term: str) -> int:
         """Return where a term is."""
         if term not in self.names:
-            raise EvenhandError(f"the model has no term {term!r}; {did_you_mean(term, self.names)}")
+            raise EvenhandError(
+                "the model has no term {term!r}; {hint}",
+                term=term,
+                hint=did_you_mean(term, self.names),
+            )
         return self.names.index(term)
 
 
@@ -255,7 +271,11 @@ def moderated(x: ArrayLike, moderators: ArrayLike) -> FloatArray:
     """
     columns, switches = np.asarray(x, dtype=np.float64), np.asarray(moderators, dtype=np.float64)
     if switches.ndim != 2 or len(switches) != len(columns):
-        raise EvenhandError(f"`moderators` must have one row for each of {len(columns)}; got shape {switches.shape}.")
+        raise EvenhandError(
+            "`moderators` must have one row for each of {number}; got shape {shape}.",
+            number=len(columns),
+            shape=switches.shape,
+        )
     parts = [np.column_stack([switch, columns * switch[:, np.newaxis]]) for switch in switches.T]
     return np.hstack([columns, *parts])
 
@@ -353,19 +373,16 @@ def bootstrap_weight(
 def _weight(value: float, stderr: float, df: float, confidence: float) -> WeightEstimate:
     """Return the weight with limits within 0 and 1."""
     if not -_ROUNDING <= value <= 1 + _ROUNDING:
-        reason = "the two coefficients do not have the same sign" if np.isfinite(value) else NO_FIT
-        return WeightEstimate(
-            value=np.nan, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=f"undefined: {reason}"
-        )
+        status = WeightStatus.OTHER_SIGNS if np.isfinite(value) else WeightStatus.NO_FIT
+        return WeightEstimate(value=np.nan, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=status)
     share = min(max(value, 0.0), 1.0)
+    none = WeightEstimate(value=share, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=WeightStatus.NO_SPREAD)
     if not stderr > _ROUNDING:
-        return WeightEstimate(value=share, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=NO_SPREAD)
+        return none
     low, high = student_t(share, stderr, df, confidence)
     if not np.isfinite(low):
-        return WeightEstimate(value=share, stderr=stderr, df=df, low=np.nan, high=np.nan, status=NO_SPREAD)
-    return WeightEstimate(
-        value=share, stderr=stderr, df=df, low=max(float(low), 0.0), high=min(float(high), 1.0), status="ok"
-    )
+        return none._replace(stderr=stderr)
+    return none._replace(stderr=stderr, low=max(float(low), 0.0), high=min(float(high), 1.0), status=WeightStatus.OK)
 
 
 def _clustered(design: FloatArray, errors: FloatArray, bread: FloatArray, who: IntArray) -> FloatArray:
@@ -415,9 +432,17 @@ def centred_regression(
     """
     columns, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns.ndim != 2 or columns.shape[1] != len(names):
-        raise EvenhandError(f"`x` must have one column for each of {len(names)} names; got shape {columns.shape}.")
+        raise EvenhandError(
+            "`x` must have one column for each of {number} names; got shape {shape}.",
+            number=len(names),
+            shape=columns.shape,
+        )
     if target.shape != columns.shape[:1]:
-        raise EvenhandError(f"`y` must have one value for each of {len(columns)} rows; got shape {target.shape}.")
+        raise EvenhandError(
+            "`y` must have one value for each of {number} rows; got shape {shape}.",
+            number=len(columns),
+            shape=target.shape,
+        )
     if not len(target):
         raise EvenhandError("there are no rows to fit.")
     if not (np.isfinite(columns).all() and np.isfinite(target).all()):

@@ -149,8 +149,8 @@ def test_a_gap_that_is_there_is_found(table: eh.Table) -> None:
         assert gap.p_value is not None
         assert gap.p_value < 0.01
         finding = next(f for f in found.findings if f.metric == name and f.kind == "difference")
-        assert ("raters agree less about A" in finding.headline) == (name == "pabak")
-        assert ("it is lower for A" in finding.headline) == (name == "kappa")
+        assert ("raters agree less about A" in finding.headline.text) == (name == "pabak")
+        assert ("it is lower for A" in finding.headline.text) == (name == "kappa")
     assert not [gap for gap in found.gaps if gap.metric in ("bias_index", "prevalence_part")]
 
 
@@ -231,20 +231,20 @@ def test_the_order_of_raters_and_the_names_of_ratings_do_not_matter(ratings: pd.
 def test_raters_who_never_differ_have_no_kappa() -> None:
     table = eh.Table({"a": [1] * 30, "b": [1] * 30, "g": ["x", "y"] * 15}, groups="g")
     found = agreement(table, raters=["a", "b"], **QUICK)
-    assert found.get("values", metric="kappa", grouping=None).status == "undefined: all ratings are in one class"
+    assert found.get("values", metric="kappa", grouping=None).status.text == "undefined: all ratings are in one class"
     assert found.get("values", metric="pabak", grouping=None).value == 1.0
-    assert found.get("values", metric="pabak", grouping=None).status == "ok"
+    assert found.get("values", metric="pabak", grouping=None).status.text == "ok"
     assert found.get("values", metric="pabak", grouping=None).low == pytest.approx(2 * 0.025 ** (1 / 30) - 1)
-    assert next(gap for gap in found.gaps if gap.metric == "kappa").status.startswith("undefined: all ratings")
+    assert next(gap for gap in found.gaps if gap.metric == "kappa").status.text.startswith("undefined: all ratings")
     assert found.section().parts
 
 
 def test_one_score_for_everybody() -> None:
     found = agreement(eh.Table({"a": [0.5] * 9, "b": [0.5] * 9}), raters=["a", "b"], scale="interval", **QUICK)
-    assert found.get("values", metric="icc_a1", grouping=None).status == "undefined: all scores are one number"
-    assert found.get("values", metric="icc_spread", grouping=None).status == "undefined: all scores are one number"
+    assert found.get("values", metric="icc_a1", grouping=None).status.text == "undefined: all scores are one number"
+    assert found.get("values", metric="icc_spread", grouping=None).status.text == "undefined: all scores are one number"
     one = agreement(eh.Table({"a": [0.5], "b": [0.75]}), raters=["a", "b"], scale="interval", **QUICK)
-    assert one.get("values", metric="icc_a1", grouping=None).status == "undefined: there is only one person"
+    assert one.get("values", metric="icc_a1", grouping=None).status.text == "undefined: there is only one person"
     assert one.section().parts
 
 
@@ -272,8 +272,8 @@ def test_missing_ratings_are_refused_dropped_or_used(ratings: pd.DataFrame) -> N
         missing="keep",
         **QUICK,
     )
-    assert three.get("values", metric="icc_a1", grouping=None).status == "ok"
-    assert "unequal numbers of ratings" in three.get("values", metric="icc_ak", grouping=None).status
+    assert three.get("values", metric="icc_a1", grouping=None).status.text == "ok"
+    assert "unequal numbers of ratings" in three.get("values", metric="icc_ak", grouping=None).status.text
     assert three.get("values", metric="alpha", grouping=None).value is not None
 
 
@@ -329,7 +329,7 @@ def test_small_groups_are_left_out_and_told(ratings: pd.DataFrame) -> None:
     ratings.loc[ratings.index[3:33], "group"] = "D"
     found = agreement(eh.Table(ratings, groups="group"), raters=["x", "y"], **QUICK)
     assert any(record.group == "C" and record.n == 3 for record in found.left_out)
-    assert any("not tested, as" in note and "in D rests on too few people" in note for note in found.notes)
+    assert any("not tested, as" in note.text and "in D rests on too few people" in note.text for note in found.notes)
 
 
 # The report -----------------------------------------------------------------------------------------------

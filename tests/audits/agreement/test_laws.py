@@ -88,20 +88,20 @@ def test_every_value_is_in_its_range_and_in_its_interval(
     for record in records(scale, ratings, weight, confidence):
         low, high = (-inf if record.low is None else record.low), (inf if record.high is None else record.high)
         if record.value is None:
-            assert record.status.startswith("undefined: ")
+            assert record.status.text.startswith("undefined: ")
             assert (record.low, record.high) == (None, None)
             continue
         least, most = value_range(record.metric, ratings.shape[1], len(ratings))
         assert least - 1e-9 <= record.value <= most + 1e-9, record
         assert low - 1e-12 <= record.value <= high + 1e-12, record
         assert all(limit is None or least - 1e-9 <= limit <= most + 1e-9 for limit in (record.low, record.high)), record
-        assert (record.status == "ok") == (record.low is not None and record.high is not None), record
+        assert (record.status.text == "ok") == (record.low is not None and record.high is not None), record
 
 
 def test_the_mean_of_raters_who_contradict_each_other_has_no_icc() -> None:
     found = {record.metric: record for record in records("interval", OPPOSED, None, 0.95)}
     assert found["icc_ak"].value is None
-    assert found["icc_ak"].status == "undefined: the formula divides by a variance that is estimated below 0"
+    assert found["icc_ak"].status.text == "undefined: the formula divides by a variance that is estimated below 0"
     assert found["icc_a1"].value == pytest.approx(-1.0, abs=0.1)
 
 
@@ -114,4 +114,4 @@ def test_a_limit_that_does_not_exist_is_said_to_be_none() -> None:
     assert icc.high is not None
     assert icc.value < icc.high
     assert icc.low is None
-    assert icc.status.startswith("unbounded below: ")
+    assert icc.status.text.startswith("unbounded below: ")

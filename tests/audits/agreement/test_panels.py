@@ -15,7 +15,7 @@ import evenhand as eh
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.agreement import ac1, fleiss_kappa, icc
 
-COLUMNS = {"item": "case", "rater": "coder", "rating": "score"}
+COLUMNS: dict[str, Any] = {"item": "case", "rater": "coder", "rating": "score"}
 QUICK: dict[str, Any] = {"resamples": 100}
 
 
@@ -63,7 +63,7 @@ def test_a_row_for_each_rating_is_a_column_for_each_rater(wide: pd.DataFrame, fo
     assert ours.values == theirs.values
     assert ours.gaps == theirs.gaps
     assert ours.raters == theirs.raters == tuple("abcd")
-    assert [f.headline for f in ours.findings] == [f.headline for f in theirs.findings]
+    assert [f.headline.text for f in ours.findings] == [f.headline.text for f in theirs.findings]
     value = ours.get("values", metric="icc_a1", grouping=None)
     assert value.value == pytest.approx(float(icc(*wide[list("abcd")].to_numpy().T, form="A,1")))
     assert value.method == "generalised pivot"
@@ -72,7 +72,7 @@ def test_a_row_for_each_rating_is_a_column_for_each_rater(wide: pd.DataFrame, fo
 
 def test_scores_with_gaps_have_gaps_between_groups_that_are_tested(found: Any) -> None:
     gap = found.get("gaps", metric="icc_a1", against="reference")
-    assert gap.status == "ok"
+    assert gap.status.text == "ok"
     assert gap.p_value is not None
 
 
@@ -82,7 +82,7 @@ def test_categories_count_the_pairs_there_are(wide: pd.DataFrame, long: pd.DataF
     columns = [np.where(wide[name].isna(), np.nan, wide[name] > 0).astype(float) for name in "abcd"]
     for name, kernel in (("fleiss_kappa", fleiss_kappa), ("ac1", ac1)):
         assert found.get("values", metric=name, grouping=None).value == pytest.approx(float(kernel(*columns)))
-    assert any("lack some rating" in note for note in found.notes)
+    assert any("lack some rating" in note.text for note in found.notes)
     assert found.section().parts
 
 
@@ -131,8 +131,8 @@ def test_raters_who_share_nobody_have_icc_1_alone() -> None:
     case = np.repeat(np.arange(12), 2)
     data = {"case": case, "coder": np.arange(24), "score": (rng.normal(size=12)[case] + rng.normal(size=24)).round(3)}
     found = eh.agreement(eh.Table(data), **COLUMNS, **QUICK)
-    assert found.get("values", metric="icc_1").status == "ok"
-    assert "share too few people" in found.get("values", metric="icc_a1").status
+    assert found.get("values", metric="icc_1").status.text == "ok"
+    assert "share too few people" in found.get("values", metric="icc_a1").status.text
 
 
 def test_audit_toml_reads_a_row_for_each_rating(long: pd.DataFrame, found: Any, tmp_path: Any) -> None:

@@ -15,7 +15,8 @@ from evenhand.audits.disagreement import Answers
 Frame: TypeAlias = Any  # a pandas frame
 Audit = Callable[..., eh.DisagreementResult]
 
-SETTINGS = {"decision": "label", "disagree": "disagrees", "critic": "critic", "case": "case", "resamples": 100}
+_COLUMNS = {"decision": "label", "disagree": "disagrees", "critic": "critic", "case": "case"}
+SETTINGS: dict[str, Any] = {**_COLUMNS, "resamples": 100}
 
 
 def make_answers(labels: int = 3, critics: int = 24, cases: int = 120, each: int = 20, seed: int = 0) -> Frame:

@@ -19,10 +19,10 @@ def test_findings_in_words(full: eh.DisagreementResult) -> None:
     gaps = {(g.grouping, g.metric): g for g in full.gaps if g.stakeholder is None}
     calibration = next(f for f in full.findings if (f.metric, f.grouping) == ("calibration", "race"))
     gap = gaps["race", "calibration"]
-    assert calibration.headline.startswith("By race, critics agree with ")
-    assert f"of the “{gap.label}” given to {gap.group}" in calibration.headline
-    assert calibration.detail.startswith(f"A gap of {100 * (gap.value or 0):.1f} percentage points; 95% interval")
-    assert calibration.detail.endswith("n = 480.")
+    assert calibration.headline.text.startswith("By race, critics agree with ")
+    assert f"of the “{gap.label}” given to {gap.group}" in calibration.headline.text
+    assert str(calibration.detail).startswith(f"A gap of {100 * (gap.value or 0):.1f} percentage points; 95% interval")
+    assert str(calibration.detail).endswith("n = 480.")
     opportunity = next(
         f
         for f in full.findings
@@ -30,9 +30,11 @@ def test_findings_in_words(full: eh.DisagreementResult) -> None:
     )
     gap = gaps["race", "equal_opportunity"]
     bounds = f"{100 * (gap.lower or 0):.1f} to {100 * (gap.upper or 0):.1f} percentage points"
-    assert opportunity.headline.endswith(f"differs by {bounds}; no clear difference.")
-    assert opportunity.detail.startswith(f"A gap of {bounds}; 95% interval")  # not the middle of the bounds
-    assert f"The upper end is that for “{gap.label}” between {gap.group} and {gap.reference}." in opportunity.detail
+    assert opportunity.headline.text.endswith(f"differs by {bounds}; no clear difference.")
+    assert str(opportunity.detail).startswith(f"A gap of {bounds}; 95% interval")  # not the middle of the bounds
+    assert f"The upper end is that for “{gap.label}” between {gap.group} and {gap.reference}." in str(
+        opportunity.detail
+    )
     told = {full.metrics[finding.metric].title for finding in full.findings}
     assert {title for title, _ in full.section().caveats} == told
     assert all(finding.audit == "disagreement" for finding in full.findings)
@@ -52,26 +54,28 @@ def test_verdicts(full: eh.DisagreementResult) -> None:
     judged = {(f.metric, f.grouping): f for f in full.findings if f.threshold and not f.coordinates.get("stakeholder")}
     race = judged["calibration", "race"]
     assert race.low is not None
-    assert race.threshold == "at most 2 points"
+    assert str(race.threshold) == "at most 2 points"
     assert race.low > 0.02
     assert race.verdict == "insufficient_evidence"  # it would not meet alone
-    assert race.reason.startswith("By itself the interval lies beyond the limit, but not when it is widened for the ")
+    assert str(race.reason).startswith(
+        "By itself the interval lies beyond the limit, but not when it is widened for the "
+    )
     assert re.search(
-        r" verdicts of disagreement; it rests on [\d,]+ answers, and about [\d,]+ of the same kind", race.reason
+        r" verdicts of disagreement; it rests on [\d,]+ answers, and about [\d,]+ of the same kind", str(race.reason)
     )
     assert {judged["accuracy_equality", g].verdict for g in ("race", "sex")} == {"meets"}
     patients = [f for f in full.findings if f.threshold and f.coordinates.get("stakeholder") == "Patient"]
     assert [f.metric for f in patients] == ["equal_opportunity", "equal_opportunity"]  # by race and by sex
-    assert "as “Patient” critics see it" in patients[0].headline
+    assert "as “Patient” critics see it" in patients[0].headline.text
 
 
 def test_one_finding_for_the_kinds_of_critics(full: eh.DisagreementResult) -> None:
     found = {f.grouping: f for f in full.findings if f.metric == "disagreement"}
     assert set(found) == {"race", "sex"}
     if (found["race"].p_adjusted or 0.0) <= 0.05:
-        assert found["race"].headline.startswith("By race, “Patient” critics disagree ")
+        assert found["race"].headline.text.startswith("By race, “Patient” critics disagree ")
     else:
-        assert "no two kinds of critics differ beyond chance" in found["race"].headline
+        assert "no two kinds of critics differ beyond chance" in found["race"].headline.text
 
 
 def test_two_kinds_that_differ_are_told(audit: Audit) -> None:
@@ -144,7 +148,8 @@ def test_few_critics_give_no_verdict(audit: Audit, critics: int, judged: bool) -
     data["disagrees"] = np.random.default_rng(1).integers(0, 2, len(data))
     finding = audit(data, thresholds=[{"metric": "accuracy_equality", "max": 0.8}]).findings[0]
     assert (finding.verdict == "meets") == judged
-    assert ("too few for a verdict" in finding.reason) != judged
+    assert judged == (finding.reason is None)
+    assert judged or "too few for a verdict" in str(finding.reason)
 
 
 def test_few_critics_of_a_kind_give_no_verdict_and_are_named(audit: Audit) -> None:
@@ -154,7 +159,7 @@ def test_few_critics_of_a_kind_give_no_verdict_and_are_named(audit: Audit) -> No
     limit = {"metric": "accuracy_equality", "max": 0.8}
     found = audit(data, stakeholder="kind", thresholds=[limit, {**limit, "stakeholder": "surgeon"}])
     assert [finding.verdict for finding in found.findings[:2]] == ["meets", "insufficient_evidence"]
-    assert any("“surgeon” (3)" in note for note in found.notes)
+    assert any("“surgeon” (3)" in note.text for note in found.notes)
 
 
 def test_perfect_separation_of_kinds_is_not_called_chance(audit: Audit) -> None:
@@ -168,7 +173,7 @@ def test_perfect_separation_of_kinds_is_not_called_chance(audit: Audit) -> None:
     assert "Not tested: “patient” and “surgeon” differ by 100.0 points about “1” given to b." in text
     data["disagrees"] = (data.kind == "surgeon").astype(int)
     headline = audit(data, stakeholder="kind").findings[-1].headline
-    assert headline == "By race, no difference between kinds of critics could be tested."
+    assert headline.text == "By race, no difference between kinds of critics could be tested."
 
 
 def test_kinds_that_share_no_cases_are_named(audit: Audit) -> None:
@@ -185,13 +190,15 @@ def test_what_is_left_open_is_not_decided_by_more_answers(audit: Audit, answers:
     limit = {"metric": "equal_opportunity", "max": 0.5}
     finding = audit(answers, thresholds=[limit]).findings[0]
     assert finding.verdict == "insufficient_evidence"
-    assert finding.reason.startswith("The interval covers the limit of 50.0 points, and so does what is left open, ")
-    assert finding.reason.endswith("more answers of this kind would not decide it.")
+    assert str(finding.reason).startswith(
+        "The interval covers the limit of 50.0 points, and so does what is left open, "
+    )
+    assert str(finding.reason).endswith("more answers of this kind would not decide it.")
 
 
 def test_a_threshold_for_a_kind_that_nobody_is_of_is_not_judged(audit: Audit, answers: Frame) -> None:
     limit = {"metric": "calibration", "max": 0.1, "stakeholder": "Nurse"}
     finding = audit(answers, stakeholder="kind", thresholds=[limit]).findings[0]
     assert finding.verdict == "insufficient_evidence"
-    assert "'Nurse'" in finding.headline
-    assert "Patient" in finding.reason
+    assert "'Nurse'" in finding.headline.text
+    assert "Patient" in str(finding.reason)

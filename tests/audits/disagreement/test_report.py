@@ -78,7 +78,8 @@ def test_plot_frames_and_repr(full: eh.DisagreementResult, audit: Audit) -> None
 
 def test_the_page_renders_without_predictions(answers: Frame, tmp_path: Path) -> None:
     table = eh.Table(answers, groups="race")
-    audit = eh.audit(table, disagreement={**SETTINGS, "stakeholder": "kind"})
+    settings: Any = {**SETTINGS, "stakeholder": "kind"}
+    audit = eh.audit(table, disagreement=settings)
     files = audit.save(tmp_path)
     page = files["report.html"].read_text(encoding="utf-8")
     assert "<dt>Selected</dt>" not in page

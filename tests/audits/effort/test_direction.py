@@ -54,10 +54,13 @@ def test_a_model_that_punishes_effort_is_perfect_for_individuals_and_reversed_in
     rewarded = result.get("values", metric="reversed_pairs", model="rewards")
     assert (rewarded.value, rewarded.low) == (0.0, 0.0)
     assert 0 < rewarded.high < 1
-    assert result.get("values", metric="reversal_shortfall", model="rewards").status == "undefined: no pair is reversed"
+    assert (
+        result.get("values", metric="reversal_shortfall", model="rewards").status.text
+        == "undefined: no pair is reversed"
+    )
     told = [finding for finding in result.findings if finding.metric == "reversed_pairs"]
     assert [finding.model for finding in told] == ["punishes", "rewards"]
-    assert "100.0% of comparable pairs" in told[0].headline
+    assert "100.0% of comparable pairs" in told[0].headline.text
 
 
 def test_the_other_side_turns_the_shares_round() -> None:
@@ -78,7 +81,7 @@ def test_without_a_favourable_side_it_is_undefined_and_a_note_says_why() -> None
     silent = audit(None)
     record = silent.get("values", metric="reversed_pairs", model="rewards")
     assert (record.value, record.status) == (None, direction.NO_SIDE)
-    assert any("`favourable`" in note for note in silent.notes)
+    assert any("`favourable`" in note.text for note in silent.notes)
     assert not [finding for finding in silent.findings if finding.metric == "reversed_pairs"]
     judged = audit(None, thresholds=[{"metric": "reversed_pairs", "max": 0.3, "model": "rewards"}])
     assert judged.findings[0].verdict == "insufficient_evidence"
@@ -113,7 +116,7 @@ def test_many_people_are_counted_in_a_sample_that_is_said(monkeypatch: pytest.Mo
     monkeypatch.setattr(direction, "MOST_COUNTED", 40)
     some = audit()
     assert some.get("direction", grouping=None, model="rewards").n == 40
-    assert any("40 people drawn at random" in note for note in some.notes)
+    assert any("40 people drawn at random" in note.text for note in some.notes)
     assert not some.reversals
 
 

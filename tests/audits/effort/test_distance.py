@@ -65,9 +65,11 @@ def judged(n: int = 300) -> dict[str, Any]:
 
 def test_a_distance_learned_from_judged_pairs_weighs_what_they_went_by(tmp_path: Path) -> None:
     result = audit(distance={"norm": "learned", "similar": {"data": judged()}})
-    note = next(note for note in result.notes if "learned from" in note)
-    assert "300 judged pairs" in note
-    assert float(note.split("its matrix is ")[1].split(" for effort")[0]) > 0.9
+    note = next(note for note in result.notes if "learned from" in note.text)
+    assert "300 judged pairs" in note.text
+    assert isinstance(note.args["effort"], float)
+    assert note.args["effort"] > 0.9
+    assert f"its matrix is {note.args['effort']:.3f} for effort" in note.text
     assert value(result) == pytest.approx(value(audit(weights=[1.0])), abs=0.02)
     file = tmp_path / "judged.csv"
     pairs = judged()

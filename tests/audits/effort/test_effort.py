@@ -78,7 +78,7 @@ def test_bins_equal_a_plain_group_by(households: pd.DataFrame, result: EffortRes
         means = part.groupby(record.grouping)[f"risk_{record.model}"].agg(["mean", "size"]).query("size >= 10")["mean"]
         if len(means) < 2:
             assert record.value is None
-            assert record.status.startswith("undefined: fewer than two groups")
+            assert record.status.text.startswith("undefined: fewer than two groups")
         else:
             assert record.value == pytest.approx(means.min() / means.max(), abs=1e-12)
             assert (record.group, record.reference) == (means.idxmin(), means.idxmax())
@@ -105,7 +105,7 @@ def test_differences_are_paired_and_their_sign_is_told(result: EffortResult) -> 
     record = result.get("gaps", against="model", model="xgboost", model_reference="logistic", weight=0.5)
     assert record.value == pytest.approx(values["xgboost"] - values["logistic"])
     finding = next(f for f in result.findings if f.kind == "difference")
-    assert finding.headline.startswith("logistic ")
+    assert finding.headline.text.startswith("logistic ")
     assert (finding.model, finding.model_reference, finding.against) == ("logistic", "xgboost", "model")
     assert (finding.value or 0) > 0
 
@@ -133,7 +133,7 @@ def test_effort_and_aggregate_can_be_written_back(households: pd.DataFrame) -> N
 
 def test_only_two_time_steps_enter_and_it_is_said(households: pd.DataFrame, result: EffortResult) -> None:
     assert any(
-        "Only two of the 4 time steps enter effort: income_2020 and income_2022" in note for note in result.notes
+        "Only two of the 4 time steps enter effort: income_2020 and income_2022" in note.text for note in result.notes
     )
     changed = households.assign(income_2021=households.income_2021 * 7)
     np.testing.assert_array_equal(efforts(changed), efforts(households))
@@ -185,8 +185,8 @@ def test_equal_efforts_and_two_people() -> None:
     data = {"g": ["a", "b"], "m": [0.2, 0.9], "x": [1.0, 1.0], "y": [1.0, 1.0], "z": [1.0, 1.0]}
     result = effort(eh.Table(data, groups="g", predictions="m"), trajectory=["x", "y", "z"])
     assert result.values[0].value == pytest.approx(1 - 0.7)
-    assert result.values[0].status == "no interval: too few people"
-    assert any("All efforts and all aggregates are equal" in note for note in result.notes)
+    assert result.values[0].status.text == "no interval: too few people"
+    assert any("All efforts and all aggregates are equal" in note.text for note in result.notes)
 
 
 def test_the_section_of_a_report(result: EffortResult) -> None:
@@ -242,7 +242,7 @@ def test_one_person_is_refused() -> None:
 def test_negative_values_are_allowed_and_told() -> None:
     table = eh.Table(small(x=[-5.0, *[1.0] * 5]), groups="g", predictions="m")
     notes = effort(table, trajectory=["x", "y", "z"]).notes
-    assert any("1 person has a negative value" in note for note in notes)
+    assert any("1 person has a negative value" in note.text for note in notes)
 
 
 def test_a_person_on_a_bin_edge_belongs_above_it() -> None:
@@ -278,8 +278,10 @@ def test_the_hash_follows_the_trajectories(households: pd.DataFrame) -> None:
 
 def test_the_device_stands_in_the_run_and_not_in_the_results() -> None:
     table = eh.Table(eh.datasets.make_households(60, seed=1), predictions={"m": "risk_xgboost"})
-    years = {"trajectory": [f"income_{year}" for year in range(2019, 2023)], "unit": 10_000, "scale": 200_000}
-    plain, asked = (eh.audit(table, effort={**years, "device": device}) for device in ("cpu", "auto"))
+    incomes = [f"income_{year}" for year in range(2019, 2023)]
+    years: dict[str, Any] = {"trajectory": incomes, "unit": 10_000, "scale": 200_000}
+    settings: list[Any] = [{**years, "device": device} for device in ("cpu", "auto")]
+    plain, asked = (eh.audit(table, effort=each) for each in settings)
     assert plain.run["device"] == "cpu"
     assert asked.run["device"].startswith(("cpu", "cuda: "))
     assert "device" not in asked.to_dict()["config"]["effort"]

@@ -9,10 +9,13 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.effort import EffortSpec
-from evenhand.audits.effort.estimate import bin_records
-from evenhand.audits.effort.findings import SENTENCES, make_claims
+from evenhand.audits.effort.bins import EffortBins, bin_records
+from evenhand.audits.effort.findings import make_claims
 from evenhand.audits.effort.group_means import GroupedMeans, group_means
+from evenhand.audits.effort.messages import say
+from evenhand.core.estimates import Estimate
 from evenhand.core.findings import FindingMaker
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.pairs import individual_fairness
 
@@ -44,8 +47,10 @@ def verdict_of(bins: Any, group: Any, score: Any) -> str:
     spec = EffortSpec(trajectory=tuple(STEPS), thresholds=LIMIT)
     by_bin = group_means(bins, group, score, None, (int(bins.max()) + 1, 2))
     whole = group_means(np.zeros_like(bins), group, score, None, (1, 2))
-    values, gaps = bin_records(GroupedMeans(by_bin, whole, ("a", "b")), "m", "g", spec)
-    return FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, (), spec)))[0].verdict
+    means = GroupedMeans(by_bin, whole, ("a", "b"))
+    values, gaps = bin_records(EffortBins.of(means, "m", "g", spec.min_count), spec)
+    claims = make_claims(list(map(Estimate, values)), list(map(Estimate, gaps)), (), spec)
+    return FindingMaker(spec, say).findings(list(claims))[0].verdict
 
 
 def test_the_lowest_of_many_bins_is_judged_by_limits_for_all_of_them() -> None:
@@ -72,8 +77,8 @@ def test_a_limit_that_nothing_can_be_compared_with_is_not_passed() -> None:
     result = audited(people(np.linspace(0, 1, 30), ["a"] * 22 + ["b"] * 8), thresholds=LIMIT)
     finding = parity_finding(result)
     assert (finding.verdict, finding.value) == ("insufficient_evidence", None)
-    assert "none can be compared" in finding.headline
-    assert finding.reason == "Fewer than two groups have 10 people here."
+    assert "none can be compared" in finding.headline.text
+    assert finding.reason.text == "Fewer than two groups have 10 people here."
     with pytest.raises(ConfigError, match="limits a gap between groups, but the table names no groups"):
         eh.effort(
             eh.Table(people([0.1, 0.5, 0.9], ["a", "b", "b"]), predictions="m"), trajectory=STEPS, thresholds=LIMIT
@@ -92,7 +97,7 @@ def test_every_threshold_gets_its_verdict() -> None:
 def test_constant_scores_have_no_interval(each: int, constants: tuple[float, float]) -> None:
     data = people(np.repeat(constants, each), np.repeat(["a", "b"], each))
     result = audited(data, thresholds=LIMIT)
-    assert {record.status for record in result.rows("gaps", metric="eagf")} == {
+    assert {record.status.text for record in result.rows("gaps", metric="eagf")} == {
         "no interval: the scores of a group do not vary"
     }
     assert parity_finding(result).verdict == "insufficient_evidence"
@@ -102,7 +107,7 @@ def test_a_group_of_zeros_breaks_the_limit() -> None:
     rng = np.random.default_rng(0)
     data = people([*rng.uniform(0.3, 0.7, 500), *np.zeros(500)], np.repeat(["a", "b"], 500))
     record = audited(data).rows("gaps", metric="eagf")[0]
-    assert (record.value, record.low, record.status) == (0, 0, "ok")
+    assert (record.value, record.low, record.status) == (0, 0, OK)
     assert record.high == pytest.approx((1 - 0.025 ** (1 / 500)) / 0.5, rel=0.1)
     assert parity_finding(audited(data, thresholds=LIMIT)).verdict == "does_not_meet"
 
@@ -112,7 +117,7 @@ def test_people_who_are_all_treated_alike_on_average_have_an_interval_from_their
     table = eh.Table(data, predictions={name: {"column": name, "kind": "score"} for name in "mc"})
     result = eh.effort(table, trajectory=STEPS)
     value = result.values[0]
-    assert value.status == "ok"
+    assert value.status.text == "ok"
     assert value.stderr == pytest.approx(0, abs=1e-9)
     assert (value.low or 0) < 0.5 < (value.high or 0)
     gap = result.get("gaps", against="model")
@@ -140,7 +145,7 @@ def test_differences_hold_for_all_pairs_of_models() -> None:
 )
 def test_units_that_leave_no_difference_are_remarked_on(change: dict[str, Any], words: str) -> None:
     data = people(np.linspace(0.1, 0.9, 40), ["a", "b"] * 20, i=np.ones(40)) | change
-    assert any(words in note for note in audited(data, inertia="i").notes)
+    assert any(words in note.text for note in audited(data, inertia="i").notes)
 
 
 def test_what_cannot_be_is_told_in_a_sentence() -> None:

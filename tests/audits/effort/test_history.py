@@ -72,7 +72,9 @@ def test_audit_toml_names_a_file_beside_it(wide: pd.DataFrame, long: pd.DataFram
 def test_people_not_in_the_table_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long: pd.DataFrame) -> None:
     history = {"data": long, **HISTORY}
     result = eh.effort(make_table(wide.head(100)), history=history, unit=10_000, scale=200_000)
-    assert "The history has 20 people who are not among those of the table; they are not used." in result.notes
+    assert "The history has 20 people who are not among those of the table; they are not used." in [
+        note.text for note in result.notes
+    ]
     holes = {"data": long[~((long.year == 2021) & long.household.isin(wide.household[:3]))], **HISTORY}
     with pytest.raises(DataError, match=r"missing in 3 rows of 120 \('income at 2021' in 3\)"):
         eh.effort(make_table(wide), history=holes)

@@ -14,7 +14,7 @@ from evenhand.audits.effort.gather import gather
 from evenhand.errors import ConfigError, DataError
 
 YEARS = ["y1", "y2", "y3"]
-POVERTY = {"by": "race", "rates": {"a": 10, "b": 20, "c": 40}}
+POVERTY: dict[str, Any] = {"by": "race", "rates": {"a": 10, "b": 20, "c": 40}}
 SEX = {"by": "sex", "rates": {"f": 3, "m": 2}}
 
 
@@ -82,8 +82,8 @@ def test_uncertain_rates_widen_the_intervals_and_say_by_how_much() -> None:
     one, other = (result.get("values", metric="eaif", model="risk") for result in (sure, unsure))
     assert other.high - other.low > one.high - one.low
     assert other.rates_share > 0
-    assert "comes from the rates of inertia" in unsure.findings[0].detail
-    assert any("known up to their standard errors" in note for note in unsure.notes)
+    assert "comes from the rates of inertia" in str(unsure.findings[0].detail)
+    assert any("known up to their standard errors" in note.text for note in unsure.notes)
     whole = unsure.get("gaps", metric="eagf", grouping="sex", model="risk", bin_low=None)
     assert whole.rates_share is None
 

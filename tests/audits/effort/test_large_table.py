@@ -14,7 +14,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.effort import EffortResult, EffortSpec, audit, large_table, person_scores
-from evenhand.audits.effort.estimate import compare_groups, curve_records, effort_spread
+from evenhand.audits.effort.bins import bin_records, group_bins
+from evenhand.audits.effort.estimate import curve_records, effort_spread
 from evenhand.audits.effort.gather import gather
 from evenhand.audits.effort.large_table import gather_large
 from evenhand.errors import ConfigError, DataError
@@ -72,8 +73,9 @@ def differs(a: Any, b: Any) -> list[tuple[Any, Any]]:
 def by_effort(data: Any, how: Any, options: dict[str, Any], **roles: Any) -> list[dict[str, Any]]:
     table, spec = make_table(data, **roles), EffortSpec.parse(options, "here")
     subjects = how(table, spec)
-    values, gaps = compare_groups(table, subjects, spec)
-    return [record.to_dict() for record in (*values, *gaps, *effort_spread(table, subjects))]
+    found = [bin_records(bins, spec) for bins in group_bins(table, subjects, spec)]
+    records = [record for values, gaps in found for record in (*values, *gaps)]
+    return [record.to_dict() for record in (*records, *effort_spread(table, subjects))]
 
 
 @pytest.mark.slow
@@ -207,7 +209,7 @@ def test_effort_is_not_given_back(households: pd.DataFrame, in_engine: None) -> 
     with pytest.raises(ConfigError, match="not read into memory"):
         person_scores(make_table(households), **options)
     result: EffortResult = eh.effort(make_table(households), **options)
-    assert "stayed in the data's own engine" in result.notes[0]
+    assert "stayed in the data's own engine" in result.notes[0].text
     assert result.section().parts
 
 

@@ -267,7 +267,7 @@ def test_shares_sum_to_one_and_tied_models_split_evenly() -> None:
             both.setdefault(key, set()).add(r.model)
     assert set(map(frozenset, both.values())) <= {frozenset("ab"), frozenset("c")}
     findings = told(audited(make_table(make_data(200), models), Choices()))
-    assert any("counted in parts where models are tied" in f.detail for f in findings)
+    assert any("counted in parts where models are tied" in str(f.detail) for f in findings)
 
 
 def test_two_equal_models_are_tied_everywhere() -> None:
@@ -276,15 +276,15 @@ def test_two_equal_models_are_tied_everywhere() -> None:
     assert [(r.share, r.tied, r.own_fairest) for r in eaif] == [(0.5, r.specifications, True) for r in eaif]
     assert all(r.changed == 0 for r in found.flips)
     finding = told(audited(make_table(make_data(100), {"a": "risk_xgboost", "b": "risk_xgboost"}), FEW))[0]
-    assert finding.headline.startswith("a and b are the fairest to individuals in 50.0% of")
-    assert finding.headline.endswith(" each.")
-    assert "No choice alone changes it." in finding.detail
+    assert finding.headline.text.startswith("a and b are the fairest to individuals in 50.0% of")
+    assert finding.headline.text.endswith(" each.")
+    assert "No choice alone changes it." in str(finding.detail)
 
 
 def test_one_model_has_a_range_but_no_ranking() -> None:
     found = run(make_table(make_data(100), {"only": "risk_xgboost"}), FEW)
     assert {r.fairest for r in found.specifications} == {None}
-    assert {(r.share, r.wins, r.own_fairest, r.status) for r in found.fairest} == {
+    assert {(r.share, r.wins, r.own_fairest, r.status.text) for r in found.fairest} == {
         (None, None, None, "one model: no ranking")
     }
     record = found.fairest[0]
@@ -293,7 +293,7 @@ def test_one_model_has_a_range_but_no_ranking() -> None:
     assert {(r.comparisons, r.share) for r in found.flips} == {(0, None)}
     result = audited(make_table(make_data(100), {"only": "risk_xgboost"}), FEW)
     finding = told(result)[0]
-    assert finding.headline.startswith("only: individual fairness runs from 0.")
+    assert finding.headline.text.startswith("only: individual fairness runs from 0.")
     assert finding.value == record.own_value
     parts = shown(result)
     assert [part.caption for part in parts if isinstance(part, DisplayTable)] == [
@@ -308,7 +308,7 @@ def test_undefined_parities_are_carried_with_a_reason_and_counted() -> None:
     found = run(make_table(make_data(60)), choices)
     lost = [r for r in found.specifications if r.metric == "eagf" and r.min_count == 59]
     assert {(r.value, r.error, r.fairest, r.bins) for r in lost} == {(None, None, None, 0)}
-    assert {r.status for r in lost} == {
+    assert {r.status.text for r in lost} == {
         "undefined: no effort bin has two groups of at least 59 people and a mean score above 0"
     }
     for record in (r for r in found.fairest if r.metric == "eagf"):
@@ -319,17 +319,19 @@ def test_undefined_parities_are_carried_with_a_reason_and_counted() -> None:
         assert record.ranked == len(known)
     details = [f.detail for f in told(audited(make_table(make_data(60)), choices)) if f.grouping is not None]
     assert len(details) == 2
-    assert all(" more cannot be ranked" in detail for detail in details)
+    assert all(" more cannot be ranked" in str(detail) for detail in details)
     flips = {r.choice: r for r in found.flips if r.grouping == "sex"}
-    assert flips["min_count"].status == "undefined: no specification can be ranked"
+    assert flips["min_count"].status.text == "undefined: no specification can be ranked"
 
 
 def test_nothing_can_be_ranked_and_it_is_still_told() -> None:
     result = audited(make_table(make_data(60)), FEW, min_count=59)
     finding = next(f for f in told(result) if f.grouping == "race")
-    assert finding.headline.startswith("Which model is the fairest by race among people of similar effort cannot be")
+    assert finding.headline.text.startswith(
+        "Which model is the fairest by race among people of similar effort cannot be"
+    )
     assert finding.value is None
-    assert finding.reason == "No specification can be ranked."
+    assert str(finding.reason) == "No specification can be ranked."
     figure = shown(result)[0]
     assert isinstance(figure, Figure)
     for number, chart in enumerate(figure.charts):
@@ -547,19 +549,19 @@ def test_findings_say_who_how_often_and_what_changes_it() -> None:
     for finding, curve in zip(told(result), curves_of(result), strict=True):
         assert (finding.model, finding.n) == (curve.models[int(curve.wins.reshape(-1, 2).sum(axis=0).argmax())], 200)
         lead = result.get("fairest", metric=curve.metric, grouping=curve.grouping, model=finding.model)
-        assert finding.headline.startswith(f"{lead.model} is the fairest ")
+        assert finding.headline.text.startswith(f"{lead.model} is the fairest ")
         assert finding.value == lead.share
         if lead.share != 1:
-            assert f"{100 * lead.share:.1f}% of {lead.ranked} specifications" in finding.headline
-            assert f"That is {lead.wins:g} of {lead.ranked}" in finding.detail
+            assert f"{100 * lead.share:.1f}% of {lead.ranked} specifications" in finding.headline.text
+            assert f"That is {lead.wins:g} of {lead.ranked}" in str(finding.detail)
             agrees = ", the audit's own among them" if lead.own_fairest else "; in the audit's own specification it is"
-            assert agrees in finding.detail
+            assert agrees in str(finding.detail)
         flips = result.rows("flips", metric=curve.metric, grouping=curve.grouping)
         most = max(flips, key=lambda r: r.share or 0)
         titles = {choice.name: choice.title[1:] for choice in curve.choices}
         expected = titles[most.choice] if most.changed else "No choice alone changes it"
-        assert expected in finding.detail
-        assert "; n = 200." in finding.detail
+        assert expected in str(finding.detail)
+        assert "; n = 200." in str(finding.detail)
 
 
 def test_curves_are_rebuilt_from_their_records() -> None:

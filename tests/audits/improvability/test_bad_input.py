@@ -64,9 +64,9 @@ def test_a_candidate_that_selects_nobody_from_a_group() -> None:
 def test_a_candidate_that_selects_nobody_from_a_group_is_told_where_the_measure_allows_it() -> None:
     data = people()
     result = run({**data, "new": np.where(data["g"] == "a", 0, data["new"])})
-    assert any(note.startswith("new selects nobody of a in at least one split.") for note in result.notes)
-    assert "It selects nobody of a in at least one split." in result.findings[0].detail
-    assert not any("selects nobody of" in note for note in run(data).notes)
+    assert any(note.text.startswith("new selects nobody of a in at least one split.") for note in result.notes)
+    assert "It selects nobody of a in at least one split." in str(result.findings[0].detail)
+    assert not any("selects nobody of" in note.text for note in run(data).notes)
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 1.5, -0.1])
@@ -127,8 +127,8 @@ def test_selective_labels_that_are_dropped_are_warned_of() -> None:
     table = eh.Table(frame, id="id", groups="g", missing="drop")
     threshold = {"column": "score", "threshold": 0.5}
     result = eh.improvability(table, outcome="result", **{**OPTIONS, "status_quo": threshold})
-    assert any("selective labels" in note and f"{lost:,} rows" in note for note in result.notes)
-    assert {"missing outcome: rows dropped": lost} == {r.reason: r.n for r in result.left_out}
+    assert any("selective labels" in note.text and f"{lost:,} rows" in note.text for note in result.notes)
+    assert {"missing outcome: rows dropped": lost} == {r.reason.text: r.n for r in result.left_out}
 
 
 def test_selective_labels_dropped_by_the_table_are_warned_of() -> None:
@@ -137,10 +137,10 @@ def test_selective_labels_dropped_by_the_table_are_warned_of() -> None:
     lost = int(frame.result.isna().sum())
     table = eh.Table(frame.drop(columns="y"), id="id", outcome="result", groups="g", missing="drop")
     result = eh.improvability(table, **{**OPTIONS, "candidates": "linear", "features": ["x"]})
-    note = next(note for note in result.notes if "selective labels" in note)
-    assert note.startswith(f"{lost:,} rows were left out because the outcome (or a prediction) is missing.")
-    assert "That is likely here: among the rows left the status quo selects everybody" in note
-    assert all(f"{lost:,} rows without were left out" in finding.detail for finding in result.findings)
+    note = next(note for note in result.notes if "selective labels" in note.text)
+    assert note.text.startswith(f"{lost:,} rows were left out because the outcome (or a prediction) is missing.")
+    assert "That is likely here: among the rows left the status quo selects everybody" in note.text
+    assert all(f"{lost:,} rows without were left out" in str(finding.detail) for finding in result.findings)
     scope = next(p for p in result.section().parts if getattr(p, "caption", "") == "What this establishes")
     assert f"{lost:,} rows without were left out" in str(scope)
 
@@ -150,7 +150,7 @@ def test_outcomes_that_nobody_needs_may_be_missing_with_a_warning() -> None:
     frame["new"] = frame.old * np.random.default_rng(0).integers(0, 2, len(frame))  # a stricter candidate
     table = eh.Table(frame, id="id", groups="g")
     result = eh.improvability(table, outcome="result", utility="calibration", **OPTIONS)
-    assert any(note.startswith("The outcome is missing in") for note in result.notes)
+    assert any(note.text.startswith("The outcome is missing in") for note in result.notes)
 
 
 def test_features_that_contain_the_group() -> None:
@@ -158,11 +158,11 @@ def test_features_that_contain_the_group() -> None:
     with pytest.raises(ConfigError, match=r"`features` names 'g', which the grouping is made of.*disparate treatment"):
         run(**fitted)
     allowed = run(**fitted, use_group=True).notes
-    assert sum("disparate treatment" in note for note in allowed) == 1
-    assert not any("tells every row's group" in note for note in allowed)  # said once
+    assert sum("disparate treatment" in note.text for note in allowed) == 1
+    assert not any("tells every row's group" in note.text for note in allowed)  # said once
     data = people()
     copied = run({**data, "copy": np.where(data["g"] == "a", 7.0, 8.0)}, candidates="linear", features=["copy", "x"])
-    assert any(note.startswith("The feature copy tells every row's group") for note in copied.notes)
+    assert any(note.text.startswith("The feature copy tells every row's group") for note in copied.notes)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_time_limit_of_one_second_gives_an_answer_that_is_marked() -> None:
     data = people(500)
     result = run(data, candidates={"milp": {"time_limit": 1, "directions": 300}}, features=["x", "z"])
     assert all(r.selected > 0 for r in result.candidates)
-    assert any("stopped by its time limit" in note for note in result.notes)
+    assert any("stopped by its time limit" in note.text for note in result.notes)
     assert all(r.found_by in ("sweep", "milp") for r in result.candidates)
 
 

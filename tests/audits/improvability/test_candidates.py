@@ -60,7 +60,7 @@ def test_every_rule_makes_a_candidate(patients: pd.DataFrame) -> None:
     assert set(about) == set(candidates)
     assert all(r.selected == r.selected_reference == 200 and r.n == 1000 for r in about.values())
     assert about["own"].tied > about["own"].tied_selected > 0
-    assert any(note.startswith("Rows with the same score at the cut") for note in result.notes)
+    assert any(note.text.startswith("Rows with the same score at the cut") for note in result.notes)
     assert about["sweep"].found_by == "sweep"
     weights = {r.feature: r.value for r in result.coefficients if r.model == "sweep"}
     assert weights["cost"] == 0.0
@@ -122,7 +122,7 @@ def test_a_binary_outcome_thresholded_and_reduced_by_fairlearn() -> None:
     )
     solved = [r for r in result.candidates if r.model == "milp"]
     assert all(r.solver_status for r in solved)
-    assert any("stopped by its time limit" in note for note in result.notes)
+    assert any("stopped by its time limit" in note.text for note in result.notes)
     assert {r.model for r in result.values} == {"status_quo", "logistic", "reductions", "milp"}
 
 

@@ -134,7 +134,7 @@ def test_a_better_candidate_is_found(strong: ImprovabilityResult) -> None:
     assert largest["improvable_accuracy", "(overall)"] == largest["improvable_accuracy", "b"]
     joint = strong.get("margins", metric="improvable_accuracy", group="(overall)", test="signed")
     assert joint.binding == "accuracy of b"
-    assert strong.findings[0].headline.startswith("new is fairer than the status quo without being less accurate")
+    assert strong.findings[0].headline.text.startswith("new is fairer than the status quo without being less accurate")
 
 
 def test_signed_p_values_rise_with_the_margin_where_they_matter(strong: ImprovabilityResult) -> None:
@@ -280,7 +280,7 @@ def test_an_own_utility_with_negative_values_has_no_share() -> None:
     )
     joint = [d for d in result.rows("decisions", metric="improvable_accuracy", group="(overall)") if d.margin > 0]
     assert joint
-    assert all(d.p_value is None and "negative" in d.status for d in joint)
+    assert all(d.p_value is None and "negative" in d.status.text for d in joint)
     assert all(d.value is None for d in result.rows("margins", metric="improvable_accuracy"))
 
 
@@ -322,12 +322,12 @@ def test_the_reason_is_told_when_the_test_does_not_reject(result: ImprovabilityR
     assert {r.model for r in result.reasons} == {"linear", "need_score"} - {d.model for d in result.rejections}
     same = eh.improvability(right_or_wrong(9_000), status_quo="old", candidates="old", test=ONE, resamples=300)
     assert same.reasons[0].reason == "unchanged"
-    assert same.decisions[0].status.startswith("nothing to compare")
-    assert any("decides every row as the status quo does" in note for note in same.notes)
+    assert same.decisions[0].status.text.startswith("nothing to compare")
+    assert any("decides every row as the status quo does" in note.text for note in same.notes)
     assert (same.reasons[0].power_planned or 0) > 0.8
     few = next(r for r in result.reasons if r.model == "need_score")
     assert few.reason in ("too_few_rows", "unclear")
-    assert next(f.reason for f in result.findings if f.model == "need_score") == few.sentence
+    assert str(next(f.reason for f in result.findings if f.model == "need_score")) == few.sentence.text
 
 
 def test_thresholds_become_verdicts(strong: ImprovabilityResult) -> None:

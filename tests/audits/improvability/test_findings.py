@@ -15,8 +15,9 @@ from evenhand.audits.improvability import ImprovabilityResult
 from evenhand.audits.improvability.findings import Shares, make_notes, plausible_reason
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.core.display import DisplayTable
-from evenhand.core.formats import show
 from evenhand.errors import ConfigError, DataError, EvenhandError
+from evenhand.messages import Message
+from evenhand.messages.formats import show
 from evenhand.stats.improvability import Utility
 
 LIMIT = {"metric": "improvable_fairness", "max": 0.0}
@@ -61,7 +62,7 @@ def test_the_gap_of_the_candidate_comes_first() -> None:
         gaps.append(max(v for v in own if v is not None) - min(v for v in own if v is not None))
     assert gaps[0] < gaps[1]
     new, old = (show(gap, "points") for gap in gaps)
-    assert f"The gap in classification is {new} points, against {old} points under the status quo" in (
+    assert f"The gap in classification is {new} points, against {old} points under the status quo" in str(
         result.findings[0].detail
     )
 
@@ -78,10 +79,10 @@ def test_among_many_candidates_a_rejection_by_chance_is_no_finding(many: Improva
     assert not many.established
     own = [f for f in many.findings if f.metric == "improvable_fairness"]
     assert all(f.value is None and f.verdict == "insufficient_evidence" for f in own)
-    assert all(f.headline.startswith("It is not shown that ") for f in own)
+    assert all(f.headline.text.startswith("It is not shown that ") for f in own)
     alone = next(f for f in own if f.model == many.rejections[0].model)
-    assert "adjusted for 20 candidates p = " in alone.detail
-    assert "Its own test rejects, but 20 candidates were tried." in alone.detail
+    assert "adjusted for 20 candidates p = " in str(alone.detail)
+    assert "Its own test rejects, but 20 candidates were tried." in str(alone.detail)
 
 
 def test_the_largest_margin_is_read_off_adjusted_p_values() -> None:
@@ -120,8 +121,10 @@ def test_nothing_is_judged_by_the_published_test() -> None:
     assert signed.established == published.established
     other = {(d.test, d.value) for d in published.rows("margins", metric="improvable_fairness")}
     assert len(other) == 2  # the two tests differ here, so the equality above says something
-    assert sum(note.startswith("The published fairness test rejects true nulls too often") for note in published.notes)
-    assert not any("published" in note for note in signed.notes)
+    assert sum(
+        note.text.startswith("The published fairness test rejects true nulls too often") for note in published.notes
+    )
+    assert not any("published" in note.text for note in signed.notes)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +147,11 @@ def test_different_shares_selected_are_told() -> None:
     limit = {"metric": "improvable_accuracy", "max": 0.0}
     result = audited(data, capacity=0.08, thresholds=[limit], **options)
     assert {f.metric for f in result.findings} == {"improvable_fairness", "improvable_accuracy"}
-    assert all("it selects 8.0% of the rows instead of " in f.detail.lower() for f in result.findings)
-    assert result.notes[0].startswith("score selects 8.0% of the rows, the status quo ")
+    assert all("it selects 8.0% of the rows instead of " in str(f.detail).lower() for f in result.findings)
+    assert result.notes[0].text.startswith("score selects 8.0% of the rows, the status quo ")
     same = audited(data, capacity=0.5, **options)
     assert "it selects" not in same.findings[0].text
-    assert not any("selects" in note for note in same.notes)
+    assert not any("selects" in note.text for note in same.notes)
 
 
 def test_shares_are_far_apart_beyond_a_tenth_of_the_larger() -> None:
@@ -193,11 +196,11 @@ def test_a_search_without_a_solution_leaves_the_others(tmp_path: Any) -> None:
     about = {f.model: f for f in result.findings if f.metric == "improvable_fairness"}
     assert about["new"].value is not None
     assert about["sweep"].value is None
-    assert "In no split was there a candidate of sweep to test" in about["sweep"].reason
+    assert "In no split was there a candidate of sweep to test" in str(about["sweep"].reason)
     assert "the gap in" not in about["sweep"].text.lower()
-    assert any(note.startswith("sweep: in 2 of 2 splits there was no candidate to test") for note in result.notes)
+    assert any(note.text.startswith("sweep: in 2 of 2 splits there was no candidate to test") for note in result.notes)
     assert all(r.value is not None for r in result.values if r.model == "status_quo")
-    assert {r.status for r in result.values if r.model == "sweep"} == {"undefined: no split has a candidate"}
+    assert {r.status.text for r in result.values if r.model == "sweep"} == {"undefined: no split has a candidate"}
     assert next(r.reason for r in result.reasons if r.model == "sweep") == "unclear"
     assert result.section().parts
     assert result.export(tmp_path)
@@ -212,7 +215,7 @@ def test_too_few_rows_only_where_some_number_would_do() -> None:
 
 def test_every_gap_is_stated() -> None:
     result = audited(right_or_wrong(), fairness_utility=["classification", "false_negative_rate"])
-    detail = result.findings[0].detail
+    detail = str(result.findings[0].detail)
     assert "The gap in classification is " in detail
     assert "the gap in false negative rate is " in detail
 
@@ -235,8 +238,8 @@ def test_one_more_remark_is_counted_in_the_singular() -> None:
     result = audited(right_or_wrong())
     first, second = result.evidence.trials["new"]
     for extra, words in ((1, "1 more remark of"), (2, "2 more remarks of")):
-        trials = {"new": (replace(first, remarks=("few",) * (5 + extra)), second)}
-        assert any(note.startswith(words) for note in make_notes(result.evidence.inputs, trials))
+        trials = {"new": (replace(first, remarks=(Message("few"),) * (5 + extra)), second)}
+        assert any(note.text.startswith(words) for note in make_notes(result.evidence.inputs, trials))
 
 
 def test_the_report_puts_the_signed_test_first() -> None:

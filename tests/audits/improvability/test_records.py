@@ -17,7 +17,7 @@ import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec, Plan, Test
 from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError
-from evenhand.report.schema import record_schema
+from evenhand.report.schema import record_schema, results_schema
 from evenhand.stats.improvability import Utility
 
 
@@ -111,7 +111,7 @@ def test_every_table_has_rows_of_both_kinds() -> None:
     result = fitted()
     assert all(records for records in result.tables.values())
     tables = (result.decisions, result.margins, result.gaps)
-    assert {"ok", "undefined"} <= {record.status.partition(":")[0] for table in tables for record in table}
+    assert {"ok", "undefined"} <= {record.status.text.partition(":")[0] for table in tables for record in table}
 
 
 def test_settings_are_read_back_with_code_as_its_name(result: ImprovabilityResult) -> None:
@@ -146,7 +146,8 @@ def test_a_mapping_is_as_good_as_the_object() -> None:
     ],
 )
 def test_the_schema_refuses_what_the_audit_does_not_write(table: str, column: str, value: Any) -> None:
-    schema = record_schema(ImprovabilityResult.record_types()[table])
+    shared = {"$defs": {"message": results_schema()["$defs"]["message"]}}  # what the schema of a sentence is
+    schema = {**record_schema(ImprovabilityResult.record_types()[table]), **shared}
     written = written_records()[table][0]
     assert jsonschema.Draft202012Validator(schema).is_valid(written)
     assert not jsonschema.Draft202012Validator(schema).is_valid({**written, column: value})
@@ -174,7 +175,7 @@ def test_the_frontier_holds_the_status_quo_and_every_candidate() -> None:
     assert (quo.model, quo.better, quo.regret) == ("status_quo", None, None)
     assert (same.accuracy, same.gap) == (quo.accuracy, quo.gap)
     assert same.eigenvalue == pytest.approx(0.0, abs=1e-9)
-    assert "eigenvalue below 0.01" in same.status
+    assert "eigenvalue below 0.01" in same.status.text
     assert need.efficient
     assert need.regret == 0
     assert same.regret is not None

@@ -15,8 +15,8 @@ from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec
 from evenhand.audits.improvability.charts import curve_panels
 from evenhand.audits.improvability.estimate import adjusted_rejections, established_margins
 from evenhand.core.display import DisplayTable, Figure, Number
-from evenhand.core.formats import show
 from evenhand.errors import ConfigError
+from evenhand.messages.formats import show
 from evenhand.stats.improvability import combine_splits
 from evenhand.stats.multiplicity import adjusted_p
 
@@ -131,7 +131,7 @@ def test_the_report_states_the_same_decisions(result: ImprovabilityResult) -> No
             if row[0] == name
         ]
         assert (margins == ["Anything"]) == (name not in shown_names)
-        headline = next(f.headline for f in result.findings if f.model == name)
+        headline = next(f.headline.text for f in result.findings if f.model == name)
         assert headline.startswith(f"{name} is fairer" if name in shown_names else f"It is not shown that {name} is")
     answer = next(part for part in parts.values() if part.caption.startswith("The three-part")).texts()[2][1]
     assert answer.startswith(f"Yes, by these measures: {', '.join(shown_names)}.")

@@ -151,7 +151,7 @@ def test_names_of_fairlearn_are_understood_or_refused_with_a_reason(people: pd.D
             with pytest.raises(ConfigError, match="has no counterpart here: "):
                 eh.parity(table, metrics=name)
             continue
-        sizes = [gap.value for gap in result.rows("gaps", metric=name)]
+        sizes = [float(str(gap.value)) for gap in result.rows("gaps", metric=name)]
         worst = max(sizes) if other.kind == "difference" else min(sizes)
         assert worst == pytest.approx(getattr(peer, name)(**same), abs=TOLERANCE), name
 
@@ -165,7 +165,7 @@ def test_a_name_of_another_package_is_named_in_the_answer(people: pd.DataFrame) 
         ("fpr", "difference", "worst_pair"),
         ("selection_rate", "ratio", "reference"),
     ]
-    notes = " ".join(result.notes)
+    notes = " ".join(note.text for note in result.notes)
     for name in (
         "recall_score (fairlearn, scikit-learn)",
         "equalized_odds_difference (fairlearn)",

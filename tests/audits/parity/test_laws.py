@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,9 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError
+from evenhand.messages.shared import say as shared
 
 ALL_METRICS = list(METRICS)
 
@@ -84,7 +86,11 @@ def test_every_record_is_complete_or_says_why() -> None:
     result = run(data)
     for record in [*result.values, *result.gaps]:
         whole = None not in (record.value, record.low, record.high)
-        assert whole == (record.status == "ok") or record.status.startswith(("small", "missing")), record
+        assert whole == (record.status == OK) or record.status.id in (
+            "core.small",
+            "parity.small_rarer",
+            "core.missing_group",
+        ), record
 
 
 def test_a_missing_group_is_a_row_of_its_own_and_in_no_gap() -> None:
@@ -98,7 +104,7 @@ def test_a_missing_group_is_a_row_of_its_own_and_in_no_gap() -> None:
         "grouping": "group",
         "group": "(missing)",
         "n": 40,
-        "reason": "missing group: left out of gaps",
+        "reason": shared("group_missing_in_gaps").to_dict(),
     } in [record.to_dict() for record in result.left_out]
 
 
@@ -119,7 +125,7 @@ def test_one_comparable_group_gives_no_gap_but_a_reason() -> None:
     )
     gap = run(people).get("gaps", metric="selection_rate")
     assert gap.value is None
-    assert gap.status == "undefined: only one group can be compared (min_count 10)"
+    assert gap.status.text == "undefined: only one group can be compared (min_count 10)"
 
 
 def test_the_worst_pair_contains_every_other_pair() -> None:
@@ -142,7 +148,7 @@ def test_intervals_hold_their_value_and_shrink_with_more_people() -> None:
 
 
 @pytest.mark.parametrize("interval", ["percentile", "basic", "bca"])
-def test_bootstrap_intervals_come_near_the_default(interval: str) -> None:
+def test_bootstrap_intervals_come_near_the_default(interval: Literal["percentile", "basic", "bca"]) -> None:
     people = make_people(5_000)
     table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
     metrics = ["selection_rate", "mean_score", "tpr", "brier"]
@@ -205,4 +211,5 @@ def test_a_clear_gap_between_rates_has_a_p_value_below_that_of_all_shuffles() ->
     rows = {"g": ["a"] * 200 + ["b"] * 200, "d": [1] * 150 + [0] * 50 + [1] * 60 + [0] * 140}
     table = eh.Table(rows, groups="g", predictions={"m": "d"}, favourable="selected")
     gap = eh.parity(table, metrics=["selection_rate"]).get("gaps", against="worst_pair", kind="difference")
+    assert gap.p_value is not None
     assert gap.p_value < 1e-9

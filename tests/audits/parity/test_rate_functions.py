@@ -13,6 +13,7 @@ from evenhand.audits.parity.estimate import ratio_values
 from evenhand.audits.parity.gather import GroupCells, Totals
 from evenhand.audits.parity.influence import metric_influence
 from evenhand.audits.parity.metrics import DEFAULTS, METRICS
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError
 from evenhand.stats.intervals import wilson
 from evenhand.stats.types import FloatArray
@@ -107,7 +108,7 @@ def test_gaps_come_near_those_of_the_bootstrap(name: str, weight: str | None) ->
         if gap.against != "worst_pair":
             assert (gap.low, gap.high) == pytest.approx((other.low, other.high), abs=0.012)
             assert gap.p_value == pytest.approx(other.p_value, abs=0.06)
-        assert gap.status == "ok"
+        assert gap.status == OK
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -134,7 +135,7 @@ def test_balanced_accuracy_counts_people_with_the_rarer_outcome() -> None:
     table = eh.Table(data, outcome="outcome", groups="group", predictions={"m": "d"})
     result = eh.parity(table, metrics="balanced_accuracy")
     small = result.get("values", metric="balanced_accuracy", group="b")
-    assert small.status == "small: 4 of the rarer outcome, fewer than min_count 10; left out of gaps"
+    assert small.status.text == "small: 4 of the rarer outcome, fewer than min_count 10; left out of gaps"
     assert small.n == 50
 
 
@@ -159,7 +160,7 @@ def test_a_metric_of_ones_own_replaces_a_built_in_one_of_its_name(name: str, met
         part = people[people.group == record.group]
         assert record.value == pytest.approx((part.outcome & part.decision).mean())
     assert result.spec.known_metrics()[name].method == "custom"
-    assert f"{name} is your own function, not the built-in metric of that name." in result.notes
+    assert f"{name} is your own function, not the built-in metric of that name." in [note.text for note in result.notes]
 
 
 def test_a_metric_that_is_computed_by_default_cannot_be_replaced() -> None:

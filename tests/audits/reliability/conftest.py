@@ -27,7 +27,8 @@ def nested(settings: dict[str, Any]) -> dict[str, Any]:
     of_scoring = set(Scoring.model_fields) & set(settings)
     kept = {name: value for name, value in settings.items() if name not in of_noise | of_scoring}
     if of_noise and settings["noise"] and isinstance(settings["noise"], str | list | tuple | Mapping):
-        kept["noise"] = {**as_noise(settings["noise"]), **{name: settings[name] for name in of_noise}}
+        noise: Any = as_noise(settings["noise"])
+        kept["noise"] = {**noise, **{name: settings[name] for name in of_noise}}
     if of_scoring:
         kept["scoring"] = {name: settings[name] for name in of_scoring}
     return kept

@@ -64,9 +64,9 @@ def test_the_gaps_of_the_paper_as_it_is_told() -> None:
     assert adjusted.value == pytest.approx(0.0026, abs=0.0012)
     assert kappa.p_value > 0.2
     assert max(pabak.p_value, icc.p_value) < 0.001
-    assert any("'sex-race' is 'sex' times 'race' in every row" in note for note in found.notes)
+    assert any("'sex-race' is 'sex' times 'race' in every row" in note.text for note in found.notes)
     disagree = "the metrics disagree. For White, compared with non-White, "
-    (told,) = (note for note in found.notes if note.startswith("full, ") and disagree in note)
+    (told,) = (note.text for note in found.notes if note.text.startswith("full, ") and disagree in note.text)
     lower, _, higher = told.partition(" lower and ")
     assert "ICC(A,1) (clearly)" in lower
     assert "PABAK (clearly)" in higher
@@ -81,7 +81,7 @@ def test_the_signs_turn_when_sex_race_follows_sex() -> None:
         assert gap.value == pytest.approx(value, abs=0.012 if name != "icc_a1" else 0.003)
         assert gap.low is not None
         assert gap.low > 0  # group 0 is lower by all three
-    (warning,) = [note for note in found.notes if note.startswith("Warning")]
+    (warning,) = [note.text for note in found.notes if note.text.startswith("Warning")]
     assert "are each a function of 'age' in every row" in warning  # the bins of age are held fixed, as in the paper
 
 

@@ -178,12 +178,12 @@ def test_a_dummy_of_the_group_is_held_fixed_by_published_settings(people: pd.Dat
     asked: dict[str, Any] = {"features": ["age", "member", "sex"], **quick}
     found = reliability({"m": model}, table, noise="raez-2024/all/1", **asked | {"attribution": True})
     assert {record.feature for record in found.attribution} == {"age", "sex"}
-    assert any(note.startswith("'member' is a function of 'group', which defines groups") for note in found.notes)
+    assert any(note.text.startswith("'member' is a function of 'group', which defines groups") for note in found.notes)
     assert np.concatenate(seen)[:, 0].mean() == pytest.approx(1 / 3, abs=0.02)
     given = reliability({"m": model}, table, noise={"member": "flip", "age": 1}, **asked)
-    assert any(note.startswith("Warning: 'member' is a function of 'group' in every row") for note in given.notes)
+    assert any(note.text.startswith("Warning: 'member' is a function of 'group' in every row") for note in given.notes)
     other = reliability({"m": model}, table, noise={"age": 1, "sex": "flip"}, **asked)
-    assert not any("function of 'group'" in note for note in other.notes)
+    assert not any("function of 'group'" in note.text for note in other.notes)
 
 
 # Limits, copies and whole numbers -------------------------------------------------------------------------
@@ -198,19 +198,21 @@ def test_limits_that_the_data_does_not_keep_are_told(people: pd.DataFrame, quick
     asked: dict[str, Any] = {"features": ["age", "priors"], **quick}
     below = int((people.age < 50).sum())
     found = reliability(risk, table, noise={"age": {"sd": 1, "minimum": 50}}, **asked)
-    warned = [note for note in found.notes if note.startswith("Warning")]
+    warned = [note.text for note in found.notes if note.text.startswith("Warning")]
     assert len(warned) == 1
     assert warned[0].startswith(f"Warning: 'age' is below its minimum 50 for {below} people of 240.")
     above = reliability(risk, table, noise={"age": {"sd": 1, "minimum": 18, "maximum": 30}}, **asked)
-    assert any(f"above its maximum 30 for {int((people.age > 30).sum())} people" in note for note in above.notes)
+    assert any(f"above its maximum 30 for {int((people.age > 30).sum())} people" in note.text for note in above.notes)
     least = reliability(risk, table, noise="raez-2024/minima/1", minima={"age": 20}, **asked)
-    assert any(f"'age' is below its minimum 20 for {int((people.age < 20).sum())} people" in n for n in least.notes)
+    assert any(
+        f"'age' is below its minimum 20 for {int((people.age < 20).sum())} people" in n.text for n in least.notes
+    )
     own = {"group": {"A": {"noise": {"age": {"sd": 1, "minimum": 30}}}}}
     part = reliability(risk, table, noise={"age": 1}, group_noise=own, **asked)
     young = int(((people.age < 30) & (people.group == "A")).sum())
-    assert any(f"'age' is below its minimum 30 for {young} people" in note for note in part.notes)
+    assert any(f"'age' is below its minimum 30 for {young} people" in note.text for note in part.notes)
     kept = reliability(risk, table, noise={"age": {"sd": 1, "minimum": 18}}, **asked)
-    assert not any(note.startswith("Warning") for note in kept.notes)
+    assert not any(note.text.startswith("Warning") for note in kept.notes)
 
 
 def test_rows_that_are_repeated_are_told(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -218,11 +220,11 @@ def test_rows_that_are_repeated_are_told(people: pd.DataFrame, quick: dict[str, 
     twice = pd.concat([people, people.head(60)], ignore_index=True)
     asked: dict[str, Any] = {"features": ["age", "priors", "income"], "noise": {"age": 1}, **quick}
     told = "60 rows of 300 are exact copies of another one in all columns used"
-    assert any(told in note for note in reliability(risk, eh.Table(twice, groups="group"), **asked).notes)
-    assert not any("copies" in note for note in reliability(risk, eh.Table(people, groups="group"), **asked).notes)
+    assert any(told in note.text for note in reliability(risk, eh.Table(twice, groups="group"), **asked).notes)
+    assert not any("copies" in note.text for note in reliability(risk, eh.Table(people, groups="group"), **asked).notes)
     twice["who"] = np.arange(len(twice))
     named = reliability(risk, eh.Table(twice, groups="group", id="who"), **asked)
-    assert not any("copies" in note for note in named.notes)
+    assert not any("copies" in note.text for note in named.notes)
 
 
 def test_a_frame_has_the_whole_numbers_that_the_data_has(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -251,7 +253,7 @@ def test_random_ratings_do_not_point_different_ways() -> None:
     for scale in ("nominal", "ordinal"):
         found = eh.agreement(eh.Table(data, groups="g"), raters=["x", "y"], resamples=100, scale=scale)
         assert all(gap.p_adjusted is None or gap.p_adjusted > 0.05 for gap in found.gaps)
-        assert not any("different ways" in note for note in found.notes)
+        assert not any("different ways" in note.text for note in found.notes)
 
 
 def test_a_point_without_an_interval_is_explained(people: pd.DataFrame, quick: dict[str, Any]) -> None:

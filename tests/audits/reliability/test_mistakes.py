@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.audits.reliability.messages import say
 from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError
 
@@ -68,7 +69,7 @@ def test_categories_of_more_than_two_values(table: eh.Table, quick: dict[str, An
     published = reliability(
         Seen(), table, features=FEATURES, noise="raez-2024/all/1", rows="frame", fixed=["stage"], **quick
     )
-    assert any("'job' has 3, and a mistake makes it one of the others" in note for note in published.notes)
+    assert any("'job' has 3, and a mistake makes it one of the others" in note.text for note in published.notes)
 
 
 def test_an_ordered_scale_moves_to_neighbours(table: eh.Table, people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -216,7 +217,7 @@ def test_missing_features_are_refused_dropped_or_kept(people: pd.DataFrame, quic
     with pytest.raises(DataError, match="feature 'priors' is missing in 7 rows of 240; fill them, leave these people"):
         reliability(risk, table, **asked)
     dropped = reliability(risk, table, **asked, missing="drop")
-    assert LeftOut(n=7, reason="missing feature") in dropped.left_out
+    assert LeftOut(n=7, reason=say("missing_feature")) in dropped.left_out
     assert sum(record.n for record in dropped.values if record.noise_level == 0 and record.metric == "pabak") == 233
     kept = reliability(risk, table, **asked, missing="keep")
     assert sum(record.n for record in kept.values if record.noise_level == 0 and record.metric == "pabak") == 240
@@ -245,8 +246,9 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     table = eh.Table(people, groups="group")
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3, "priors": 1}, **quick}
     found = reliability(risk, table, **asked)
-    reason = "fewer than min_count 10 people"
-    assert LeftOut(grouping="group", group="C", n=3, reason=reason) in found.left_out
+    (left_out,) = found.left_out
+    assert (left_out.grouping, left_out.group, left_out.n) == ("group", "C", 3)
+    assert left_out.reason.text == "fewer than min_count 10 people"
     assert {record.group for record in found.values} == {"A", "B"}
     with pytest.raises(ConfigError, match="`reference` 'C' of 'group' has 3 people, fewer than min_count 10"):
         reliability(risk, table, **asked, reference="C")
@@ -254,8 +256,8 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     assert {record.group for record in all_three.values} == {"A", "B", "C"}
     alone = reliability(risk, table, **asked, min_count=100)
     assert {gap.value for gap in alone.gaps} == {None}
-    assert {gap.status for gap in alone.gaps} == {"undefined: fewer than two groups have min_count 100 people"}
-    assert any("fewer than two groups have min_count 100" in note for note in alone.notes)
+    assert {gap.status.text for gap in alone.gaps} == {"undefined: fewer than two groups have min_count 100 people"}
+    assert any("fewer than two groups have min_count 100" in note.text for note in alone.notes)
     assert alone.section().parts
     nobody = reliability(risk, table, **asked, min_count=1000)
     assert not nobody.values
@@ -274,8 +276,8 @@ def test_a_small_group_in_folds_is_undefined_and_says_so(people: pd.DataFrame, q
     )
     lost = [record for record in found.values if record.group == "C" and record.value is None]
     assert lost
-    assert all(record.status.startswith("undefined: ") and record.undefined > 0 for record in lost)
-    assert any("undefined, of C (group)" in note for note in found.notes)
+    assert all(record.status.text.startswith("undefined: ") and record.undefined > 0 for record in lost)
+    assert any("undefined, of C (group)" in note.text for note in found.notes)
     assert mean_gap(found, "kappa", "C").value is None
     assert found.section().parts
 
@@ -289,7 +291,7 @@ def test_people_without_a_group_are_not_compared(people: pd.DataFrame, quick: di
 def test_survey_weights_are_not_used_and_no_groups_refused(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3}, **quick}
     found = reliability(risk, eh.Table(people, groups="group", weight="age"), **asked)
-    assert "Survey weights are not used: every person counts once." in found.notes
+    assert "Survey weights are not used: every person counts once." in map(str, found.notes)
     with pytest.raises(ConfigError, match="the table names no groups"):
         reliability(risk, eh.Table(people), **asked)
 
@@ -307,7 +309,7 @@ def test_no_noise_at_all(table: eh.Table, quick: dict[str, Any]) -> None:
 
 def test_noise_on_a_feature_that_no_model_uses(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(risk, table, features=["age", "priors", "sex"], noise={"sex": "flip", "age": 2}, **quick)
-    assert any("the mistakes in 'sex' changed entries and no score" in note for note in found.notes)
+    assert any("the mistakes in 'sex' changed entries and no score" in note.text for note in found.notes)
 
 
 # Features made of others ----------------------------------------------------------------------------------
@@ -323,11 +325,11 @@ def interaction(rows: Any) -> Any:
 def test_a_product_held_fixed_draws_a_warning_and_turns_the_gap(table: eh.Table, quick: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"features": PRODUCT, "noise": {"sex": "flip"}, "reference": "B", **quick}
     fixed = reliability(interaction, table, **asked)
-    warning = next(note for note in fixed.notes if note.startswith("Warning"))
+    warning = next(note.text for note in fixed.notes if note.text.startswith("Warning"))
     assert "'sex_member' is 'sex' times 'member' in every row, and was held fixed while 'sex' went wrong" in warning
     assert "linked={'sex_member': ['sex', 'member']}" in warning
     linked = reliability(interaction, table, **asked, linked={"sex_member": ["sex", "member"]})
-    assert not any(note.startswith("Warning") for note in linked.notes)
+    assert not any(note.text.startswith("Warning") for note in linked.notes)
     # Held fixed, a wrong sex moves everybody's score alike; with the product following, it moves no member's.
     assert curve(linked, "pabak", "A")[-1].value == 1.0
     assert curve(fixed, "pabak", "A")[-1].value < 1.0
@@ -342,7 +344,7 @@ def test_the_other_factor_may_be_a_group(people: pd.DataFrame, quick: dict[str, 
         noise={"sex": "flip"},
         **quick,
     )
-    warning = next(note for note in found.notes if note.startswith("Warning"))
+    warning = next(note.text for note in found.notes if note.text.startswith("Warning"))
     assert "'sex_member' is 'sex' times 'group = A'" in warning
     assert "put that column among `features`" in warning
 
@@ -439,7 +441,7 @@ def test_mistakes_are_learned_from_a_pilot(table: eh.Table, people: pd.DataFrame
     changed = model.changed
     assert changed.age.between(18, 60).all()
     assert not changed.priors.isin([-1]).any()
-    notes = "\n".join(found.notes)
+    notes = "\n".join(map(str, found.notes))
     assert "The mistakes were learned from 60 people whom two raters rated" in notes
     assert "The pilot does not have priors, income, stage; they were not perturbed." in notes
     error = curve(found, "mean_squared_error", "B")[-1].value
@@ -470,7 +472,7 @@ def test_a_pilot_by_columns_with_gaps_in_it(
     small.to_csv(tmp_path / "pilot.csv", index=False)
     settings = {"data": str(tmp_path / "pilot.csv"), "columns": {"age": ["age_a", "age_b"]}, "near": 10}
     found = reliability(Seen(), table, features=FEATURES, noise={"pilot": settings}, rows="frame", **quick)
-    assert "4 people of the pilot lack a rating and were not used." in found.notes
+    assert "4 people of the pilot lack a rating and were not used." in map(str, found.notes)
 
 
 PILOTS: list[tuple[dict[str, Any], str]] = [

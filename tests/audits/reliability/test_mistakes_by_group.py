@@ -142,11 +142,11 @@ def test_a_pilot_by_group(people: pd.DataFrame, table: eh.Table, quick: dict[str
     assert error["A"] == pytest.approx(rate * 0.06**2, rel=0.1)
     assert error["B"] == 0.0
     assert both["A"] == pytest.approx(both["B"], rel=0.15)
-    notes = "\n".join(apart.notes)
+    notes = "\n".join(map(str, apart.notes))
     sizes = small.group.value_counts()
     assert f"learned apart for A ({sizes['A']} people of the pilot) and B ({sizes['B']} people of the pilot)" in notes
     few = reliability({"m": risk}, table, noise={"pilot": {**settings, "by": "group", "enough": 100}}, **asked)
-    notes = "\n".join(few.notes)
+    notes = "\n".join(map(str, few.notes))
     assert (
         f"learned apart for B ({sizes['B']} people of the pilot); everybody else goes wrong as the whole pilot" in notes
     )

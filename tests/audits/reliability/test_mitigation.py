@@ -51,7 +51,7 @@ def test_accuracy_and_reliability_are_those_of_the_other_tables(found: tuple[eh.
     result = found[0]
     given = result.mitigation[0]
     assert given.accuracy == pytest.approx(result.models[0].accuracy)
-    pabak = [r.value * r.n for r in result.rows("values", metric="pabak", noise_level=0.3)]
+    pabak = [(r.value or 0.0) * r.n for r in result.rows("values", metric="pabak", noise_level=0.3)]
     assert given.reliability == pytest.approx(sum(pabak) / given.n, abs=0.01)  # folds are weighted otherwise there
 
 

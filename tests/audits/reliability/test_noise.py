@@ -69,7 +69,7 @@ def test_models_and_rows_are_one_object(table: eh.Table) -> None:
     with pytest.raises(ConfigError, match=r"`scoring.treshold` in .*no such setting; did you mean 'threshold'"):
         eh.reliability(share, table, **asked, scoring={"treshold": 0.2})
     with pytest.raises(ConfigError, match="there is no such setting"):
-        eh.reliability(share, table, **asked, threshold=0.2)
+        eh.reliability(share, table, **asked, threshold=0.2)  # type: ignore[call-arg]
 
 
 def rebuilt(result: ReliabilityResult) -> ReliabilityResult:

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability.findings import SENTENCES, make_claims
+from evenhand.audits.reliability.findings import make_claims
 from evenhand.audits.reliability.gaps import with_worse_off
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.notes import outcome_notes
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.display import DisplayTable
+from evenhand.core.estimates import Estimate
 from evenhand.core.families import adjust_tables
 from evenhand.core.findings import FindingMaker
 from evenhand.stats.noise import Experiment, Flip, Linear, NoiseItem, replicate_seeds, simulate
@@ -87,15 +89,15 @@ def test_without_resampling_a_pilot_by_group_has_no_verdict() -> None:
     pilot = rated_twice(200, np.random.default_rng(0))
     found = learned_by_group(two_alike(), pilot, resample=False)
     gap = mean_gap(found, "pabak")
-    assert "what another pilot would give takes `resample`" in gap.status
+    assert "what another pilot would give takes `resample`" in gap.status.text
     assert (gap.low, gap.p_value) == (None, None)
-    assert "takes more replicates" in mean_gap(learned_by_group(two_alike(), pilot, replicates=1), "pabak").status
+    assert "takes more replicates" in mean_gap(learned_by_group(two_alike(), pilot, replicates=1), "pabak").status.text
     assert not any("hurt" in finding.text for finding in found.findings)
 
 
 def test_learned_apart_is_not_different() -> None:
     found = learned_by_group(two_alike(), rated_twice(200, np.random.default_rng(0)))
-    notes = " ".join(found.notes)
+    notes = " ".join(map(str, found.notes))
     assert "mistakes were learned apart for p" in notes
     assert "Mistakes differ" not in notes
     assert "Mistakes were learned apart by g" in found.findings[0].text
@@ -215,19 +217,19 @@ def test_damage_of_a_few_people_is_not_tested_by_the_bootstrap() -> None:
     assert gap.value is not None
     assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
     at_a_level = found.rows("gaps", metric="pabak", against="reference", noise_level=0.2)[0]
-    assert at_a_level.status.startswith("no interval: for small, what mistakes change rests on 2.")
-    assert at_a_level.status.endswith(" of its people, and it takes 5")
+    assert at_a_level.status.text.startswith("no interval: for small, what mistakes change rests on 2.")
+    assert at_a_level.status.text.endswith(" of its people, and it takes 5")
     decisions = mean_gap(found, "pabak")
     assert (decisions.p_value, decisions.least_shown) == (1.0, pytest.approx(0.0728, abs=0.001))
-    assert any("rests on fewer than 5 people (10 for scores), of small (g)" in note for note in found.notes)
-    assert not any("hurt" in finding.headline for finding in found.findings)
+    assert any("rests on fewer than 5 people (10 for scores), of small (g)" in note.text for note in found.notes)
+    assert not any("hurt" in finding.headline.text for finding in found.findings)
 
 
 def test_damage_of_more_people_is_tested_by_decisions_before_scores() -> None:
     found = decided(on_the_threshold(8))
-    assert mean_gap(found, "pabak").status == "ok"
-    assert mean_gap(found, "icc_spread").status.endswith("and it takes 10")
-    assert mean_gap(decided(on_the_threshold(30)), "icc_spread").status == "ok"
+    assert mean_gap(found, "pabak").status.text == "ok"
+    assert mean_gap(found, "icc_spread").status.text.endswith("and it takes 10")
+    assert mean_gap(decided(on_the_threshold(30)), "icc_spread").status.text == "ok"
 
 
 # Parts of the gap -----------------------------------------------------------------------------------------
@@ -310,7 +312,7 @@ def adjusted(gaps: Sequence[ReliabilityGap]) -> list[ReliabilityGap]:
 
 def test_all_groupings_and_models_are_one_family() -> None:
     eight = [gap_record(grouping=f"g{number}", model=model, p_value=0.01) for number in range(4) for model in "mn"]
-    findings = FindingMaker(SPEC, SENTENCES).findings(list(make_claims(eight, [], SPEC)))
+    findings = FindingMaker(SPEC, say).findings(list(make_claims(list(map(Estimate, eight)), [], SPEC)))
     assert [finding.p_adjusted for finding in findings] == pytest.approx([0.08] * 8)
 
 
@@ -320,19 +322,19 @@ def test_groups_that_were_given_different_mistakes_are_told_so() -> None:
     more, never, same = (
         reliability(score, table, **asked, group_noise={"g": told}) for told in ({"p": 3}, {"p": 0}, {"p": 2, "q": 2})
     )
-    hurt = next(finding for finding in more.findings if "mistakes hurt p more" in finding.headline)
-    assert "By g, people were given different mistakes" in hurt.detail
+    hurt = next(finding for finding in more.findings if "mistakes hurt p more" in finding.headline.text)
+    assert "By g, people were given different mistakes" in str(hurt.detail)
     for found in (more, never):
         assert all("By g, people were given different mistakes" in finding.text for finding in found.findings)
         assert all("a gap can come from that alone" in finding.text for finding in found.findings)
-    assert any("by g, about p never" in note for note in never.notes)
+    assert any("by g, about p never" in note.text for note in never.notes)
     assert not any("different mistakes" in finding.text for finding in same.findings)
 
 
 def test_metrics_disagree_only_where_both_sides_are_clear() -> None:
     lower, higher = gap_record(metric="kappa"), gap_record(value=0.05, low=0.03, high=0.07)
     unsure = replace(higher, p_value=0.4, low=-0.03)
-    assert any("disagree" in note for note in outcome_notes([], adjusted([lower, higher]), SPEC))
-    assert not any("disagree" in note for note in outcome_notes([], adjusted([lower, unsure]), SPEC))
+    assert any("disagree" in note.text for note in outcome_notes([], adjusted([lower, higher]), SPEC))
+    assert not any("disagree" in note.text for note in outcome_notes([], adjusted([lower, unsure]), SPEC))
     gaps = [*adjusted([lower, higher]), replace(lower, noise_level=0.1, p_value=None)]
-    assert len(FindingMaker(SPEC, SENTENCES).findings(list(make_claims(gaps, [], SPEC)))) == 2
+    assert len(FindingMaker(SPEC, say).findings(list(make_claims(list(map(Estimate, gaps)), [], SPEC)))) == 2

@@ -11,16 +11,19 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability.findings import SENTENCES, make_claims
+from evenhand.audits.reliability.findings import make_claims
 from evenhand.audits.reliability.gaps import with_worse_off
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import COMPARED
 from evenhand.audits.reliability.notes import outcome_notes
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.families import adjust_tables
 from evenhand.core.findings import Finding, FindingMaker
-from evenhand.core.formats import show_interval
 from evenhand.errors import ConfigError, DataError
+from evenhand.messages import Message
+from evenhand.messages.formats import show_interval
 from evenhand.stats.reliability import bounded_limits, bounded_p
 
 from .conftest import curve, mean_gap, reliability
@@ -60,11 +63,11 @@ def test_a_threshold_is_held_against_the_worst_pair(middle: eh.Table) -> None:
     """PABAK is 0, 0.5 and nearly 1: nobody is farther than 0.7 from the reference, but A and C are from each other."""
     found = audited(middle, thresholds=[{"metric": "pabak", "max": 0.7}])
     worst = found.findings[0]
-    assert (worst.against, worst.verdict, worst.threshold) == ("worst_pair", "does_not_meet", "at most 0.7")
+    assert (worst.against, worst.verdict, str(worst.threshold)) == ("worst_pair", "does_not_meet", "at most 0.7")
     assert worst.value == pytest.approx(1.0, abs=0.1)
-    assert "of all pairs of groups, PABAK differs most between A and C, by " in worst.headline
+    assert "of all pairs of groups, PABAK differs most between A and C, by " in worst.headline.text
     assert (worst.arguments["lower"], worst.arguments["higher"]) == ("A", "C")
-    assert "interval for all pairs of groups together 0." in worst.detail
+    assert "interval for all pairs of groups together 0." in str(worst.detail)
     record = mean_gap(found, "pabak", against="worst_pair")
     assert (record.group, record.reference, record.n) == ("C", "A", 600)
     assert 0.7 < record.low < record.value < record.high
@@ -108,8 +111,8 @@ def test_a_threshold_that_nothing_can_be_held_against_is_told() -> None:
     found = audited(eh.Table(frame, groups=["group", "only"]), thresholds=limits)
     first = found.findings[0]
     assert (first.grouping, first.verdict, first.value, first.n) == ("only", "insufficient_evidence", None, 120)
-    assert "PABAK cannot be compared between groups" in first.headline
-    assert first.reason == "Fewer than two groups have min_count 10 people."
+    assert "PABAK cannot be compared between groups" in first.headline.text
+    assert str(first.reason) == "Fewer than two groups have min_count 10 people."
     assert all(finding.verdict == "no_threshold" for finding in found.findings[1:])
     assert found.section().parts
 
@@ -147,8 +150,8 @@ def test_an_untestable_pair_leaves_the_worst_pair_open(middle: eh.Table) -> None
     broken, unknown = audited(table, metrics="icc_spread", thresholds=limits).findings[:2]
     assert (broken.verdict, unknown.verdict) == ("does_not_meet", "insufficient_evidence")
     assert broken.high is None
-    assert "at least 0." in broken.detail
-    assert "2 of 3 pairs have no interval; D has 20 people, and a test needs 50." in broken.detail
+    assert "at least 0." in str(broken.detail)
+    assert "2 of 3 pairs have no interval; D has 20 people, and a test needs 50." in str(broken.detail)
 
 
 # Words ----------------------------------------------------------------------------------------------------
@@ -183,22 +186,22 @@ def adjusted(gaps: Sequence[ReliabilityGap]) -> list[ReliabilityGap]:
     return list(adjust_tables([[with_worse_off(gap) for gap in gaps]], [0.05])[0])
 
 
-def told(*gaps: ReliabilityGap) -> tuple[list[Finding], list[str]]:
+def told(*gaps: ReliabilityGap) -> tuple[list[Finding], list[Message]]:
     """Return the findings and notes of gaps as the audit makes them."""
     spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1}, metrics=COMPARED)
     levels = [replace(gap, noise_level=level, p_value=None) for gap in gaps for level in (0.1, 0.2)]
     every = adjusted([*gaps, *levels])
-    findings = FindingMaker(spec, SENTENCES).findings(list(make_claims(every, [], spec)))
+    findings = FindingMaker(spec, say).findings(list(make_claims(list(map(Estimate, every)), [], spec)))
     return list(findings), list(outcome_notes([], every, spec))
 
 
 @pytest.mark.parametrize("metric", COMPARED)
 def test_only_metrics_that_measure_harm_speak_of_it(metric: str) -> None:
     (finding,), _ = told(gap_record(metric=metric))
-    assert "A minus B, on average over 2 noise levels from 0.1 to 0.2." in finding.detail
+    assert "A minus B, on average over 2 noise levels from 0.1 to 0.2." in str(finding.detail)
     harm = metric in ("pabak", "icc_spread")
-    assert f" is 0.050 lower {'than for B' if harm else 'for A than for B'}." in finding.headline
-    assert len(finding.headline.split()) <= 25
+    assert f" is 0.050 lower {'than for B' if harm else 'for A than for B'}." in finding.headline.text
+    assert len(finding.headline.text.split()) <= 25
     assert ("mistakes hurt A more; " in finding.text) == harm
     assert ("so it does not say whom mistakes hurt more" in finding.text) == (not harm)
     moved = {
@@ -208,7 +211,7 @@ def test_only_metrics_that_measure_harm_speak_of_it(metric: str) -> None:
         "icc_a1": "It also falls where a group's ratings are close together",
         "concordance": "It also falls where a group's ratings are close together",
     }
-    assert harm or moved[metric] in finding.detail
+    assert harm or moved[metric] in str(finding.detail)
 
 
 def test_metrics_that_point_different_ways_are_named() -> None:
@@ -217,7 +220,7 @@ def test_metrics_that_point_different_ways_are_named() -> None:
         gap_record(metric="pabak", value=0.004, low=-0.01, high=0.018, p_value=0.6),
         gap_record(metric="icc_a1", value=0.06, low=0.04, high=0.08),
     )
-    note, why = notes
+    note, why = map(str, notes)
     assert why.startswith("Metrics that disagree measure different things: PABAK and the spread-adjusted ICC")
     assert "the metrics disagree. For A, compared with B, " in note
     assert "Cohen's kappa (clearly) is lower and PABAK and ICC(A,1) (clearly) are higher" in note
@@ -233,12 +236,12 @@ def test_findings_count_all_tests_of_a_run() -> None:
     elsewhere = gap_record(grouping="other", p_value=0.0002)
     findings, _ = told(*six, elsewhere)
     first = findings[0]
-    assert "no clear difference in Cohen's kappa between A and B" in first.headline
-    assert "A gap of −0.050;" in first.detail
-    assert "p = 0.120 adjusted for 7 tested findings (p = 0.020 by itself);" in first.detail
-    assert "mistakes hurt A more" in findings[-1].headline
-    assert "p = 0.001 adjusted for 7 tested findings" in findings[-1].detail
-    assert "(p < 0.001 by itself)" in findings[-1].detail
+    assert "no clear difference in Cohen's kappa between A and B" in first.headline.text
+    assert "A gap of −0.050;" in str(first.detail)
+    assert "p = 0.120 adjusted for 7 tested findings (p = 0.020 by itself);" in str(first.detail)
+    assert "mistakes hurt A more" in findings[-1].headline.text
+    assert "p = 0.001 adjusted for 7 tested findings" in str(findings[-1].detail)
+    assert "(p < 0.001 by itself)" in str(findings[-1].detail)
 
 
 def test_adjusted_p_is_holms_over_the_run() -> None:
@@ -252,7 +255,7 @@ def test_adjusted_p_is_holms_over_the_run() -> None:
     ]
     records.append(replace(records[0], noise_level=0.1, p_value=None))
     spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
-    found = FindingMaker(spec, SENTENCES).findings(list(make_claims(records, [], spec)))
+    found = FindingMaker(spec, say).findings(list(make_claims(list(map(Estimate, records)), [], spec)))
     assert len(found) == len(records) - 1
     tested = sorted(found, key=lambda finding: finding.p_value or 0.0)
     steps = [(len(tested) - place) * (r.p_value or 0.0) for place, r in enumerate(tested)]
@@ -300,7 +303,7 @@ def test_equal_is_not_lower(value: float, words: str) -> None:
     (finding,), _ = told(gap_record(value=value, low=-0.01, high=0.01, p_value=1.0))
     assert words in finding.text
     assert "0.0000;" not in finding.text
-    assert "lower" not in finding.headline
+    assert "lower" not in finding.headline.text
 
 
 # What is not known ----------------------------------------------------------------------------------------
@@ -311,15 +314,15 @@ def test_small_groups_have_no_verdict() -> None:
     limits = [{"metric": "icc_spread", "max": 0.1}]
     found = audited(eh.Table(frame, groups="group"), metrics="icc_spread", thresholds=limits)
     gap = mean_gap(found, "icc_spread")
-    assert gap.status == "no interval: A has 20 people, and a test needs 50"
+    assert gap.status.text == "no interval: A has 20 people, and a test needs 50"
     assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
     (finding,) = found.findings
     assert finding.verdict == "insufficient_evidence"
     assert "hurt" not in finding.text
-    assert "; no interval: A has 20 people, and a test needs 50; n = 320" in finding.detail
-    assert finding.reason == "There is no interval: A has 20 people, and a test needs 50."
+    assert "; no interval: A has 20 people, and a test needs 50; n = 320" in str(finding.detail)
+    assert str(finding.reason) == "There is no interval: A has 20 people, and a test needs 50."
     assert any(
-        "The bootstrap gives no interval, test or verdict for gaps" in note and "A has 20 people" in note
+        "The bootstrap gives no interval, test or verdict for gaps" in note.text and "A has 20 people" in note.text
         for note in found.notes
     )
 
@@ -332,20 +335,20 @@ def test_the_clearest_gaps_are_seen_in_small_groups() -> None:
     ):
         found = audited(eh.Table(three_groups(sizes, shares), groups="group"))
         gap = mean_gap(found, "pabak")
-        assert (gap.status, gap.worse_off, gap.df, gap.stderr) == ("ok", hurt, None, None)
+        assert (gap.status.text, gap.worse_off, gap.df, gap.stderr) == ("ok", hurt, None, None)
         assert gap.p_value < 0.001
         assert gap.low <= gap.value <= gap.high
         assert (gap.low > 0) or (gap.high < 0)
-        assert f"mistakes hurt {hurt} more" in found.findings[0].headline
+        assert f"mistakes hurt {hurt} more" in found.findings[0].headline.text
 
 
 def test_a_gap_that_so_few_people_cannot_show_is_said_to_be_so() -> None:
     found = audited(eh.Table(three_groups({"A": 20, "B": 300}, {"A": 0.0, "B": 0.1}), groups="group"))
     gap, (finding,) = mean_gap(found, "pabak"), found.findings
-    assert (gap.status, gap.worse_off) == ("ok", None)
-    assert finding.headline.endswith("no clear difference in PABAK between A and B.")
+    assert (gap.status.text, gap.worse_off) == ("ok", None)
+    assert finding.headline.text.endswith("no clear difference in PABAK between A and B.")
     assert gap.least_shown == pytest.approx(2 * float(bounded_limits(np.zeros(20), 0.025).high))
-    assert f"with nobody of the smaller group hurt, it takes one above {gap.least_shown:.3f}." in finding.detail
+    assert f"with nobody of the smaller group hurt, it takes one above {gap.least_shown:.3f}." in str(finding.detail)
 
 
 def test_equal_groups_are_seldom_found_to_differ_by_few_people() -> None:
@@ -361,7 +364,9 @@ def test_equal_groups_are_seldom_found_to_differ_by_few_people() -> None:
 def test_an_untested_gap_does_not_read_stronger_than_a_tested_one() -> None:
     frame = three_groups({"A": 20, "B": 300}, {"A": 1.0, "B": 0.0})
     (finding,) = audited(eh.Table(frame, groups="group"), metrics="icc_spread").findings
-    assert finding.headline == ("touchy, by group: whether spread-adjusted ICC differs between A and B was not tested.")
+    assert finding.headline.text == (
+        "touchy, by group: whether spread-adjusted ICC differs between A and B was not tested."
+    )
 
 
 def test_an_untested_gap_among_few_people_says_what_no_test_could_show() -> None:
@@ -372,7 +377,7 @@ def test_an_untested_gap_among_few_people_says_what_no_test_could_show() -> None
     assert gap.p_value is None
     assert gap.least_shown is not None
     assert gap.least_shown >= (1 - 0.025 ** (1 / 40)) / 0.5  # 2 p q is one half at most
-    assert "No test could show a gap" in finding.detail
+    assert "No test could show a gap" in str(finding.detail)
 
 
 def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
@@ -382,10 +387,10 @@ def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
     five, ten = (
         reliability("logistic", table, **asked, **FAST, metrics=["pabak", "icc_a1"], folds=folds) for folds in (5, 10)
     )
-    assert mean_gap(five, "pabak").status == "ok"
-    assert mean_gap(five, "icc_a1").status == "no interval: A has 15 people in a fold, and a test needs 20"
+    assert mean_gap(five, "pabak").status.text == "ok"
+    assert mean_gap(five, "icc_a1").status.text == "no interval: A has 15 people in a fold, and a test needs 20"
     (at_a_level,) = (gap for gap in ten.gaps if gap.metric == "pabak" and gap.noise_level is not None)
-    assert at_a_level.status == "no interval: A has 7 people in a fold, and a test needs 10"
+    assert at_a_level.status.text == "no interval: A has 7 people in a fold, and a test needs 10"
     assert mean_gap(ten, "pabak").least_shown is not None
 
 
@@ -396,7 +401,7 @@ def test_folds_that_are_dealt_a_person_apart_are_enough(people: pd.DataFrame) ->
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3, "priors": 1}}
     found = reliability("logistic", table, **asked, **FAST, metrics=["icc_a1"], folds=5)
     assert found.get("values", metric="icc_a1", group="A").n == 100
-    assert mean_gap(found, "icc_a1").status == "ok"
+    assert mean_gap(found, "icc_a1").status.text == "ok"
 
 
 def test_undefined_resamples_are_not_called_equal() -> None:
@@ -414,11 +419,13 @@ def test_undefined_resamples_are_not_called_equal() -> None:
     )
     gap = mean_gap(found, "kappa")
     assert gap.value == 0.0
-    assert gap.status.startswith("no interval: it is undefined in ")
-    assert gap.status.endswith(" of 100 resamples of people")
+    assert gap.status.text.startswith("no interval: it is undefined in ")
+    assert gap.status.text.endswith(" of 100 resamples of people")
     assert "no resample" not in found.findings[0].text
     assert "Cohen's kappa is the same for A and B" in found.findings[0].text
-    assert {record.status for record in curve(found, "kappa", "B")} == {"no interval: no resample of people differs"}
+    assert {record.status.text for record in curve(found, "kappa", "B")} == {
+        "no interval: no resample of people differs"
+    }
 
 
 def test_mistakes_that_do_nothing_are_not_laid_to_the_model(people: pd.DataFrame) -> None:
@@ -430,16 +437,16 @@ def test_mistakes_that_do_nothing_are_not_laid_to_the_model(people: pd.DataFrame
         noise={"age": {"sd": 0}, "priors": {"sd": 0.01}, "sex": "flip"},
         **FAST,
     )
-    assert any("the mistakes in 'age', 'priors' never changed an entry" in note for note in found.notes)
-    assert any("the mistakes in 'sex' changed entries and no score" in note for note in found.notes)
-    assert not any("does not use" in note for note in found.notes)
+    assert any("the mistakes in 'age', 'priors' never changed an entry" in note.text for note in found.notes)
+    assert any("the mistakes in 'sex' changed entries and no score" in note.text for note in found.notes)
+    assert not any("does not use" in note.text for note in found.notes)
 
 
 def test_constant_scores_are_not_helped_by_larger_groups(table: eh.Table, quick: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3}}
     found = reliability(lambda rows: np.full(len(rows), 0.3), table, **asked, **quick)
-    assert any("in no fold or replicate does the metric have a value" in note for note in found.notes)
-    assert not any("Fewer folds" in note for note in found.notes)
+    assert any("in no fold or replicate does the metric have a value" in note.text for note in found.notes)
+    assert not any("Fewer folds" in note.text for note in found.notes)
 
 
 def test_a_group_called_like_our_name_for_everybody_is_refused() -> None:
@@ -453,10 +460,10 @@ def test_a_group_called_like_our_name_for_everybody_is_refused() -> None:
 
 def test_the_report_says_that_all_groups_are_taken_alike(middle: eh.Table) -> None:
     alike = "Everybody's entries are taken to go wrong alike"
-    assert any(note.startswith(alike) for note in audited(middle).notes)
+    assert any(note.text.startswith(alike) for note in audited(middle).notes)
     found = audited(middle, group_noise={"group": {"A": 1.5, "B": 1}})
-    assert not any(note.startswith(alike) for note in found.notes)
-    assert any("by group, about A 1.5 times as often. Gaps rest on these settings" in note for note in found.notes)
+    assert not any(note.text.startswith(alike) for note in found.notes)
+    assert any("by group, about A 1.5 times as often. Gaps rest on these settings" in note.text for note in found.notes)
 
 
 def test_a_small_pilot_is_noted(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -467,5 +474,5 @@ def test_a_small_pilot_is_noted(people: pd.DataFrame, quick: dict[str, Any]) -> 
         found = reliability(
             lambda rows: rows[:, 0] / 80, table, features=["age"], noise=noise, **quick | {"noise_levels": [0.5]}
         )
-        few = any("20 people rated twice are few to learn mistakes from" in note for note in found.notes)
+        few = any("20 people rated twice are few to learn mistakes from" in note.text for note in found.notes)
         assert few == (size == 20)

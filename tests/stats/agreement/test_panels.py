@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from evenhand.stats.agreement import ICC_FORMS, icc, icc_interval, panels, why_undefined
+from evenhand.stats.agreement import ICC_FORMS, Undefined, icc, icc_interval, panels, why_undefined
 from evenhand.stats.agreement.panels import Panel, _deviance, panel_interval, panel_of, quadratics
 from evenhand.stats.types import FloatArray
 
@@ -127,10 +127,10 @@ def test_what_a_panel_cannot_say_has_a_reason() -> None:
     nobody_shared[[0, 1, 2, 3, 4, 5], [0, 0, 1, 1, 2, 2]] = [1.0, 2.0, 4.0, 5.0, 1.0, 3.0]
     assert np.isfinite(icc(*nobody_shared, form="1"))
     assert np.isnan(icc(*nobody_shared, form="A,1"))
-    assert "share too few people" in str(why_undefined("icc A,1", *nobody_shared))
-    assert "unequal numbers" in str(why_undefined("icc A,k", *gappy()))
+    assert str(why_undefined("icc A,1", *nobody_shared)) == Undefined.NOT_CROSSED
+    assert str(why_undefined("icc A,k", *gappy())) == Undefined.UNEQUAL
     constant = np.where(np.isnan(gappy()), np.nan, 0.1)
-    assert str(why_undefined("icc C,1", *constant)) == "all scores are one number"
+    assert str(why_undefined("icc C,1", *constant)) == Undefined.NO_SPREAD
     assert str(why_undefined("icc A,1", *gappy())) == ""
 
 
@@ -160,9 +160,8 @@ def test_limits_of_raters_who_hardly_agree_reach_below_0_and_do_not_depend_on_th
 
 def test_one_person_and_nobody_are_told_apart() -> None:
     one = np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
-    for scores, reason in ((one, "one person"), (np.full((3, 2), np.nan), "nobody")):
-        said = str(why_undefined("icc 1", *scores))
-        assert reason in said
+    for scores, reason in ((one, Undefined.ONE_PERSON), (np.full((3, 2), np.nan), Undefined.NOBODY)):
+        assert str(why_undefined("icc 1", *scores)) == reason
         assert np.isnan(icc_interval(*scores, form="A,1")).all()
     weights = np.ones((4, 2))
     assert np.isnan(icc(*np.full((3, 2), np.nan), form="A,1", weight=weights)).tolist() == [True] * 4

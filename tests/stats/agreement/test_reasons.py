@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
+from evenhand.messages import language, may_publish
 from evenhand.stats.agreement import (
     ICC_FORMS,
     Undefined,
@@ -144,3 +145,11 @@ def test_alpha_looks_only_at_people_with_two_ratings() -> None:
     first, second = [1, 1, 1, 0], [1, 1, 1, np.nan]  # the only 0 has no partner
     assert str(why_undefined("alpha", first, second)) == str(why_undefined("alpha", first[:3], second[:3])) != ""
     assert str(why_undefined("alpha", [*first, 0], [*second, 0])) == ""
+
+
+def test_every_reason_has_a_sentence_in_every_language() -> None:
+    assert [reason.message.id for reason in Undefined] == [f"agreement_stats.{reason}" for reason in Undefined]
+    assert all(language("de").translates(reason.message) for reason in Undefined)
+    assert Undefined.ONE_PERSON.message.text == "there is only one person"
+    assert not may_publish(Undefined.ONE_PERSON.message, 10)  # it is a count of one
+    assert may_publish(Undefined.NOBODY.message, 10)

@@ -115,7 +115,7 @@ def test_the_studentised_component_divides_by_its_own_error(rows_of: MakeRows) -
 
 def test_a_studentised_test_needs_its_spread(rows_of: MakeRows) -> None:
     test = split(rows_of())
-    with pytest.raises(ConfigError, match="draw them with `studentised=True`"):
+    with pytest.raises(ConfigError, match="draw them with studentised=True"):
         SplitTest(draws=test.draws, criteria=test.criteria, worst=test.worst, studentised=True).components()
 
 
@@ -272,7 +272,7 @@ def test_fewer_than_two_rows_that_count_are_refused_and_fewer_than_ten_remarked(
     new[51:55] = 1
     remarks = check_counts(make_rows(group, y, old, new, utilities=[CALIBRATION], names="ab"), "split 3")
     assert len(remarks) == 1
-    assert remarks[0].startswith("in split 3, only 5 rows of group 'b' count for calibration under the candidate")
+    assert remarks[0].text.startswith("in split 3, only 5 rows of group 'b' count for calibration under the candidate")
     new[50:60] = 1
     assert check_counts(make_rows(group, y, old, new, utilities=[CALIBRATION], names="ab")) == ()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.agreement import binary_counts, score_moments
+from evenhand.stats.agreement import Undefined, binary_counts, score_moments
 from evenhand.stats.noise import (
     Experiment,
     Flip,
@@ -197,14 +197,14 @@ def test_a_threshold_that_everybody_or_nobody_passes(experiment: Make, threshold
     counts = simulate(experiment(lambda folds: (model,) * folds), SEEDS).sums.counts()
     assert np.isnan(counts.kappa()).all()
     np.testing.assert_array_equal(counts.pabak(), 1.0)
-    assert set(counts.why_undefined("kappa").ravel()) == {"all ratings are in one class"}
+    assert set(counts.why_undefined("kappa").ravel()) == {Undefined.ONE_CLASS}
 
 
 def test_constant_scores_have_no_icc(experiment: Make) -> None:
     model = thresholded(lambda rows: np.full(len(rows), 0.3))
     moments = simulate(experiment(lambda folds: (model,) * folds), SEEDS).sums.moments()
     assert np.isnan(moments.icc_a1()).all()
-    assert set(moments.why_undefined("icc_a1").ravel()) == {"all scores are one number"}
+    assert set(moments.why_undefined("icc_a1").ravel()) == {Undefined.NO_SPREAD}
 
 
 def test_a_group_of_three(experiment: Make) -> None:

@@ -260,8 +260,8 @@ def test_every_statistic_has_a_value_or_a_reason() -> None:
     found = curves(nobody, done, "kappa")
     assert np.isnan(found.mean).all()
     assert (found.undefined == 8).all()
-    assert set(found.reasons.ravel()) == {"all ratings are in one class"}
-    assert set(curves(nobody, done, "icc_spread").reasons.ravel()) == {"all scores are one number"}
+    assert set(found.reasons.ravel()) == {ag.Undefined.ONE_CLASS}
+    assert set(curves(nobody, done, "icc_spread").reasons.ravel()) == {ag.Undefined.NO_SPREAD}
 
 
 def test_undefined_cells_are_not_skipped() -> None:
@@ -280,7 +280,7 @@ def test_undefined_cells_are_not_skipped() -> None:
     found = curves(other, simulate(other, SEEDS), "kappa")
     assert np.isnan(found.mean[:, 1]).all()
     assert np.isfinite(found.mean[:, 0]).all()
-    assert (found.reasons[:, 1] == "there is nobody to rate").all()
+    assert (found.reasons[:, 1] == ag.Undefined.NOBODY).all()
     assert (found.undefined[:, 1] == 4).all()
     draws = bootstrap_people(other, SEEDS, ["kappa"], resamples=20, rng=np.random.default_rng(0)).gap("kappa", 1, 0)
     gap = gap_of(draws)

@@ -24,6 +24,7 @@ AUDIT = AuditDescriptor(
     run="evenhand.audits.agreement.audit:run",
     section="evenhand.audits.agreement.section",
     charts="evenhand.audits.agreement.charts:CHARTS",
+    messages="evenhand.audits.agreement.messages:say",
     not_reweighted="how far raters agree beyond chance rests on all their ratings together, and is no mean over people",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.agreement.withhold:WITHHOLD",

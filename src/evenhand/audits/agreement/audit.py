@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, gap_records, pooled, value_records
-from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, make_claims
+from evenhand.audits.agreement.findings import agreement_notes, make_claims
 from evenhand.audits.agreement.gather import Rated, gather
+from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
 from evenhand.audits.agreement.result import AgreementGap, AgreementResult, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.records import OVERALL, LeftOut
 from evenhand.core.result import Draft, settled
@@ -20,6 +23,7 @@ from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count, did_you_mean
+from evenhand.messages.shared import say as shared
 from evenhand.stats.types import BoolArray
 from evenhand.table.table import Table
 
@@ -90,17 +94,19 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         for code, group in enumerate(grouping.groups):
             draw(grouping.code == code, grouping.name, group)
 
-    def estimated(spec: AgreementSpec) -> tuple[list[AgreementValue], list[AgreementGap]]:
-        values = list(value_records(drawn[None][0], None, OVERALL, metrics, spec))
+    def estimated(confidence: float) -> tuple[list[AgreementValue], list[AgreementGap]]:
+        own = spec.at(confidence)
+        values = list(value_records(drawn[None][0], None, OVERALL, metrics, own))
         gaps: list[AgreementGap] = []
         for grouping in groupings:
             of_groups = drawn.get(grouping.name, [])
             for one, group in zip(of_groups, grouping.groups, strict=True):
-                values += value_records(one, grouping.name, group, metrics, spec)
-            gaps += gap_records(grouping, of_groups, metrics, spec)
+                values += value_records(one, grouping.name, group, metrics, own)
+            gaps += gap_records(grouping, of_groups, metrics, own)
         return values, gaps
 
-    values, gaps = estimated(spec)
+    of_values, of_gaps = _estimates(estimated, spec.confidence)
+    values = [estimate.record for estimate in of_values]
     result = AgreementResult(
         spec=spec,
         findings=(),
@@ -108,18 +114,45 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         notes=table.source.notes,
         backend=table.backend,
         values=tuple(values),
-        gaps=tuple(gaps),
+        gaps=tuple(estimate.record for estimate in of_gaps),
         counts=tuple(counts),
         scale=rated.scale,
         raters=rated.raters,
     )
     return Draft(
         result=result,
-        claims=list(make_claims(values, gaps, metrics, len(rated.raters), spec)),
-        at=lambda confidence: list(make_claims(*estimated(spec.at(confidence)), metrics, len(rated.raters), spec)),
-        sentences=SENTENCES,
+        claims=list(make_claims(of_values, of_gaps, metrics, len(rated.raters), spec)),
+        own=say,
         notes=lambda found: agreement_notes(rated, values, found.gaps, metrics=metrics, groupings=groupings, spec=spec),
     )
+
+
+def _estimates(
+    estimated: Callable[[float], tuple[list[AgreementValue], list[AgreementGap]]], confidence: float
+) -> tuple[list[Estimate[AgreementValue]], list[Estimate[AgreementGap]]]:
+    """Return the values and gaps, each with limits at any confidence from the same draws."""
+
+    @cache
+    def by_key(level: float) -> tuple[dict[Hashable, AgreementValue], dict[Hashable, AgreementGap]]:
+        values, gaps = estimated(level)
+        return {_key(record): record for record in values}, {_key(record): record for record in gaps}
+
+    def value_at(key: Hashable) -> Callable[[float], AgreementValue]:
+        return lambda level: by_key(level)[0][key]
+
+    def gap_at(key: Hashable) -> Callable[[float], AgreementGap]:
+        return lambda level: by_key(level)[1][key]
+
+    values, gaps = by_key(confidence)
+    of_values = [Estimate(record, value_at(key)) for key, record in values.items()]
+    return of_values, [Estimate(record, gap_at(key)) for key, record in gaps.items()]
+
+
+def _key(record: AgreementValue | AgreementGap) -> Hashable:
+    """Return what tells a record from the others; the worst pair of a grouping is told by being that."""
+    if isinstance(record, AgreementValue):
+        return record.grouping, record.group, record.metric
+    return record.grouping, record.metric, record.against, None if record.against == "worst_pair" else record.group
 
 
 def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, AgreementMetric]:
@@ -129,14 +162,17 @@ def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, AgreementMetric]:
     for name in (*(spec.metrics or ()), *(threshold.metric for threshold in spec.thresholds)):
         if name not in allowed:
             raise ConfigError(
-                f"the metric {name!r} is not for {rated.scale} ratings of {count(raters, 'rater')}; "
-                f"{did_you_mean(name, allowed)}"
+                "the metric {name!r} is not for {scale} ratings of {raters}; {hint}",
+                name=name,
+                scale=rated.scale,
+                raters=count(raters, "rater"),
+                hint=did_you_mean(name, allowed),
             )
     return {name: metric for name, metric in allowed.items() if spec.metrics is None or name in spec.metrics}
 
 
 def _left_out(table: Table, rated: Rated, groupings: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
-    dropped = {"missing outcome or prediction: rows dropped": table.dropped, "missing rating": rated.dropped}
+    dropped = {shared("rows_dropped"): table.dropped, say("missing_rating"): rated.dropped}
     yield from (LeftOut(n=n, reason=reason) for reason, n in dropped.items() if n)
     for grouping in groupings:
         yield from grouping.left_out

@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.agreement.gather import Rated
+from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, Ratings, Share, values_of, why_undefined
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.core.formats import finite
+from evenhand.core.findings import without_kind
 from evenhand.core.groups import ComparedGroups
+from evenhand.core.records import OK
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.agreement import (
     ac1_limits,
     alike_stderr,
@@ -74,31 +79,24 @@ class Variation:
         """Whether the ratings are scores."""
         return self.uncommon == inf
 
-    def too_little(self, group: str | None) -> str | None:
+    def too_little(self, group: str | None) -> Message | None:
         """Return why no interval of a coefficient can rest on these ratings, None where one can."""
-        where, least = "" if group is None else f" in {group}", LEAST_SCORED if self.scores else LEAST_PEOPLE
+        where = None if group is None else say("in_group", group=group)
+        least = LEAST_SCORED if self.scores else LEAST_PEOPLE
         if self.disagreeing == 0:
-            return f"the raters disagree about nobody{where}"
+            return say("disagree_about_nobody", where=where)
         if self.disagreeing < least:
-            return (
-                f"the disagreement{where} rests on too few people: {_cut(self.disagreeing)}, where {least} are needed"
-            )
+            return say("few_disagreeing", where=where, people=_cut(self.disagreeing), least=least)
         if self.uncommon < least:
-            return (
-                f"too few people{where} have another than the commonest rating: {_cut(self.uncommon)}, where {least} "
-                "are needed"
-            )
+            return say("few_uncommon", where=where, people=_cut(self.uncommon), least=least)
         if self.shared < LEAST_SHARED:
-            return (
-                f"the raters agree about too few people{where} on another than the commonest rating: "
-                f"{_cut(self.shared)}, where {LEAST_SHARED} are needed"
-            )
+            return say("few_shared", where=where, people=_cut(self.shared), least=LEAST_SHARED)
         return None
 
 
-def _cut(number: float) -> str:
+def _cut(number: float) -> float:
     """Return a number with one decimal place, cut off so that what is too few does not look enough."""
-    return f"{floor(10 * number) / 10:g}"
+    return floor(10 * number) / 10
 
 
 def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Variation:
@@ -228,21 +226,26 @@ def value_records(
             method, (low, high) = _icc_limits(drawn, metric.form, spec.confidence)
             why = why if high is None or drawn.variation.disagreeing == 0 else None
         if why is None and high is None:
-            why = "all resamples lie on one side of the value" if metric.form is None else "the formula has no limits"
+            why = say("one_sided" if metric.form is None else "no_limits")
         record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=method)
         yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
 
 
 def _with_status(
-    record: AgreementValue, metric: AgreementMetric, drawn: GroupDraws, why: str | None, limits: Mapping[str, Any]
+    record: AgreementValue, metric: AgreementMetric, drawn: GroupDraws, why: Message | None, limits: Mapping[str, Any]
 ) -> AgreementValue:
     """Return a value with its limits, unless there is a reason for none."""
-    status = "ok" if why is None else f"no interval: {why}"
+    status = OK if why is None else shared("no_interval", why=why)
     if why is None and limits["low"] is None:
-        status = "unbounded below: the mean of these raters may have next to no variance"
+        status = shared("unbounded_below", why=say("no_variance"))
     if record.value is None:
-        status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
+        status = _undefined(metric, drawn)
     return replace(record, status=status, **(limits if why is None else {}))
+
+
+def _undefined(metric: AgreementMetric, drawn: GroupDraws) -> Message:
+    reason = why_undefined(metric, drawn.ratings, drawn.weight)
+    return shared("undefined", why=say("some_missing") if reason is None else reason.message)
 
 
 def _icc_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[str, tuple[float | None, float | None]]:
@@ -258,15 +261,15 @@ def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[f
     return intercept + slope * float(limits.low), intercept + slope * float(limits.high)
 
 
-def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, group: str | None) -> str | None:
+def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, group: str | None) -> Message | None:
     """Return why the resamples of a group give no interval of a metric, None where they do."""
     too_little = drawn.variation.too_little(group) if metric.compared else None
     if too_little is not None:
         return too_little
-    where = "" if group is None else f" of {group}"
+    where = None if group is None else say("of_group", group=group)
     if np.isnan(drawn.stderr[position]):
-        return f"too many resamples{where} have no value"
-    return None if drawn.stderr[position] > 0 else f"the resamples{where} do not differ"
+        return say("resamples_undefined", where=where)
+    return None if drawn.stderr[position] > 0 else say("resamples_alike", where=where)
 
 
 def count_records(rated: Rated, inside: BoolArray, grouping: str | None, group: str) -> Iterator[CountRecord]:
@@ -404,7 +407,7 @@ class _GapMaker:
             joint_low=joint_low,
             joint_high=joint_high,
             p_value=finite(pairs.p[index]),
-            status="ok" if low is not None else self._why_not((group, base)),
+            status=OK if low is not None else self._why_not((group, base)),
             stderr=finite(pairs.stderr[index]),
         )
 
@@ -429,33 +432,33 @@ class _GapMaker:
         status = record.status
         if record.value is not None and without.any():
             unknown = int(np.flatnonzero(without)[0])
-            why = self._why_not((int(pairs.first[unknown]), int(pairs.second[unknown])))
-            status = f"{'no interval' if low is None else 'unbounded above'}: {why.partition(': ')[2]}"
+            why = without_kind(self._why_not((int(pairs.first[unknown]), int(pairs.second[unknown]))))
+            status = shared("no_interval" if low is None else "unbounded_above", why=why)
         limits: dict[str, Any] = {"low": low, "high": high, "joint_low": low, "joint_high": high}
         return replace(record, against="worst_pair", p_value=p_value, status=status, **limits)
 
     def undefined(self) -> AgreementGap:
         """Return the gap of a grouping in which no two groups can be compared."""
-        why = f"fewer than two groups have min_count {self.spec.min_count} people"
-        return self._gap(against="worst_pair", n=sum(self.grouping.sizes), value=None, status=f"undefined: {why}")
+        status = shared("undefined", why=shared("two_groups_needed", least=self.spec.min_count))
+        return self._gap(against="worst_pair", n=sum(self.grouping.sizes), value=None, status=status)
 
     def _gap(self, **columns: Any) -> AgreementGap:
         method = BOOTSTRAP if self.metric.share is None else EXACT
         coordinates: dict[str, Any] = {"grouping": self.grouping.name, "metric": self.metric.name, "method": method}
         return AgreementGap(kind="difference", **coordinates, **columns)
 
-    def _why_not(self, pair: tuple[int, int]) -> str:
+    def _why_not(self, pair: tuple[int, int]) -> Message:
         """Return why the gap of two groups has no value, or no interval."""
         for group in pair:
             drawn = self.drawn[group]
             if np.isnan(drawn.draws.estimate[self.position]):
-                return f"undefined: {why_undefined(self.metric, drawn.ratings, drawn.weight)}"
+                return _undefined(self.metric, drawn)
         for group in pair:
             label = self.grouping.groups[group]
             reason = why_no_interval(self.drawn[group], self.position, self.metric, label)
             if reason is not None:
-                return f"no interval: {reason}"
-        return "no interval: the formula has no limits"
+                return shared("no_interval", why=reason)
+        return shared("no_interval", why=say("no_limits"))
 
 
 def groupings_of_two(gaps: Sequence[AgreementGap]) -> set[str | None]:

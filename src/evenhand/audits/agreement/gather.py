@@ -86,17 +86,32 @@ def _one_row_a_rating(table: Table, spec: AgreementSpec) -> _Read:
     item, rater, rating = (rows.columns[role] for role in ("item", "rater", "rating"))
     for role, column in (("item", item), ("rater", rater)):
         if column.absent:
-            raise DataError(f"`{role}` is missing in {count(column.absent, 'row')}; fill it, or leave the rows out.")
+            raise DataError(
+                "`{role}` is missing in {rows}; fill it, or leave the rows out.",
+                role=role,
+                rows=count(column.absent, "row"),
+            )
     items, raters = len(item.values), len(rater.values)
     if raters < 2:
-        raise DataError(f"`rater` has {count(raters, 'value')}; agreement needs two raters or more.")
+        raise DataError(
+            "`rater` has {values}; agreement needs two raters or more.",
+            values=count(raters, "value"),
+        )
     if items * raters > MOST_CELLS:
-        raise DataError(f"{items:,} items by {raters:,} raters are too many for one table; audit fewer raters at once.")
+        raise DataError(
+            "{items:,} items by {raters:,} raters are too many for one table; audit fewer raters at once.",
+            items=items,
+            raters=raters,
+        )
     _, first, where = np.unique(item.codes * raters + rater.codes, return_index=True, return_inverse=True)
     if len(first) < len(where):
         twice = int(np.flatnonzero(np.bincount(where) > 1)[0])
         of, by = item.labels[item.codes[first[twice]]], rater.labels[rater.codes[first[twice]]]
-        raise DataError(f"the item {of!r} has more than one rating by {by!r}; keep one of them.")
+        raise DataError(
+            "the item {item!r} has more than one rating by {rater!r}; keep one of them.",
+            item=of,
+            rater=by,
+        )
     _, start = np.unique(item.codes, return_index=True)
     _require_one_of_each(item, start, rows.groups.codes, rows.weight)
     codes = np.full((items, raters), -1, dtype=np.int64)
@@ -114,7 +129,11 @@ def _require_one_of_each(
         differs = np.flatnonzero(values != values[start][item.codes])
         if differs.size:
             label = item.labels[item.codes[differs[0]]]
-            raise DataError(f"the item {label!r} has rows of more than one {name!r}; give all its rows the same.")
+            raise DataError(
+                "the item {item!r} has rows of more than one {name!r}; give all its rows the same.",
+                item=label,
+                name=name,
+            )
 
 
 def _values(coded: list[Coded]) -> list[Any]:
@@ -124,7 +143,11 @@ def _values(coded: list[Coded]) -> list[Any]:
         raise DataError("the raters' columns hold no ratings.")
     if len(kinds) > 1:
         first, second = sorted(kinds)[:2]
-        raise DataError(f"some of the raters' ratings are {first} and others {second}; give all the same kind.")
+        raise DataError(
+            "some of the raters' ratings are {first} and others {second}; give all the same kind.",
+            first=first,
+            second=second,
+        )
     return sorted({value for column in coded for value in column.values}, key=sort_key)
 
 
@@ -148,22 +171,35 @@ def _categories(values: list[Any], scale: Scale, spec: AgreementSpec) -> tuple[A
         listed = {label_of(value): value for value in spec.categories}
         strange = [label_of(value) for value in values if label_of(value) not in listed]
         if strange:
-            raise DataError(f"the rating {strange[0]!r} is not one of `categories`; list all values.")
+            raise DataError(
+                "the rating {rating!r} is not one of `categories`; list all values.",
+                rating=strange[0],
+            )
         known = list(spec.categories)
     if scale == "ordinal" and spec.categories is None and isinstance(values[0], str):
         raise ConfigError("ratings of text have no order; list their values as `categories`, lowest first.")
     if len(known) > MOST_CATEGORIES:
-        raise DataError(f"the ratings take {len(known):,} different values; use scale='interval' for numbers.")
+        raise DataError(
+            "the ratings take {number:,} different values; use `scale='interval'` for numbers.",
+            number=len(known),
+        )
     return _binary(known, spec.positive) if scale == "binary" else tuple(known)
 
 
 def _binary(known: list[Any], positive: Scalar | None) -> tuple[Any, ...]:
     if len(known) > 2:
-        raise DataError(f"binary ratings have two values; these have {len(known)}, such as {label_of(known[2])!r}.")
+        raise DataError(
+            "binary ratings have two values; these have {number}, such as {rating!r}.",
+            number=len(known),
+            rating=label_of(known[2]),
+        )
     labels = [label_of(value).strip().lower() for value in known]
     if positive is not None:
         if label_of(positive) not in [label_of(value) for value in known]:
-            raise DataError(f"`positive` is {positive!r}, which no rater gave.")
+            raise DataError(
+                "`positive` is {positive!r}, which no rater gave.",
+                positive=positive,
+            )
         yes = [label_of(value) for value in known].index(label_of(positive))
     else:
         yes = next((position for position, label in enumerate(labels) if label in TRUE_WORDS), len(known) - 1)
@@ -178,14 +214,22 @@ def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> F
         try:
             numbers = [float(value) for value in coded.values]
         except ValueError:
-            raise DataError(f"the rater {name!r} gave text, which the interval scale cannot hold.") from None
+            raise DataError(
+                "the rater {name!r} gave text, which the interval scale cannot hold.",
+                name=name,
+            ) from None
         if not np.isfinite(numbers).all():
-            raise DataError(f"the rater {name!r} gave infinite scores; replace them.")
+            raise DataError(
+                "the rater {name!r} gave infinite scores; replace them.",
+                name=name,
+            )
         largest = max(map(abs, numbers), default=0.0)
         if largest > LARGEST or 0 < largest < 1 / LARGEST:
             raise DataError(
-                f"the scores of the rater {name!r} reach {largest:g}, out of reach of the arithmetic; give them in "
-                "other units."
+                "the scores of the rater {name!r} reach {largest:g}, out of reach of the arithmetic; give them "
+                "in other units.",
+                name=name,
+                largest=largest,
             )
     else:
         position = {label_of(value): index for index, value in enumerate(known)}
@@ -200,8 +244,11 @@ def _keep(ratings: FloatArray, policy: str, names: Sequence[str]) -> BoolArray:
             f"{name!r} in {n:,}" for name, n in zip(names, np.isnan(ratings).sum(axis=0), strict=True) if n
         )
         raise DataError(
-            f"ratings are missing in {count(int((given < ratings.shape[1]).sum()), 'row')} of {len(ratings):,} "
-            f"({where}); leave these people out with missing='drop', or use what there is with missing='keep'."
+            "ratings are missing in {rows} of {number:,} ({where}); leave these people out with "
+            "`missing='drop'`, or use what there is with `missing='keep'`.",
+            rows=count(int((given < ratings.shape[1]).sum()), "row"),
+            number=len(ratings),
+            where=where,
         )
     keep = np.asarray(given >= (2 if policy == "keep" else ratings.shape[1]), dtype=np.bool_)
     if not keep.any():

@@ -13,7 +13,14 @@ import numpy as np
 
 from evenhand.core.metrics import AGREEMENT_METRICS, Metric
 from evenhand.stats import agreement as kernel
-from evenhand.stats.agreement import COUNT_METRICS, BinaryCounts, ScoreMoments, binary_counts, score_moments
+from evenhand.stats.agreement import (
+    COUNT_METRICS,
+    BinaryCounts,
+    ScoreMoments,
+    Undefined,
+    binary_counts,
+    score_moments,
+)
 from evenhand.stats.agreement.categories import AlphaScale
 from evenhand.stats.agreement.scores import IccForm
 from evenhand.stats.types import FloatArray
@@ -246,13 +253,14 @@ METRICS: dict[str, AgreementMetric] = {
 """All metrics by name; where a scale has its own form of one, that of the first scale."""
 
 
-def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> str:
-    """Return why a metric of these ratings has no value."""
+def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> Undefined | None:
+    """Return why a metric of these ratings has no value; None where it is that some are missing."""
     if ratings.missing and not metric.tolerates_missing:
-        return "some ratings are missing"
+        return None
     if metric.kernel_name is None:
-        return "there is nobody to rate" if weight.sum() == 0 else "all scores are one number"
-    return str(kernel.why_undefined(metric.kernel_name, *ratings.raters, weight=weight)) or "the formula divides by 0"
+        return Undefined.NOBODY if weight.sum() == 0 else Undefined.NO_SPREAD
+    reason = str(kernel.why_undefined(metric.kernel_name, *ratings.raters, weight=weight))
+    return Undefined(reason) if reason else Undefined.ZERO_DENOMINATOR
 
 
 def values_of(metrics: Sequence[AgreementMetric], ratings: Ratings, weight: FloatArray) -> FloatArray:

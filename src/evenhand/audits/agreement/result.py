@@ -10,7 +10,7 @@ from evenhand.audits.agreement import AUDIT
 from evenhand.audits.agreement.metrics import AgreementMetric, Scale, metrics_for
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.descriptor import AuditDescriptor
-from evenhand.core.records import Gap, Record, Value, column
+from evenhand.core.records import Gap, Record, Reveals, Value, column
 from evenhand.core.result import Result
 
 
@@ -18,7 +18,7 @@ from evenhand.core.result import Result
 class AgreementValue(Value):
     """One metric of a group, or of everybody."""
 
-    method: str = column("what the interval rests on")
+    method: str = column("what the interval rests on", reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +29,19 @@ class AgreementGap(Gap):
     limit the largest gap. `p_adjusted` is for all tables of the run.
     """
 
-    method: str = column("what the interval rests on")
-    stderr: float | None = column("standard error of the gap", None)
+    method: str = column("what the interval rests on", reveals="name")
+    stderr: float | None = column("standard error of the gap", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRecord(Record):
     """How many people of a group two raters gave a pair of categories; empty for scores and for more raters."""
 
-    grouping: str | None = column("the grouping; null for everybody")
-    group: str = column("the group; '(overall)' for everybody")
-    first: str = column("the first rater's rating")
-    second: str = column("the second rater's rating")
-    n: int = column("how many people")
+    grouping: str | None = column("the grouping; null for everybody", reveals="name")
+    group: str = column("the group; '(overall)' for everybody", reveals="name")
+    first: str = column("the first rater's rating", reveals="name")
+    second: str = column("the second rater's rating", reveals="name")
+    n: int = column("how many people", reveals="count")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -57,6 +57,7 @@ class AgreementResult(Result):
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
     main_table: ClassVar[str] = "values"
+    reveals: ClassVar[Mapping[str, Reveals]] = {"scale": "name", "raters": "name"}
 
     spec: AgreementSpec
     values: tuple[AgreementValue, ...]

@@ -18,7 +18,7 @@ from evenhand.core.display import (
     value_table,
     what_it_shows,
 )
-from evenhand.core.formats import show, show_confidence
+from evenhand.messages.formats import show, show_confidence
 
 if TYPE_CHECKING:
     from evenhand.audits.agreement.result import AgreementResult
@@ -35,7 +35,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
             f"Agreement of the raters{of_groups}",
             f"1 is full agreement. Lines are {show_confidence(confidence)} intervals, each on its own; a hollow dot "
             "has none. The table has every metric.",
-            " ".join(finding.headline for finding in result.findings if finding.grouping in (None, grouping)),
+            " ".join(str(finding.headline) for finding in result.findings if finding.grouping in (None, grouping)),
             tuple(value_panels(result, grouping)),
             what_it_shows(_by(result, grouping), drawn(result), result.spec.finding_alpha),
         )
@@ -85,7 +85,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
         f"Gaps to {reference}, by {grouping}",
         f"Below 0 the metric is lower than for {reference}. Lines are {show_confidence(result.spec.confidence)} "
         f"intervals{together}; a hollow dot was not tested.{itself}",
-        " ".join(finding.headline for finding in _by(result, grouping)),
+        " ".join(str(finding.headline) for finding in _by(result, grouping)),
         tuple(panels),
         what_it_shows([f for f in _by(result, grouping) if f.kind], drawn_gaps(result), result.spec.finding_alpha),
     )

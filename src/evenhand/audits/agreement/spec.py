@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.audits.agreement.metrics import METRICS, AgreementMetric, Scale
 from evenhand.core.spec import Names, Reference, Spec
-from evenhand.errors import did_you_mean
+from evenhand.errors import SettingError, did_you_mean, problem
 from evenhand.settings import named_once
 from evenhand.table.roles import Columns, Scalar
 
@@ -28,6 +28,9 @@ class AgreementSpec(Spec):
     audit: ClassVar[str] = "agreement"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
     column_settings: ClassVar[tuple[str, ...]] = ("raters", "item", "rater", "rating")
+    input_types: ClassVar[Mapping[str, str]] = {
+        "raters": "npt.ArrayLike | Sequence[str | npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None"
+    }
 
     raters: Columns | None = Field(
         None,
@@ -75,31 +78,41 @@ class AgreementSpec(Spec):
     @classmethod
     def _not_none(cls, value: object) -> object:
         if isinstance(value, list | tuple) and not value:
-            raise ValueError("`raters` needs two or more columns; got none")
+            raise SettingError("`raters` needs two or more columns; got none")
         return value
 
     @field_validator("raters")
     @classmethod
     def _two_or_more(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value is not None and len(named_once("raters", value)) < 2:
-            raise ValueError(f"`raters` needs two or more columns; got {len(value)}")
+            raise SettingError(
+                "`raters` needs two or more columns; got {number}",
+                number=len(value),
+            )
         return value
 
     @field_validator("categories")
     @classmethod
     def _different(cls, value: tuple[Scalar, ...] | None) -> tuple[Scalar, ...] | None:
         if value is not None and (len(value) < 2 or len(set(value)) < len(value)):
-            raise ValueError(f"`categories` must be two or more different values; got {list(value)}")
+            raise SettingError(
+                "`categories` must be two or more different values; got {value}",
+                value=list(value),
+            )
         return value
 
     @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value == ():
-            raise ValueError("`metrics` names no metric; name some, or leave it out")
+            raise SettingError("`metrics` names no metric; name some, or leave it out")
         for name in value or ():
             if name not in METRICS:
-                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, METRICS)}")
+                raise SettingError(
+                    "there is no metric {name!r}; {hint}",
+                    name=name,
+                    hint=did_you_mean(name, METRICS),
+                )
         return value
 
     @model_validator(mode="after")
@@ -107,10 +120,16 @@ class AgreementSpec(Spec):
         long = {"item": self.item, "rater": self.rater, "rating": self.rating}
         absent = [name for name, column in long.items() if column is None]
         if self.raters is not None and len(absent) < len(long):
-            raise ValueError("give `raters`, a column for each, or `item`, `rater` and `rating`, a row for each rating")
+            raise SettingError(
+                "give `raters`, a column for each, or `item`, `rater` and `rating`, a row for each rating"
+            )
         if self.raters is None and absent:
-            needs = "`raters`, a column for each rater" if len(absent) == len(long) else f"`{absent[0]}`"
-            raise ValueError(f"needs {needs}, or all of `item`, `rater` and `rating` where a row is one rating")
+            all_absent = len(absent) == len(long)
+            needs = problem("`raters`, a column for each rater") if all_absent else problem("`{name}`", name=absent[0])
+            raise SettingError(
+                "needs {needs}, or all of `item`, `rater` and `rating` where a row is one rating",
+                needs=needs,
+            )
         if self.raters is None:
             named_once("item, rater, rating", tuple(map(str, long.values())))
         return self
@@ -118,7 +137,7 @@ class AgreementSpec(Spec):
     @model_validator(mode="after")
     def _fits_the_scale(self) -> Self:
         if self.positive is not None and self.scale not in (None, "binary"):
-            raise ValueError("`positive` goes with binary ratings")
+            raise SettingError("`positive` goes with binary ratings")
         if self.categories is not None and self.scale == "interval":
-            raise ValueError("`categories` do not go with the interval scale")
+            raise SettingError("`categories` do not go with the interval scale")
         return self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
@@ -9,6 +11,9 @@ from evenhand.core.withhold import Withholder
 
 class AgreementWithholder(Withholder[AgreementSpec]):
     """Everything counts pairs of ratings."""
+
+    places: ClassVar[tuple[str, ...]] = ("first", "second")
+    balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
     def part(self, _table: str, _record: Record) -> str:
         """Return the part that a record tells of."""

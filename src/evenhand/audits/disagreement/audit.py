@@ -14,8 +14,8 @@ from evenhand.audits.disagreement.critics import (
     stakeholder_gaps,
     truth_records,
 )
-from evenhand.audits.disagreement.estimate import gap_records, plan_records, value_records
-from evenhand.audits.disagreement.findings import SENTENCES, label_notes, make_claims, panel_notes
+from evenhand.audits.disagreement.estimate import gap_estimates, plan_records, value_records
+from evenhand.audits.disagreement.findings import label_notes, make_claims, panel_notes
 from evenhand.audits.disagreement.gather import Panel, gather
 from evenhand.audits.disagreement.groups import (
     AnswerSet,
@@ -25,6 +25,7 @@ from evenhand.audits.disagreement.groups import (
     left_out_records,
     resampling_of,
 )
+from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.metrics import computed_metrics
 from evenhand.audits.disagreement.result import (
     AnswerPlan,
@@ -38,6 +39,7 @@ from evenhand.audits.disagreement.result import (
     TruthRecord,
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.result import Draft, settled
 from evenhand.core.run import step
 from evenhand.core.spec import audit_function
@@ -92,22 +94,31 @@ def disagreement(table: Table, **settings: Any) -> DisagreementResult:
 
 @dataclass(kw_only=True)
 class _Tables:
-    """The records so far."""
+    """The records and estimates so far."""
 
     values: list[DisagreementValue] = field(default_factory=list)
-    gaps: list[DisagreementGap] = field(default_factory=list)
+    gaps: list[Estimate[DisagreementGap]] = field(default_factory=list)
     critics: list[CriticGap] = field(default_factory=list)
-    stakeholders: list[StakeholderGap] = field(default_factory=list)
+    stakeholders: list[Estimate[StakeholderGap]] = field(default_factory=list)
     plan: list[AnswerPlan] = field(default_factory=list)
     truth: list[TruthRecord] = field(default_factory=list)
     pairs: list[PairRecord] = field(default_factory=list)
     critic_pairs: list[CriticPairRecord] = field(default_factory=list)
 
+    def records(self) -> dict[str, Any]:
+        """Return the tables of the result, by name."""
+        return {
+            name: tuple(item.record if isinstance(item, Estimate) else item for item in items)
+            for name, items in vars(self).items()
+        }
+
 
 def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     """Audit a table as a spec says."""
     if not table.groupings:
-        raise ConfigError("the table names no groups to compare; give groups=['column', ...].")
+        raise ConfigError(
+            "the table names no groups to compare; give `groups=['column', ...]`.",
+        )
     require_known(spec.thresholds, groupings=table.groupings)
     step("Reading the answers")
     panel = gather(table, spec)
@@ -124,24 +135,19 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     if spec.like is not None:
         step("Comparing pairs of like cases")
         tables.pairs, tables.critic_pairs = pair_records(panel, spec)
-    claims = make_claims(tables.gaps, tables.values, tables.stakeholders, spec)
-    notes = (*panel_notes(panel, spec, tables.gaps, fewer), *label_notes(tables.values, groupings))
+    claims, records = list(make_claims(tables.gaps, tables.values, tables.stakeholders, spec)), tables.records()
+    notes = (*panel_notes(panel, spec, records["gaps"], fewer), *label_notes(tables.values, groupings))
     result = DisagreementResult(
         spec=spec,
         findings=(),
         left_out=tuple(left_out_records(panel, groupings, spec.min_count)),
         notes=(*table.source.notes, *notes),
         backend=table.backend,
-        **{name: tuple(records) for name, records in vars(tables).items()},
+        **records,
         labels=panel.labels.names,
         hash=panel.digest(),
     )
-    return Draft(
-        result=result,
-        claims=list(claims),
-        at=lambda confidence: run(table, spec.at(confidence)).claims,
-        sentences=SENTENCES,
-    )
+    return Draft(result=result, claims=claims, own=say)
 
 
 def _add_records(
@@ -158,7 +164,7 @@ def _add_records(
                 continue
             heard, all_groups = compared.of(of_kind, stakeholder), everybody.of(of_kind, stakeholder)
         tables.values += value_records(all_groups, metrics, spec, 1, number, stream)
-        gaps, intervals = gap_records(heard, metrics, spec, 2, number, stream)
+        gaps, intervals = gap_estimates(heard, metrics, spec, 2, number, stream)
         tables.gaps += gaps
         if stakeholder is None:
             tables.plan += plan_records(heard, intervals, spec)

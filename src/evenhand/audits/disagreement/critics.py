@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +20,7 @@ from evenhand.audits.disagreement.estimate import (
 )
 from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.groups import AnswerSet, resampling_of
+from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.metrics import DISAGREEMENT
 from evenhand.audits.disagreement.result import (
     CriticGap,
@@ -29,19 +31,21 @@ from evenhand.audits.disagreement.result import (
     TruthRecord,
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.formats import finite
-from evenhand.errors import DataError
+from evenhand.core.estimates import Estimate
+from evenhand.core.records import OK
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.feedback import (
     INDEFINITE,
     PAIR_METRICS,
     TOLERANT,
     Answers,
     Comparison,
-    Differences,
     Feedback,
     FeedbackMetric,
     Gap,
     LikePairs,
+    TooFewSharedError,
     compare_critics,
     differences,
     find_like_pairs,
@@ -59,8 +63,8 @@ MOST_CRITICS = 1_000
 MOST_DRAWS = 400
 _CHUNK_NUMBERS = 4_000_000
 _MOST_UNDEFINED = 0.05
-_WEIGHTED = "no interval: there is none for the weighted answers of one critic"
-_NO_TEST = "no test: the answers do not vary"
+_WEIGHTED = shared("no_interval", why=say("weighted"))
+_NO_TEST = say("no_test")
 
 
 # Critics one by one ---------------------------------------------------------------------------------------------------
@@ -93,7 +97,7 @@ def critic_gaps(
                 record = replace(record, truth=true, status=_WEIGHTED if weighted else record.status)
             else:
                 unseen = heard.groups[int(np.argmin(answered[critic]))]
-                record = undefined_gap(heard, metric, n, f"this critic answered no case of {unseen}", spec.bounds)
+                record = undefined_gap(heard, metric, n, say("no_case_answered", group=unseen), spec.bounds)
             records.append(_critic_gap(record, panel, int(heard.critics[critic])))
     return records
 
@@ -107,7 +111,8 @@ def _one_of(gaps: Gap, critic: int) -> Gap:
 def _critic_gap(record: DisagreementGap, panel: Panel, critic: int) -> CriticGap:
     kind = -1 if panel.stakeholder is None else int(panel.stakeholder[critic])
     error = None if record.value is None or record.truth is None else record.value - record.truth
-    columns = record.to_dict() | {"stakeholder": None if kind < 0 else panel.stakeholders[kind], "critics": 1}
+    columns: dict[str, Any] = {name: getattr(record, name) for name in record.columns()}
+    columns |= {"stakeholder": None if kind < 0 else panel.stakeholders[kind], "critics": 1}
     return CriticGap(**columns, critic=panel.critics[critic], error=error)
 
 
@@ -117,7 +122,8 @@ def truth_records(critics: Sequence[CriticGap], metrics: Sequence[FeedbackMetric
     for metric in metrics:
         known = [(r.error, r.truth, r.lower, r.upper) for r in critics if r.metric == metric and r.error is not None]
         if not known:
-            yield TruthRecord(grouping=grouping, metric=metric, critics=0, status="undefined: no critic has a gap")
+            why = shared("undefined", why=say("no_critic_gap"))
+            yield TruthRecord(grouping=grouping, metric=metric, critics=0, status=why)
             continue
         error, truth, lower, upper = np.array(known, dtype=np.float64).T
         yield TruthRecord(
@@ -194,17 +200,19 @@ def _limits(
 # Kinds of critics -----------------------------------------------------------------------------------------------------
 
 
-def stakeholder_gaps(panel: Panel, heard: AnswerSet, spec: DisagreementSpec, *stream: int) -> Iterator[StakeholderGap]:
+def stakeholder_gaps(
+    panel: Panel, heard: AnswerSet, spec: DisagreementSpec, *stream: int
+) -> Iterator[Estimate[StakeholderGap]]:
     """Yield the differences of every two kinds of critics by one grouping, with tests adjusted for their number."""
     if panel.stakeholder is None:
         return
     kind = panel.stakeholder[heard.critics]
     present = [code for code in range(len(panel.stakeholders)) if (kind == code).any()]
-    records: list[StakeholderGap] = []
+    found: list[Estimate[StakeholderGap]] = []
     for number, codes in enumerate(combinations(present, 2)):
         names = panel.stakeholders[codes[0]], panel.stakeholders[codes[1]]
-        records += _pair(heard, kind, codes, names, spec, *stream, number)
-    yield from _adjusted(records)
+        found += _pair(heard, kind, codes, names, spec, *stream, number)
+    yield from _adjusted(found)
 
 
 def compared_metrics(feedback: Feedback) -> tuple[FeedbackMetric, ...]:
@@ -222,7 +230,7 @@ def _pair(
     names: tuple[str, str],
     spec: DisagreementSpec,
     *stream: int,
-) -> Iterator[StakeholderGap]:
+) -> Iterator[Estimate[StakeholderGap]]:
     plan = resampling_of(heard.answers, spec, *stream)
     try:
         comparison = compare_critics(
@@ -234,50 +242,53 @@ def _pair(
             draws=plan.draws,
             confidence=spec.confidence,
         )
-    except DataError as error:
+    except TooFewSharedError as error:
         critics, critics_reference = (int((kind == code).sum()) for code in codes)
-        yield StakeholderGap(
+        why = say("few_shared", cases=error.cases, first=error.critics[0], second=error.critics[1])
+        undefined = StakeholderGap(
             grouping=heard.grouping,
             metric=DISAGREEMENT,
             kind="difference",
             against="stakeholder",
             n=0,
             value=None,
-            status=f"undefined: {str(error).removesuffix('.')}",
+            status=shared("undefined", why=why),
             stakeholder=names[0],
             stakeholder_reference=names[1],
             critics=critics,
             critics_reference=critics_reference,
         )
+        yield Estimate(undefined, lambda _: undefined)
         return
-    for cell in np.ndindex(comparison.disagreement.lower.shape):
-        record = _stakeholder_gap(
-            heard, comparison, comparison.disagreement, cell=cell, metric=DISAGREEMENT, names=names
-        )
-        yield replace(record, group=heard.groups[cell[0]], label=heard.labels[cell[1]])
-    for number, metric in enumerate(comparison.metrics):
-        yield _stakeholder_gap(heard, comparison, comparison.gaps, cell=(number,), metric=metric, names=names)
+    at = cache(comparison.at)
+    rates_of = [(DISAGREEMENT, cell) for cell in np.ndindex(comparison.disagreement.lower.shape)]
+    gaps_of = [(metric, (number,)) for number, metric in enumerate(comparison.metrics)]
+    for metric, cell in (*rates_of, *gaps_of):
+        record_at = partial(_stakeholder_gap, heard, at, names, metric, cell)
+        yield Estimate(record_at(spec.confidence), record_at)
 
 
 def _stakeholder_gap(
     heard: AnswerSet,
-    comparison: Comparison,
-    values: Differences,
-    *,
-    cell: tuple[int, ...],
-    metric: str,
+    at: Callable[[float], Comparison],
     names: tuple[str, str],
+    metric: str,
+    cell: tuple[int, ...],
+    confidence: float,
 ) -> StakeholderGap:
+    """Return how two kinds of critics differ in a rate of disagreement or in a gap, at a confidence."""
+    comparison, is_rate = at(confidence), metric == DISAGREEMENT
+    values = comparison.disagreement if is_rate else comparison.gaps
     lower, upper, low, high, t, p = (
         finite(getattr(values, name)[cell]) for name in ("lower", "upper", "low", "high", "t", "p")
     )
     value = middle(lower, upper)
-    status = "ok" if p is not None else _NO_TEST
+    status = OK if p is not None else _NO_TEST
     if value is None:
-        without = ": one of the two has no answers on this label and group" if metric == DISAGREEMENT else ""
-        status = f"undefined{without}"
+        status = shared("undefined", why=say("one_silent")) if is_rate else say("undefined_difference")
     return StakeholderGap(
         grouping=heard.grouping,
+        group=heard.groups[cell[0]] if is_rate else None,
         metric=metric,
         kind="difference",
         against="stakeholder",
@@ -289,6 +300,7 @@ def _stakeholder_gap(
         status=status,
         stakeholder=names[0],
         stakeholder_reference=names[1],
+        label=heard.labels[cell[1]] if is_rate else None,
         critics=comparison.critics[0],
         critics_reference=comparison.critics[1],
         lower=lower,
@@ -297,15 +309,16 @@ def _stakeholder_gap(
     )
 
 
-def _adjusted(records: list[StakeholderGap]) -> Iterator[StakeholderGap]:
+def _adjusted(estimates: list[Estimate[StakeholderGap]]) -> Iterator[Estimate[StakeholderGap]]:
     """Adjust the p-values of the rates for all rates, and those of the gaps for all gaps, of all pairs of kinds."""
+    records = [estimate.record for estimate in estimates]
     is_rate = np.array([record.metric == DISAGREEMENT for record in records], dtype=np.bool_)
     p = np.array([np.nan if record.p_value is None else record.p_value for record in records])
     adjusted = np.full(p.size, np.nan)
     for family in (is_rate, ~is_rate):
         adjusted[family] = adjusted_p(p[family])
-    for record, value in zip(records, adjusted, strict=True):
-        yield replace(record, p_adjusted=finite(value))
+    for estimate, value in zip(estimates, adjusted, strict=True):
+        yield estimate.map(partial(replace, p_adjusted=finite(value)))
 
 
 # Pairs of like cases --------------------------------------------------------------------------------------------------
@@ -365,9 +378,9 @@ def _pair_shares(
     for metric in PAIR_METRICS:
         share = pairs.share(metric, spec.confidence, cases_are_all=spec.answers.cases == "all")
         lower, upper, low, high = (finite(end) for end in share)
-        status = "undefined: no critic judged two cases that are like one another"
+        status = shared("undefined", why=say("no_like_pair"))
         if lower is not None:
-            status = "ok" if low is not None else "no interval: one critic, and the cases are all there are"
+            status = OK if low is not None else shared("no_interval", why=say("one_critic"))
         yield {
             "metric": metric,
             "n": len(pairs),

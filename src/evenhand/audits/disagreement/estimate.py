@@ -9,9 +9,14 @@ from functools import partial
 import numpy as np
 
 from evenhand.audits.disagreement.groups import AnswerSet, Resampling, resampling_of
+from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.result import AnswerPlan, DisagreementGap, DisagreementValue
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.formats import finite
+from evenhand.core.estimates import Estimate
+from evenhand.core.records import OK
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.draws import Draws
 from evenhand.stats.feedback import (
     DEFINITE,
@@ -37,19 +42,19 @@ from evenhand.stats.feedback import (
 from evenhand.stats.types import FloatArray, IntArray
 
 NEW_CASES, SAME_CASES = "new cases", "same cases"
-NO_SPREAD = "no interval: the answers do not vary"
-_SELDOM = "no interval: too few answers, undefined in more than 5% of the resamples"
+NO_SPREAD = shared("no_interval", why=say("no_spread"))
+_SELDOM = shared("no_interval", why=say("seldom"))
 _UNDEFINED = {
-    Undefined.NO_ANSWERS: "nobody answered on the group",
-    Undefined.LABEL_NEVER_GIVEN: "the label was never given to the group",
-    Undefined.NO_CRITIC_LABEL: "no critic can have the label in mind",
-    Undefined.NO_OTHER_LABEL: "no critic can have another label in mind",
-    Undefined.UNSTATED: "the published bound is 0 / 0",
+    Undefined.NO_ANSWERS: say("no_answers"),
+    Undefined.LABEL_NEVER_GIVEN: say("never_given"),
+    Undefined.NO_CRITIC_LABEL: say("no_critic_label"),
+    Undefined.NO_OTHER_LABEL: say("no_other_label"),
+    Undefined.UNSTATED: say("unstated"),
 }
 _HURDLES = {
-    "open": "not reachable: the answers leave more than that open, whoever is asked",
-    "cases": "not reachable: more critics on the same cases are not enough; ask about new ones",
-    "no_interval": "no interval: there is nothing to narrow",
+    "open": say("not_reachable", why=say("left_open")),
+    "cases": say("not_reachable", why=say("same_cases_not_enough")),
+    "no_interval": shared("no_interval", why=say("nothing_to_narrow")),
 }
 
 
@@ -104,11 +109,11 @@ def middle(lower: float | None, upper: float | None) -> float | None:
     return None if lower is None or upper is None else (lower + upper) / 2
 
 
-def _rate_status(reason: Undefined, limit: float) -> str:
+def _rate_status(reason: Undefined, limit: float) -> Message:
     if reason is not Undefined.DEFINED:
-        return f"undefined: {_UNDEFINED[reason]}"
+        return shared("undefined", why=_UNDEFINED[reason])
     if np.isfinite(limit):
-        return "ok"
+        return OK
     return _SELDOM if np.isinf(limit) else NO_SPREAD
 
 
@@ -174,13 +179,14 @@ def _moved(rate: float, by: float) -> float:
 # Gaps -----------------------------------------------------------------------------------------------------------------
 
 
-def gap_records(
+def gap_estimates(
     heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
-) -> tuple[list[DisagreementGap], dict[FeedbackMetric, GapInterval]]:
+) -> tuple[list[Estimate[DisagreementGap]], dict[FeedbackMetric, GapInterval]]:
     """Return the gaps of some critics, or why there are none, and their intervals."""
     why = heard.why_not_compared(spec.min_count)
     if why is not None:
-        return [undefined_gap(heard, metric, heard.n, why, spec.bounds) for metric in metrics], {}
+        undefined = [undefined_gap(heard, metric, heard.n, why, spec.bounds) for metric in metrics]
+        return [_always(record) for record in undefined], {}
     plan = resampling_of(heard.answers, spec, *stream)
     intervals = gap_intervals(
         heard.answers,
@@ -192,16 +198,29 @@ def gap_records(
         bounds=spec.bounds,
     )
     observed = observed_gaps(heard.answers.masses(), heard.answers.feedback, metrics, spec.bounds)
-    records = []
-    for metric, interval in intervals.items():
-        own_labels = heard.truth_for(metric)
-        truth = None
-        if own_labels is not None:
-            truth = finite(float(gap(own_labels.masses(), own_labels.feedback, metric).estimate))
-        record = gap_record(heard, observed[metric], heard.n, (interval.low, interval.high), spec.bounds)
-        p_value = None if record.low is None else finite(interval.p_value)
-        records.append(replace(record, truth=truth, p_value=p_value))
-    return records, intervals
+    estimates = [_gap_estimate(heard, observed[metric], interval, spec) for metric, interval in intervals.items()]
+    return estimates, intervals
+
+
+def _always(record: DisagreementGap) -> Estimate[DisagreementGap]:
+    """Return an estimate without limits, whatever the confidence."""
+    return Estimate(record, lambda _: record)
+
+
+def _gap_estimate(
+    heard: AnswerSet, observed: Gap, interval: GapInterval, spec: DisagreementSpec
+) -> Estimate[DisagreementGap]:
+    """Return one gap, with limits at any confidence from one bootstrap."""
+    own_labels, truth = heard.truth_for(observed.metric), None
+    if own_labels is not None:
+        truth = finite(float(gap(own_labels.masses(), own_labels.feedback, observed.metric).estimate))
+
+    def record_at(confidence: float) -> DisagreementGap:
+        found = interval.at(confidence)
+        record = gap_record(heard, observed, heard.n, (found.low, found.high), spec.bounds)
+        return replace(record, truth=truth, p_value=None if record.low is None else finite(interval.p_value))
+
+    return Estimate(record_at(spec.confidence), record_at)
 
 
 def observed_gaps(
@@ -231,7 +250,7 @@ def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, flo
     """Return the record of a single gap."""
     lower, upper = finite(float(observed.lower)), finite(float(observed.upper))
     if upper is None:
-        return undefined_gap(heard, observed.metric, n, "no label has a rate in two groups", bounds)
+        return undefined_gap(heard, observed.metric, n, say("no_common_label"), bounds)
     label, group, reference = (int(x) for x in (observed.label, observed.high, observed.low))
     low, high = (finite(limit) for limit in limits)
     return DisagreementGap(
@@ -245,7 +264,7 @@ def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, flo
         value=finite(float(observed.estimate)),
         low=low,
         high=high,
-        status=NO_SPREAD if low is None else "ok",
+        status=NO_SPREAD if low is None else OK,
         label=None if label < 0 else heard.labels[label],
         stakeholder=heard.stakeholder,
         critics=len(heard.critics),
@@ -257,7 +276,7 @@ def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, flo
     )
 
 
-def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: str, bounds: Bounds) -> DisagreementGap:
+def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: Message, bounds: Bounds) -> DisagreementGap:
     """Return a gap that cannot be had, with the reason."""
     return DisagreementGap(
         grouping=heard.grouping,
@@ -266,7 +285,7 @@ def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: str, bo
         against="worst_pair",
         n=n,
         value=None,
-        status=f"undefined: {why}",
+        status=shared("undefined", why=why),
         stakeholder=heard.stakeholder,
         critics=len(heard.critics),
         same_as=_same_as(metric, len(heard.labels), bounds),
@@ -315,5 +334,5 @@ def plan_records(
                 critics=plan.critics,
                 cases=plan.cases,
                 answers=plan.answers,
-                status="ok" if plan.hurdle is None else _HURDLES[plan.hurdle],
+                status=OK if plan.hurdle is None else _HURDLES[plan.hurdle],
             )

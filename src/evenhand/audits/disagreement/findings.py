@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from evenhand.audits.disagreement.critics import MOST_CRITICS
 from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.groups import Grouping
+from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS
 from evenhand.audits.disagreement.result import DisagreementGap, DisagreementValue, StakeholderGap
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.families import Clarity
-from evenhand.core.findings import Claim
-from evenhand.core.formats import show
-from evenhand.errors import count
+from evenhand.core.findings import Claim, in_one
+from evenhand.core.records import OK
+from evenhand.messages import Argument, Message
+from evenhand.messages.shared import say as shared
 
 LEAST_CRITICS = 5
 """Critics below which no verdict is given, whatever the interval: they may all be of one mind."""
@@ -26,44 +28,11 @@ FEW = 20
 _NAMED, _NAMED_LABELS = 3, 5
 _UNSHOWN: tuple[Clarity, ...] = ("unclear", "untested")
 
-_GIVEN = "“{label}” to {group_value:unit} of {group} and {reference_value:unit} of {reference} for whom {who} would"
-SENTENCES = {
-    "statistical_parity": "{where}, the system gives “{label}” in {group_value:unit} of answers on {group} and "
-    "{reference_value:unit} on {reference}.",
-    "calibration": "{where}, {who} agree with {group_value:unit} of the “{label}” given to {group} and "
-    "{reference_value:unit} of those to {reference}.",
-    "accuracy_equality": "{where}, {who} agree with {group_value:unit} of the decisions on {group} and "
-    "{reference_value:unit} of those on {reference}.",
-    "equal_opportunity": f"{{where}}, the system gives {_GIVEN} choose it.",
-    "predictive_equality": f"{{where}}, the system gives {_GIVEN} not choose it.",
-    "overall_misclassification": f"{{where}}, the system does not give {_GIVEN} choose it.",
-    "tolerant_calibration": "{where}, {who} find {group_value:unit} of the “{label}” given to {group} near enough and "
-    "{reference_value:unit} of those to {reference}.",
-    "tolerant_accuracy": "{where}, {who} find {group_value:unit} of the decisions on {group} near enough and "
-    "{reference_value:unit} of those on {reference}.",
-    "bounded": "{where}, {title} as {who} see it differs by {lower:points} to {upper:points} percentage points.",
-    "undefined_gap": "{where}, {title} as {who} see it cannot be compared between groups.",
-    "kinds_differ": "{where}, “{stakeholder}” critics disagree {value:points} points more often than “{other}” critics "
-    "about “{label}” given to {group}, on the same cases.",
-    "kinds_alike": "{where}, no two kinds of critics differ beyond chance in how often they disagree.",
-    "kinds_partly_alike": "{where}, of what could be compared, nothing differs beyond chance between kinds of critics "
-    "in how often they disagree.",
-    "kinds_untested": "{where}, no difference between kinds of critics could be tested.",
-}
-
-
-SENTENCES |= {
-    f"{name}_{clarity}": SENTENCES[name].removesuffix(".") + end
-    for name in ("bounded", *METRICS)
-    for clarity, end in {"unclear": "; no clear difference.", "untested": "; not tested."}.items()
-    if name in SENTENCES
-}
-
 
 def make_claims(
-    gaps: Sequence[DisagreementGap],
+    gaps: Sequence[Estimate[DisagreementGap]],
     values: Sequence[DisagreementValue],
-    stakeholders: Sequence[StakeholderGap],
+    stakeholders: Sequence[Estimate[StakeholderGap]],
     spec: DisagreementSpec,
 ) -> Iterator[Claim]:
     """Yield what can be told: every gap, and for each grouping where two kinds of critics differ.
@@ -71,10 +40,11 @@ def make_claims(
     Without a threshold the gaps of all critics are told; one that is the same number as another's is told once.
     """
     rates = {(r.grouping, r.stakeholder, r.metric, r.label, r.group): r.value for r in values}
-    for gap in gaps:
+    for estimate in gaps:
+        gap = estimate.record
         place = gap.grouping, gap.stakeholder, gap.metric, gap.label
         sentence_id = "bounded" if gap.identified == "bounded" else gap.metric
-        arguments = {
+        arguments: dict[str, Argument] = {
             **_place(gap),
             "label": gap.label,
             "group": gap.group,
@@ -85,7 +55,7 @@ def make_claims(
             "upper": gap.upper,
         }
         yield Claim(
-            records=(gap,),
+            estimates=(estimate,),
             sentence_id=sentence_id,
             undefined_id="undefined_gap",
             arguments=arguments,
@@ -94,58 +64,59 @@ def make_claims(
             aside=_largest_at(gap),
             withheld=_too_few(gap.critics),
         )
-    for grouping in dict.fromkeys(record.grouping for record in stakeholders):
-        rows = [r for r in stakeholders if (r.grouping, r.metric) == (grouping, DISAGREEMENT)]
+    for grouping in dict.fromkeys(found.record.grouping for found in stakeholders):
+        rows = [e for e in stakeholders if (e.record.grouping, e.record.metric) == (grouping, DISAGREEMENT)]
         yield from _stakeholder_claims(rows, spec)
 
 
-def _place(gap: DisagreementGap | StakeholderGap) -> dict[str, Any]:
-    who = "critics" if gap.stakeholder is None else f"“{gap.stakeholder}” critics"
-    return {"where": f"By {gap.grouping}", "title": METRICS[gap.metric].title_in_sentence, "who": who}
+def _place(gap: DisagreementGap | StakeholderGap) -> dict[str, Argument]:
+    who = say("critics") if gap.stakeholder is None else say("critics_of", stakeholder=gap.stakeholder)
+    where = shared("by", grouping=gap.grouping)
+    return {"where": where, "title": METRICS[gap.metric].title_in_sentence, "who": who}
 
 
-def _largest_at(gap: DisagreementGap) -> str:
+def _largest_at(gap: DisagreementGap) -> Message | None:
     """Say where the gap may be largest, when only bounds are known."""
     if gap.identified != "bounded":
-        return ""
-    label = "" if gap.label is None else f"for “{gap.label}” "
-    return f"The upper end is that {label}between {gap.group} and {gap.reference}."
-
-
-def _too_few(critics: int) -> str | None:
-    if critics >= LEAST_CRITICS:
         return None
-    return f"{count(critics, 'critic is', 'critics are')} too few for a verdict, which needs {LEAST_CRITICS}"
+    groups = {"group": gap.group, "reference": gap.reference}
+    return say("upper_end", **groups) if gap.label is None else say("upper_end_at", label=gap.label, **groups)
+
+
+def _too_few(critics: int) -> Message | None:
+    return None if critics >= LEAST_CRITICS else say("few_critics", n=critics, least=LEAST_CRITICS)
 
 
 # Kinds of critics -----------------------------------------------------------------------------------------------------
 
 
-def _stakeholder_claims(rows: Sequence[StakeholderGap], spec: DisagreementSpec) -> Iterator[Claim]:
+def _stakeholder_claims(rows: Sequence[Estimate[StakeholderGap]], spec: DisagreementSpec) -> Iterator[Claim]:
     """Yield where two kinds of critics differ most clearly by one grouping."""
-    tested = [r for r in rows if r.p_adjusted is not None]
-    untested = [r for r in rows if r.p_adjusted is None and r.value != 0]
+    tested = [e for e in rows if e.record.p_adjusted is not None]
+    untested = [e.record for e in rows if e.record.p_adjusted is None and e.record.value != 0]
     if tested:
         yield _tested_claim(tested, untested, 1.0 - spec.confidence)
     elif untested:
-        yield _kinds_claim("kinds_untested", _untold(untested[0]), _not_tested(untested))
+        yield _kinds_claim("kinds_untested", Estimate(_untold(untested[0])), _not_tested(untested))
 
 
-def _tested_claim(tested: Sequence[StakeholderGap], untested: Sequence[StakeholderGap], level: float) -> Claim:
+def _tested_claim(
+    tested: Sequence[Estimate[StakeholderGap]], untested: Sequence[StakeholderGap], level: float
+) -> Claim:
     """Return the claim of the comparison with the least p-value; the kind that disagrees more comes first.
 
     The p-value of the claim is adjusted for all comparisons that it was picked from.
     """
-    clearest = min(tested, key=_clearness)
-    if (clearest.value or 0.0) < 0:
-        clearest = _turned(clearest)
-    more = sum((r.p_adjusted or 0.0) <= level for r in tested) - 1
-    aside = f"{more} more of these differences {'is' if more == 1 else 'are'} beyond chance." if more > 0 else ""
-    alike = _kinds_claim("kinds_partly_alike" if untested else "kinds_alike", _untold(clearest), _not_tested(untested))
-    names = ("records", "sentence_id", "undefined_id", "arguments", "aside")
+    clearest = min(tested, key=lambda estimate: _clearness(estimate.record))
+    if (clearest.record.value or 0.0) < 0:
+        clearest = clearest.map(_turned)
+    more = sum((e.record.p_adjusted or 0.0) <= level for e in tested) - 1
+    alike_id, untold = "kinds_partly_alike" if untested else "kinds_alike", Estimate(_untold(clearest.record))
+    alike = _kinds_claim(alike_id, untold, _not_tested(untested))
+    names = ("estimates", "sentence_id", "undefined_id", "arguments", "aside")
     return replace(
-        _kinds_claim("kinds_differ", clearest, aside),
-        p_value=clearest.p_adjusted,
+        _kinds_claim("kinds_differ", clearest, [say("more_differ", n=more)] if more > 0 else []),
+        p_value=clearest.record.p_adjusted,
         when={"unclear": {name: getattr(alike, name) for name in names}},
     )
 
@@ -154,8 +125,9 @@ def _clearness(record: StakeholderGap) -> tuple[float, float]:
     return record.p_adjusted or 0.0, -abs(record.statistic or 0.0)
 
 
-def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
-    arguments = {
+def _kinds_claim(sentence_id: str, estimate: Estimate[StakeholderGap], asides: Sequence[Message]) -> Claim:
+    record = estimate.record
+    arguments: dict[str, Argument] = {
         **_place(record),
         "stakeholder": record.stakeholder,
         "other": record.stakeholder_reference,
@@ -163,36 +135,40 @@ def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
         "group": record.group,
         "value": record.value,
     }
-    shared = "" if record.value is None else "Here n counts the cases that both have seen. "
+    counted = [] if record.value is None else [say("shared_cases")]
     return Claim(
-        records=(record,),
+        estimates=(estimate,),
         sentence_id=sentence_id,
         undefined_id=sentence_id,
         arguments=arguments,
         headline=True,
-        aside=f"{shared}{aside}".rstrip(),
+        aside=in_one([*counted, *asides]),
     )
 
 
-def _not_tested(records: Sequence[StakeholderGap]) -> str:
+def _not_tested(records: Sequence[StakeholderGap]) -> list[Message]:
     """Say which differences could not be tested: what is not known to be 0."""
     if not records:
-        return ""
-    more = f", and {len(records) - _NAMED} more" if len(records) > _NAMED else ""
-    return f"Not tested: {', '.join(_in_words(record) for record in records[:_NAMED])}{more}."
+        return []
+    parts, more = tuple(map(_in_words, records[:_NAMED])), len(records) - _NAMED
+    return [say("not_tested_and_more", parts=parts, number=more) if more > 0 else say("not_tested", parts=parts)]
 
 
-def _in_words(record: StakeholderGap) -> str:
-    pair = f"“{record.stakeholder}” and “{record.stakeholder_reference}”"
-    where = "" if record.label is None else f" about “{record.label}” given to {record.group}"
-    if record.value is None:
-        return f"{pair} cannot be compared{where}"
-    return f"{pair} differ by {show(abs(record.value), 'points')} points{where}"
+def _in_words(record: StakeholderGap) -> Message:
+    key = "cannot_compare" if record.value is None else "differ"
+    return say(
+        key if record.label is None else f"{key}_at",
+        stakeholder=record.stakeholder,
+        other=record.stakeholder_reference,
+        value=None if record.value is None else abs(record.value),
+        label=record.label,
+        group=record.group,
+    )
 
 
 def _untold(record: StakeholderGap) -> StakeholderGap:
     """Return a comparison without its numbers, which would stand out beside a sentence that says nothing was shown."""
-    return replace(record, value=None, low=None, high=None, lower=None, upper=None, statistic=None, status="")
+    return replace(record, value=None, low=None, high=None, lower=None, upper=None, statistic=None, status=OK)
 
 
 def _turned(record: StakeholderGap) -> StakeholderGap:
@@ -221,91 +197,69 @@ def _turned(record: StakeholderGap) -> StakeholderGap:
 
 def panel_notes(
     panel: Panel, spec: DisagreementSpec, gaps: Sequence[DisagreementGap], fewer: Mapping[str, int]
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """Yield the remarks, the most important first."""
     yield from _reading_notes(panel, spec)
-    yield (
-        f"{count(len(panel.answer), 'answer')} of {count(len(panel.critics), 'critic')} on "
-        f"{count(len(panel.cases), 'case')}. Each answer counts {'once' if panel.weight is None else 'by its weight'}, "
-        "so a case that more critics saw counts more."
+    yield say(
+        "counts_once" if panel.weight is None else "counts_by_weight",
+        answers=say("of_answers", n=len(panel.answer)),
+        critics=say("of_critics", n=len(panel.critics)),
+        cases=say("of_cases", n=len(panel.cases)),
     )
     if min(len(panel.critics), len(panel.cases)) < FEW:
-        yield "With so few critics or cases the intervals are a rough guide at best."
+        yield say("rough")
     yield from _few_of_a_kind(panel)
     yield from _bound_notes(spec, gaps)
     if panel.inconsistent:
-        yield (
-            f"{count(panel.inconsistent, 'answer contradicts', 'answers contradict')} the critic's own label: the "
-            "truth then need not lie within the bounds."
-        )
+        yield say("inconsistent", n=panel.inconsistent)
     if len(panel.critics) > MOST_CRITICS:
-        yield f"With more than {MOST_CRITICS:,} critics, the critics one by one are left out."
+        yield say("many_critics", most=MOST_CRITICS)
     for grouping, draws in fewer.items():
-        yield f"Intervals by {grouping} rest on {draws:,} resamples instead of {spec.resamples:,}, because of the size."
+        yield say("fewer_resamples", grouping=grouping, draws=draws, resamples=spec.resamples)
     unknown = 0 if panel.stakeholder is None else int((panel.stakeholder < 0).sum())
     if unknown:
-        yield f"{count(unknown, 'critic is', 'critics are')} of no known kind; they count in what all critics say."
+        yield say("unknown_kind", n=unknown)
 
 
-def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[str]:
+def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[Message]:
     """Yield what the answers were taken to mean."""
-    names = ", ".join(repr(name) for name in panel.labels.names)
     if len(panel.labels.names) == 2 and spec.bounds == "sharp":
-        yield (
-            "There are two labels, so disagreeing with one means choosing the other: all six metrics are exact, and "
-            "the gap in predictive equality is that in equal opportunity."
-        )
+        yield say("two_labels")
     if not panel.labels.declared:
-        yield (
-            f"The labels are those seen in the data ({names}). If the system can give others, declare them all with "
-            "`labels`: someone who disagrees may have had one of those in mind."
-        )
+        yield say("seen_labels", labels=tuple(map(repr, panel.labels.names)))
     if spec.case is None and not spec.answers.apart:
-        yield (
-            "No case column was named, so each answer counts as a case of its own. If critics shared cases, the "
-            "intervals are too short."
-        )
+        yield say("no_case_column")
 
 
-def label_notes(values: Sequence[DisagreementValue], groupings: Sequence[Grouping]) -> Iterator[str]:
+def label_notes(values: Sequence[DisagreementValue], groupings: Sequence[Grouping]) -> Iterator[Message]:
     """Yield which labels calibration cannot compare between all groups, because a group was never given them."""
     pooled = [r for r in values if r.metric == "calibration" and r.stakeholder is None]
     for grouping in groupings:
         never = _never_given([r for r in pooled if r.grouping == grouping.name and r.group in grouping.chosen])
         if never:
-            more = f", and {len(never) - _NAMED_LABELS} more" if len(never) > _NAMED_LABELS else ""
-            yield (
-                f"By {grouping.name}, some labels were never given to a group: {', '.join(never[:_NAMED_LABELS])}"
-                f"{more}. Calibration does not compare them there; statistical parity does."
-            )
+            parts, more = tuple(never[:_NAMED_LABELS]), len(never) - _NAMED_LABELS
+            key = "labels_never_given_and_more" if more > 0 else "labels_never_given"
+            yield say(key, grouping=grouping.name, parts=parts, number=more)
 
 
-def _never_given(rates: Sequence[DisagreementValue]) -> list[str]:
+def _never_given(rates: Sequence[DisagreementValue]) -> list[Message]:
     given = {r.label for r in rates if r.value is not None}
-    return [f"“{r.label}” to {r.group}" for r in rates if r.value is None and r.label in given]
+    return [say("label_to", label=r.label, group=r.group) for r in rates if r.value is None and r.label in given]
 
 
-def _few_of_a_kind(panel: Panel) -> Iterator[str]:
+def _few_of_a_kind(panel: Panel) -> Iterator[Message]:
     if panel.stakeholder is None:
         return
     critics = np.bincount(panel.stakeholder[panel.stakeholder >= 0], minlength=len(panel.stakeholders))
-    few = [f"“{name}” ({n})" for name, n in zip(panel.stakeholders, critics.tolist(), strict=True) if 0 < n < FEW]
+    kinds = zip(panel.stakeholders, critics.tolist(), strict=True)
+    few = tuple(say("kind_of", stakeholder=name, critics=n) for name, n in kinds if 0 < n < FEW)
     if few:
-        yield f"Few critics are of the kind {', '.join(few)}: intervals of that kind are a rough guide at best."
+        yield say("rough_kinds", kinds=few)
 
 
-def _bound_notes(spec: DisagreementSpec, gaps: Sequence[DisagreementGap]) -> Iterator[str]:
+def _bound_notes(spec: DisagreementSpec, gaps: Sequence[DisagreementGap]) -> Iterator[Message]:
     if spec.bounds == "published":
-        yield (
-            "The bounds are the published ones, kept for comparison. They are looser than need be, and the one for "
-            "overall misclassification points the wrong way, so that the truth can lie outside."
-        )
+        yield say("published_bounds")
     elif any(gap.identified == "bounded" and not gap.sharp for gap in gaps):
-        yield (
-            "Some lower bounds of gaps hold but may be too low: with more than two groups, a tolerance, more than ten "
-            "labels, or a direction and four labels or more. Upper bounds are as low as the answers allow."
-        )
-    yield (
-        "A gap is the largest of several differences, each with its own noise; so it tends to come out too large, "
-        "most of all with few answers. The interval takes that into account."
-    )
+        yield say("low_bounds")
+    yield say("largest_of_several")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.reading import (
     Labels,
     RowAnswers,
@@ -20,7 +21,8 @@ from evenhand.audits.disagreement.reading import (
     read_times,
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import ConfigError, DataError, count, problem
+from evenhand.messages import Message
 from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback, numbered
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
@@ -30,10 +32,7 @@ from evenhand.table.table import Table
 
 MOST_KINDS = 20
 _SHOWN = 3
-_ABSENT = {
-    "truth": "an answer without the critic's own label: rows dropped",
-    "answered": "an answer without its time: rows dropped",
-}
+_ABSENT = {"truth": say("no_truth"), "answered": say("no_time")}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,7 +69,7 @@ class Panel:
     labels: Labels
     feedback: Feedback
     unanswered: int = 0
-    dropped: tuple[tuple[int, str], ...] = ()
+    dropped: tuple[tuple[int, Message], ...] = ()
     repeated: int = 0
     superseded: int = 0
     inconsistent: int = 0
@@ -109,7 +108,7 @@ class _Rows:
     cases: tuple[str, ...]
     weight: FloatArray | None
     labels: Labels
-    dropped: tuple[tuple[int, str], ...] = ()
+    dropped: tuple[tuple[int, Message], ...] = ()
     traits: FloatArray | None = None
 
 
@@ -120,9 +119,9 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
     kind, codes = read_answers(rows.columns, names)
     rows, codes = _answered(rows, codes, table.roles.missing == "drop")
     if kind == "direction":
-        rows.labels.require_order("an answer of too high or too low")
+        rows.labels.require_order(problem("an answer of too high or too low"))
     if spec.answers.tolerance:
-        rows.labels.require_order("`tolerance`")
+        rows.labels.require_order(problem("`tolerance`"))
     feedback = Feedback(len(rows.labels.names), kind, spec.answers.tolerance)
     truth = time = None
     if "truth" in rows.columns:
@@ -187,8 +186,11 @@ def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec:
         if spec.like[name] > 0:
             if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
                 raise ConfigError(
-                    f"`like` allows {name!r} to be {spec.like[name]:g} apart, but it does not hold numbers (such as "
-                    f"{shown(list(values[:_SHOWN]), _SHOWN)}); allow 0, the same, or name another column."
+                    "`like` allows {column!r} to be {far:g} apart, but it does not hold numbers (such as {values}); "
+                    "allow 0, the same, or name another column.",
+                    column=name,
+                    far=spec.like[name],
+                    values=shown(list(values[:_SHOWN]), _SHOWN),
                 )
             numbers = np.array(values, dtype=np.float64)
         found.append(np.where(codes >= 0, np.append(numbers, np.nan)[codes], np.nan))
@@ -210,8 +212,10 @@ def _of_cases(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]
     ambiguous = np.unique(case[by_case.take(case) != codes])
     if ambiguous.size:
         raise DataError(
-            f"{count(ambiguous.size, 'case has', 'cases have')} several values of {name!r} (such as "
-            f"{shown([cases[code] for code in ambiguous[:_SHOWN]], _SHOWN)}); a case must have one label and one group."
+            "{cases_have} several values of {column!r} (such as {cases}); a case must have one label and one group.",
+            cases_have=count(ambiguous.size, "case has", "cases have"),
+            column=name,
+            cases=shown([cases[code] for code in ambiguous[:_SHOWN]], _SHOWN),
         )
     return by_case
 
@@ -256,21 +260,28 @@ def _known_cases(column: Coded, cases: tuple[str, ...], name: str) -> IntArray:
     if unknown:
         rows = int((codes < 0).sum())
         raise DataError(
-            f"`case` column {name!r} of the answers names {count(len(unknown), 'case')} in {count(rows, 'row')} that "
-            f"the table does not have (such as {shown(unknown, _SHOWN)}); add the cases, or remove the answers."
+            "`case` column {column!r} of the answers names {number} in {rows} that the table does not have (such as "
+            "{cases}); add the cases, or remove the answers.",
+            column=name,
+            number=count(len(unknown), "case"),
+            rows=count(rows, "row"),
+            cases=shown(unknown, _SHOWN),
         )
     return codes
 
 
 def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles: tuple[str, ...]) -> None:
-    problems = []
-    for role in roles:
-        if role in columns and columns[role].absent:
-            rows, column = len(columns[role].codes), names[role]
-            problems.append(
-                f"`{role}` column {column!r} is missing in {count(columns[role].absent, 'row')} of {rows:,}; fill or "
-                "remove them."
-            )
+    problems = [
+        problem(
+            "`{role}` column {column!r} is missing in {missing} of {rows:,}; fill or remove them.",
+            role=role,
+            column=names[role],
+            missing=count(columns[role].absent, "row"),
+            rows=len(columns[role].codes),
+        )
+        for role in roles
+        if role in columns and columns[role].absent
+    ]
     if problems:
         raise DataError(problems)
 
@@ -278,7 +289,7 @@ def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles
 def _answered(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
     """Return the rows with an answer (and with a label of the critic's own, where there are such)."""
     absent = answer < 0
-    dropped = [(int(absent.sum()), "no answer: rows dropped")]
+    dropped = [(int(absent.sum()), say("no_answer"))]
     for role, reason in _ABSENT.items():
         if role in rows.columns:
             without = (rows.columns[role].codes < 0) & ~absent
@@ -289,8 +300,11 @@ def _answered(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArra
         return rows, answer
     if not drop or lost == absent.size:
         raise DataError(
-            f"{count(lost, 'row')} of {absent.size:,} have no answer, no time or no label of the critic's own; fill "
-            f"{'it' if lost == 1 else 'them'}, or drop {'it' if lost == 1 else 'them'} with missing='drop'."
+            "{lost} of {rows:,} have no answer, no time or no label of the critic's own; fill {which}, or drop {which} "
+            "with `missing='drop'`.",
+            lost=count(lost, "row"),
+            rows=absent.size,
+            which="it" if lost == 1 else "them",
         )
     keep = ~absent
     columns = {role: Coded(column.codes[keep], column.values) for role, column in rows.columns.items()}
@@ -338,17 +352,19 @@ def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, 
     column = rows.columns["stakeholder"]
     if len(column.values) > MOST_KINDS:
         raise DataError(
-            f"`stakeholder` has {len(column.values):,} kinds of critics, more than {MOST_KINDS}; is it an identifier? "
-            "Choose something coarser."
+            "`stakeholder` has {number:,} kinds of critics, more than {most}; is it an identifier? Choose something "
+            "coarser.",
+            number=len(column.values),
+            most=MOST_KINDS,
         )
     kind = np.full(len(rows.critic.values), -1, dtype=np.int64)
     kind[rows.critic.codes] = column.codes
     ambiguous = np.unique(rows.critic.codes[kind[rows.critic.codes] != column.codes])
     if ambiguous.size:
-        named = shown([rows.critic.values[code] for code in ambiguous[:_SHOWN]], _SHOWN)
         raise DataError(
-            f"{count(ambiguous.size, 'critic has', 'critics have')} several values of `stakeholder` (such as {named}); "
-            "a critic must be of one kind."
+            "{critics_have} several values of `stakeholder` (such as {critics}); a critic must be of one kind.",
+            critics_have=count(ambiguous.size, "critic has", "critics have"),
+            critics=shown([rows.critic.values[code] for code in ambiguous[:_SHOWN]], _SHOWN),
         )
     return kind[critics], column.labels
 
@@ -364,15 +380,20 @@ def _refuse_impossible(panel: Panel) -> None:
         if bad.any():
             name = panel.labels.names[int(label[bad][0])]
             raise DataError(
-                f"{words!r} is the answer to the label {name!r} in "
-                f"{count(int(bad.sum()), 'row')}, but {name!r} is {_among(end, panel)}; correct the answers, or "
-                "declare all `labels` in their order."
+                "{answer!r} is the answer to the label {label!r} in {rows}, but {label!r} is {among}; correct the "
+                "answers, or declare all `labels` in their order.",
+                answer=words,
+                label=name,
+                rows=count(int(bad.sum()), "row"),
+                among=_among(end, panel),
             )
 
 
-def _among(end: str, panel: Panel) -> str:
-    near = f" or within the tolerance of {panel.feedback.tolerance} of it" if panel.feedback.tolerance else ""
-    return f"the {end} label{near}"
+def _among(end: str, panel: Panel) -> Message:
+    if not panel.feedback.tolerance:
+        return problem("the {end} label", end=end)
+    near = panel.feedback.tolerance
+    return problem("the {end} label or within the tolerance of {tolerance} of it", end=end, tolerance=near)
 
 
 def _inconsistent(panel: Panel) -> int:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenhand.audits.disagreement.gather import Panel
+from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.records import LeftOut
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled, numbered
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
@@ -78,22 +80,22 @@ def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int
     """Yield what was left out, and why."""
     whole = [
         *panel.dropped,
-        (panel.unanswered, "cases that nobody answered"),
-        (panel.repeated, "answers that repeat another of the same critic on the same case"),
-        (panel.superseded, "answers that a later one of the same critic replaced"),
+        (panel.unanswered, say("unanswered")),
+        (panel.repeated, say("repeated")),
+        (panel.superseded, say("superseded")),
     ]
     for n, reason in whole:
         if n:
             yield LeftOut(n=n, reason=reason)
     for grouping in groupings:
         if grouping.missing:
-            missing = "missing group: not compared"
+            missing = shared("group_missing")
             yield LeftOut(grouping=grouping.name, group=MISSING, n=grouping.missing, reason=missing)
         for group, n, cases, compared in zip(
             grouping.groups, grouping.answers, grouping.cases, grouping.compared, strict=True
         ):
             if not compared:
-                reason = f"small group, {count(int(cases), 'case')}: not compared (fewer than {min_count})"
+                reason = say("small_group", n=int(cases), least=min_count)
                 yield LeftOut(grouping=grouping.name, group=group, n=int(n), reason=reason)
 
 
@@ -143,7 +145,7 @@ class AnswerSet:
         far = np.abs(self.truth.answer - self.truth.label[self.truth.case]) > feedback.tolerance
         return replace(self.truth, answer=np.where(far, DISAGREE, AGREE), feedback=feedback)
 
-    def why_not_compared(self, min_count: int) -> str | None:
+    def why_not_compared(self, min_count: int) -> Message | None:
         """Return why these answers cannot compare the groups, or None when they can.
 
         Parameters
@@ -151,12 +153,11 @@ class AnswerSet:
         min_count : the number of cases that each group needs.
         """
         if len(self.groups) < 2:
-            return f"fewer than two groups of {self.grouping} have enough cases to be compared"
+            return say("few_groups", grouping=self.grouping)
         cases = np.bincount(self.answers.group, minlength=self.answers.groups).tolist()
         for name, n in zip(self.groups, cases, strict=True):
             if n < min_count:
-                few = f"only {count(n, 'case')} of {name} {'was' if n == 1 else 'were'} answered"
-                return f"{few}, fewer than {min_count}" if n else f"no case of {name} was answered"
+                return say("few_cases", n=n, group=name, least=min_count) if n else say("unanswered_group", group=name)
         return None
 
 

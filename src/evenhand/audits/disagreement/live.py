@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evenhand.audits.disagreement.estimate import gap_records
+from evenhand.audits.disagreement.estimate import gap_estimates
 from evenhand.audits.disagreement.gather import gather
 from evenhand.audits.disagreement.groups import answer_set, find_groupings
 from evenhand.audits.disagreement.metrics import METRICS, computed_metrics
@@ -27,8 +27,8 @@ class DisagreementLive:
         spec = DisagreementSpec.parse(settings, "the live estimates")
         panel = gather(cases, spec)
         for number, grouping in enumerate(find_groupings(cases, panel, spec.min_count)):
-            gaps, _ = gap_records(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
-            yield from ((METRICS[gap.metric].title, gap) for gap in gaps if gap.same_as is None)
+            gaps, _ = gap_estimates(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
+            yield from ((METRICS[gap.metric].title, gap) for gap in (e.record for e in gaps) if gap.same_as is None)
 
 
 LIVE: Live = DisagreementLive()

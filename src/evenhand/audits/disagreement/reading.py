@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import ConfigError, DataError, count, problem
+from evenhand.messages import Message
 from evenhand.stats.feedback import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, FeedbackKind
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.coding import Coded
@@ -50,15 +51,20 @@ def _with_direction(disagree: IntArray, column: Coded, names: Mapping[str, str])
     contradictory = int((agrees & (codes > RIGHT)).sum())
     if contradictory:
         raise DataError(
-            f"in {count(contradictory, 'row')} the critic agrees in {names['disagree']!r} and says too high or too low "
-            f"in {name!r}; correct them."
+            "in {rows} the critic agrees in {disagree!r} and says too high or too low in {direction!r}; correct them.",
+            rows=count(contradictory, "row"),
+            disagree=names["disagree"],
+            direction=name,
         )
     disagrees = disagree == DISAGREE
     silent = int((disagrees & (codes <= RIGHT)).sum())
     if silent:
         raise DataError(
-            f"in {count(silent, 'row')} the critic disagrees in {names['disagree']!r} without saying in {name!r} "
-            "whether the label is too high or too low; fill them, or leave `direction` out."
+            "in {rows} the critic disagrees in {disagree!r} without saying in {direction!r} whether the label is too "
+            "high or too low; fill them, or leave `direction` out.",
+            rows=count(silent, "row"),
+            disagree=names["disagree"],
+            direction=name,
         )
     return np.where(agrees, RIGHT, np.where(disagrees, codes, _NONE))
 
@@ -70,10 +76,20 @@ def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted
     unknown = [value for value, code in zip(column.values, meanings, strict=False) if code == _UNKNOWN]
     if unknown:
         rows = int((codes == _UNKNOWN).sum())
+        advice = None
         if role == "answer" and all(yes_or_no(value) is not None for value in column.values):
-            wanted += f"; if yes means that the critic disagrees, name the column as disagree={name!r} instead"
+            advice = problem(
+                "; if yes means that the critic disagrees, name the column as `disagree={column!r}` instead",
+                column=name,
+            )
         raise DataError(
-            f"`{role}` column {name!r} holds {shown(unknown, 3)} in {count(rows, 'row')}; an answer must be {wanted}."
+            "`{role}` column {column!r} holds {values} in {rows}; an answer must be {wanted}{advice}.",
+            role=role,
+            column=name,
+            values=shown(unknown, 3),
+            rows=count(rows, "row"),
+            wanted=wanted,
+            advice=advice,
         )
     return codes
 
@@ -110,18 +126,25 @@ class Labels:
         if unknown:
             rows = int((codes < 0).sum())
             raise DataError(
-                f"`{role}` column {name!r} holds {shown(unknown, _SHOWN_LABELS)} in {count(rows, 'row')}, which "
-                f"{'is' if len(unknown) == 1 else 'are'} not among the declared `labels` "
-                f"({shown(list(self.names), _SHOWN_LABELS)}); correct the rows or declare the label."
+                "`{role}` column {column!r} holds {values} in {rows}, which {which} not among the declared `labels` "
+                "({labels}); correct the rows or declare the label.",
+                role=role,
+                column=name,
+                values=shown(unknown, _SHOWN_LABELS),
+                rows=count(rows, "row"),
+                which="is" if len(unknown) == 1 else "are",
+                labels=shown(list(self.names), _SHOWN_LABELS),
             )
         return codes
 
-    def require_order(self, what: str) -> None:
+    def require_order(self, what: Message) -> None:
         """Refuse what needs an order of the labels when there is none."""
         if not self.ordered:
             raise ConfigError(
-                f"{what} needs labels with an order, and these have none ({shown(list(self.names), _SHOWN_LABELS)}); "
-                "declare `labels`, lowest first, and set `ordered` to true."
+                "{what} needs labels with an order, and these have none ({labels}); declare `labels`, lowest first, "
+                "and set `ordered` to true.",
+                what=what,
+                labels=shown(list(self.names), _SHOWN_LABELS),
             )
 
 
@@ -141,8 +164,9 @@ def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
     names = _seen_labels(columns.values(), spec.decision)
     if ordered and not numeric:
         raise ConfigError(
-            f"`ordered` is true, but the labels are words ({shown(list(names), _SHOWN_LABELS)}) whose order nobody "
-            "knows; declare them with `labels`, lowest first."
+            "`ordered` is true, but the labels are words ({labels}) whose order nobody knows; declare them with "
+            "`labels`, lowest first.",
+            labels=shown(list(names), _SHOWN_LABELS),
         )
     return Labels(names, numeric if ordered is None else ordered, declared=False)
 
@@ -153,15 +177,19 @@ def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
     _refuse_mixed([label_of(value) for value in values])
     names = tuple(dict.fromkeys(label_of(value) for value in sorted(values, key=sort_key)))
     if len(names) < 2:
-        only = f" ({names[0]!r})" if names else ""
         raise DataError(
-            f"`decision` column {decision!r} holds one label only{only}, so there is nothing to disagree about; "
-            "if the system can give others, declare them all with `labels`."
+            "`decision` column {column!r} holds one label only{label}, so there is nothing to disagree about; if the "
+            "system can give others, declare them all with `labels`.",
+            column=decision,
+            label=problem(" ({label!r})", label=names[0]) if names else None,
         )
     if len(names) > MOST_LABELS:
         raise DataError(
-            f"`decision` column {decision!r} holds {len(names):,} different values, more than {MOST_LABELS}; is "
-            "it a score? Give a column of labels."
+            "`decision` column {column!r} holds {number:,} different values, more than {most}; is it a score? Give a "
+            "column of labels.",
+            column=decision,
+            number=len(names),
+            most=MOST_LABELS,
         )
     return names
 
@@ -172,8 +200,10 @@ def _refuse_mixed(texts: list[str]) -> None:
     words = sorted(text for text in texts if not _is_number(text))
     if numbers and words:
         raise DataError(
-            f"the labels are of mixed type: {shown(numbers, 3)} are numbers and {shown(words, 3)} "
-            "text; write them alike, or declare them all with `labels`."
+            "the labels are of mixed type: {numbers} are numbers and {words} text; write them alike, or declare them "
+            "all with `labels`.",
+            numbers=shown(numbers, 3),
+            words=shown(words, 3),
         )
 
 
@@ -239,8 +269,9 @@ def one_answer_each(rows: RowAnswers) -> tuple[IntArray, int, int]:
         uneven = np.unique(of_pair[final & (weight != weight[of_pair])])
         if uneven.size:
             raise DataError(
-                f"{count(uneven.size, 'pair')} of critic and case appear several times with different weights; "
-                "give an answer once, with one weight."
+                "{pairs} of critic and case appear several times with different weights; give an answer once, "
+                "with one weight.",
+                pairs=count(uneven.size, "pair"),
             )
     superseded = int(replaced.sum())
     return order[ends], pair.size - ends.size - superseded, superseded
@@ -255,18 +286,29 @@ def read_times(column: Coded, name: str) -> IntArray:
         ranks = {time: rank for rank, time in enumerate(sorted(set(times)))}
     except (TypeError, ValueError):  # no such text, or some with and some without a time zone
         raise DataError(
-            f"`answered` column {name!r} must hold numbers, dates, or times such as 2024-05-31 16:20:05, all with or "
-            f"all without a time zone; got {shown(list(column.values), _SHOWN)}."
+            "`answered` column {column!r} must hold numbers, dates, or times such as 2024-05-31 16:20:05, all with or "
+            "all without a time zone; got {values}.",
+            column=name,
+            values=shown(list(column.values), _SHOWN),
         ) from None
     return np.array([ranks[time] for time in times], dtype=np.int64)[column.codes]
 
 
 def _refuse_contradictions(pairs: int, examples: list[tuple[str, str]], latest: bool) -> None:
-    named = "; ".join(f"critic {shown([who], 1)} on case {shown([what], 1)}" for who, what in examples)
     advice = (
-        "the latest answers have the same time (of a column of dates and times whole seconds count); correct them, or "
-        "give the times as numbers."
+        problem(
+            "the latest answers have the same time (of a column of dates and times whole seconds count); correct "
+            "them, or give the times as numbers."
+        )
         if latest
-        else "correct them, or keep the latest with contradictions='latest' and the column `answered`."
+        else problem("correct them, or keep the latest with `contradictions='latest'` and the column `answered`.")
     )
-    raise DataError(f"{count(pairs, 'pair')} of critic and case have contradictory answers ({named}); {advice}")
+    raise DataError(
+        "{pairs} of critic and case have contradictory answers ({examples:semicolons}); {advice}",
+        pairs=count(pairs, "pair"),
+        examples=tuple(
+            problem("critic {critic} on case {case}", critic=shown([who], 1), case=shown([what], 1))
+            for who, what in examples
+        ),
+        advice=advice,
+    )

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from evenhand.audits.disagreement import AUDIT
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.descriptor import AuditDescriptor
-from evenhand.core.records import Gap, Record, Value, column
+from evenhand.core.records import OK, Gap, Record, Reveals, Value, column
 from evenhand.core.result import Result
+from evenhand.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisagreementValue(Value):
     """A group's rate of one metric at one label; `n` counts answers, for calibration those to the label."""
 
-    label: str | None = column("the label; null for a metric without labels", None)
-    stakeholder: str | None = column("the kind of critics; null for all of them", None)
-    lower: float | None = column("the smallest rate that the answers allow", None)
-    upper: float | None = column("the largest rate that the answers allow; `value` is the middle of the two", None)
-    truth: float | None = column("the rate by the critics' own labels, where these are known", None)
+    label: str | None = column("the label; null for a metric without labels", None, reveals="name")
+    stakeholder: str | None = column("the kind of critics; null for all of them", None, reveals="name")
+    lower: float | None = column("the smallest rate that the answers allow", None, reveals="share")
+    upper: float | None = column(
+        "the largest rate that the answers allow; `value` is the middle of the two", None, reveals="share"
+    )
+    truth: float | None = column("the rate by the critics' own labels, where these are known", None, reveals="share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisagreementGap(Gap):
     """The largest difference of one metric between two groups, over all labels."""
 
-    label: str | None = column("the label at which the difference is largest", None)
-    stakeholder: str | None = column("the kind of critics; null for all of them", None)
-    critics: int = column("how many critics answered")
-    lower: float | None = column("the smallest gap that the answers allow", None)
-    upper: float | None = column("the largest gap that the answers allow; `value` is the middle of the two", None)
-    identified: str | None = column(
-        "'definite' (exact by its nature), 'exact' (nothing is left open here) or 'bounded'", None
+    label: str | None = column("the label at which the difference is largest", None, reveals="name")
+    stakeholder: str | None = column("the kind of critics; null for all of them", None, reveals="name")
+    critics: int = column("how many critics answered", reveals="count", of="")
+    lower: float | None = column("the smallest gap that the answers allow", None, reveals="number")
+    upper: float | None = column(
+        "the largest gap that the answers allow; `value` is the middle of the two", None, reveals="number"
     )
-    sharp: bool | None = column("whether both bounds can be attained; else the lower one may be too low", None)
-    same_as: str | None = column("the metric whose gap is this very number", None)
-    truth: float | None = column("the gap by the critics' own labels, where these are known", None)
+    identified: str | None = column(
+        "'definite' (exact by its nature), 'exact' (nothing is left open here) or 'bounded'", None, reveals="name"
+    )
+    sharp: bool | None = column(
+        "whether both bounds can be attained; else the lower one may be too low", None, reveals="safe"
+    )
+    same_as: str | None = column("the metric whose gap is this very number", None, reveals="name")
+    truth: float | None = column("the gap by the critics' own labels, where these are known", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +54,8 @@ class CriticGap(DisagreementGap):
 
     individual: ClassVar[bool] = True
 
-    critic: str = column("the critic")
-    error: float | None = column("value minus truth, where that is known", None)
+    critic: str = column("the critic", reveals="name")
+    error: float | None = column("value minus truth, where that is known", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,62 +67,66 @@ class StakeholderGap(Gap):
     comparisons of the grouping in the rate, and over all in gaps.
     """
 
-    stakeholder: str = column("the kind of critics")
-    stakeholder_reference: str = column("the kind of critics they are compared with")
-    label: str | None = column("the label; null where gaps are compared", None)
-    critics: int = column("how many critics are of the first kind")
-    critics_reference: int = column("how many are of the other kind")
-    lower: float | None = column("the smallest difference that the answers allow", None)
-    upper: float | None = column("the largest difference that the answers allow", None)
-    statistic: float | None = column("Student's t of the difference", None)
+    stakeholder: str = column("the kind of critics", reveals="name")
+    stakeholder_reference: str = column("the kind of critics they are compared with", reveals="name")
+    label: str | None = column("the label; null where gaps are compared", None, reveals="name")
+    critics: int = column("how many critics are of the first kind", reveals="count", of="")
+    critics_reference: int = column("how many are of the other kind", reveals="count", of="")
+    lower: float | None = column("the smallest difference that the answers allow", None, reveals="number")
+    upper: float | None = column("the largest difference that the answers allow", None, reveals="number")
+    statistic: float | None = column("Student's t of the difference", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPlan(Record):
     """How many more critics, cases and answers would narrow the interval of a gap to the wanted width."""
 
-    grouping: str = column("the grouping")
-    metric: str = column("the metric")
-    design: str = column("'new cases' (new critics answer new cases) or 'same cases'")
-    target_width: float = column("the wanted width")
-    width: float | None = column("the width now")
-    least: float | None = column("the width that no number of critics gets below")
-    critics: int | None = column("how many more critics; null where no number is enough")
-    cases: int | None = column("how many more cases")
-    answers: int | None = column("how many more answers")
-    status: str = column("'ok', or why the width cannot be reached", "ok")
+    grouping: str = column("the grouping", reveals="name")
+    metric: str = column("the metric", reveals="name")
+    design: str = column("'new cases' (new critics answer new cases) or 'same cases'", reveals="name")
+    target_width: float = column("the wanted width", reveals="safe")
+    width: float | None = column("the width now", reveals="number")
+    least: float | None = column("the width that no number of critics gets below", reveals="number")
+    critics: int | None = column("how many more critics; null where no number is enough", reveals="number")
+    cases: int | None = column("how many more cases", reveals="number")
+    answers: int | None = column("how many more answers", reveals="number")
+    status: Message = column("'ok', or why the width cannot be reached", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthRecord(Record):
     """How far the estimates are off for the critics whose own labels are known."""
 
-    grouping: str = column("the grouping")
-    metric: str = column("the metric")
-    critics: int = column("how many critics have a gap")
-    mean_error: float | None = column("mean absolute error over them", None)
-    worst_error: float | None = column("largest absolute error", None)
-    inside: float | None = column("share of them whose true gap lies within the bounds", None)
-    status: str = column("'ok', or why there is no error", "ok")
+    grouping: str = column("the grouping", reveals="name")
+    metric: str = column("the metric", reveals="name")
+    critics: int = column("how many critics have a gap", reveals="count")
+    mean_error: float | None = column("mean absolute error over them", None, reveals="number")
+    worst_error: float | None = column("largest absolute error", None, reveals="number")
+    inside: float | None = column("share of them whose true gap lies within the bounds", None, reveals="number")
+    status: Message = column("'ok', or why there is no error", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairRecord(Record):
     """A share of the pairs of like cases that one critic judged."""
 
-    stakeholder: str | None = column("the kind of critics; null for all of them", None)
-    metric: str = column("the metric")
-    n: int = column("how many pairs of like cases")
-    critics: int = column("how many critics judged such a pair")
-    cases: int = column("how many cases are in such a pair")
-    value: float | None = column("the share; null where there is no pair", None)
-    low: float | None = column("lower limit of the interval", None)
-    high: float | None = column("upper limit of the interval", None)
-    lower: float | None = column("the smallest share that the answers allow", None)
-    upper: float | None = column("the largest share that the answers allow; `value` is the middle of the two", None)
-    truth: float | None = column("the share by the critics' own labels, where these are known", None)
-    any_pair: float | None = column("of split answers, their share among all pairs of a critic, alike or not", None)
-    status: str = column("'ok', or why there is no value or interval", "ok")
+    stakeholder: str | None = column("the kind of critics; null for all of them", None, reveals="name")
+    metric: str = column("the metric", reveals="name")
+    n: int = column("how many pairs of like cases", reveals="count")
+    critics: int = column("how many critics judged such a pair", reveals="count", of="")
+    cases: int = column("how many cases are in such a pair", reveals="count", of="")
+    value: float | None = column("the share; null where there is no pair", None, reveals="share")
+    low: float | None = column("lower limit of the interval", None, reveals="number")
+    high: float | None = column("upper limit of the interval", None, reveals="number")
+    lower: float | None = column("the smallest share that the answers allow", None, reveals="share")
+    upper: float | None = column(
+        "the largest share that the answers allow; `value` is the middle of the two", None, reveals="share"
+    )
+    truth: float | None = column("the share by the critics' own labels, where these are known", None, reveals="share")
+    any_pair: float | None = column(
+        "of split answers, their share among all pairs of a critic, alike or not", None, reveals="number"
+    )
+    status: Message = column("'ok', or why there is no value or interval", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +135,7 @@ class CriticPairRecord(PairRecord):
 
     individual: ClassVar[bool] = True
 
-    critic: str = column("the critic")
+    critic: str = column("the critic", reveals="name")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -145,6 +157,7 @@ class DisagreementResult(Result):
     descriptor: ClassVar[AuditDescriptor] = AUDIT
     places: ClassVar[tuple[str, ...]] = ("label", "stakeholder", "stakeholder_reference")
     found_places: ClassVar[tuple[str, ...]] = ("label",)
+    reveals: ClassVar[Mapping[str, Reveals]] = {"labels": "name", "hash": "safe"}
 
     spec: DisagreementSpec
     values: tuple[DisagreementValue, ...]

@@ -28,12 +28,14 @@ from evenhand.core.display import (
     Range,
     gap_table,
     make_table,
+    remark,
     value_table,
     what_it_shows,
 )
-from evenhand.core.formats import show, show_confidence
-from evenhand.core.records import open_range
+from evenhand.core.findings import without_kind
+from evenhand.core.records import OK, open_range
 from evenhand.errors import count
+from evenhand.messages.formats import show, show_confidence
 from evenhand.stats.feedback import INDEFINITE
 
 if TYPE_CHECKING:
@@ -84,7 +86,9 @@ def _gap_figure(result: DisagreementResult) -> Figure:
     told = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
     panels = [panel for grouping in result.groupings for panel in gap_panels(result, grouping)]
     shows = what_it_shows(told, told_metrics(result.gaps), result.spec.finding_alpha)
-    return Figure("Gaps as the critics see them", caption, " ".join(f.headline for f in told), tuple(panels), shows)
+    return Figure(
+        "Gaps as the critics see them", caption, " ".join(str(f.headline) for f in told), tuple(panels), shows
+    )
 
 
 def _meaning_table(result: DisagreementResult) -> DisplayTable:
@@ -161,7 +165,7 @@ def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:
 
 def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
     told = [finding for finding in result.findings if finding.metric == DISAGREEMENT]
-    description = " ".join(f.headline for f in told)
+    description = " ".join(str(f.headline) for f in told)
     shows = what_it_shows(told, (DISAGREEMENT,), result.spec.finding_alpha)
     yield Figure(
         "How often each kind of critics agrees",
@@ -253,7 +257,7 @@ def _pair_table(result: DisagreementResult) -> DisplayTable:
         "Any two cases": lambda r: Number(r.any_pair, "percent"),
         "Pairs": lambda r: Number(r.n, "count"),
         "Critics who judged some": lambda r: Number(r.critics, "count"),
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: remark(r.status),
     }
     caption = f"Pairs of like cases ({_likeness(result)}) that one critic judged"
     return make_table(caption, columns, result.pairs, always=("Critics", "Metric", "Share", "Pairs"), folded=False)
@@ -267,7 +271,7 @@ def _truth_table(result: DisagreementResult) -> DisplayTable:
         "Mean absolute error, points": lambda r: Number(r.mean_error, "points"),
         "Largest": lambda r: Number(r.worst_error, "points"),
         "True gap within bounds": lambda r: Number(r.inside, "percent"),
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: remark(r.status),
     }
     records = [record for record in result.truth if record.metric in INDEFINITE]
     caption = "Estimates of single critics against the truth, by their own labels"
@@ -280,9 +284,10 @@ def _plan_table(result: DisagreementResult) -> DisplayTable:
     def other(record: AnswerPlan) -> AnswerPlan:
         return same_cases[record.grouping, record.metric]
 
-    def remark(record: AnswerPlan) -> str:
-        hurdle = next((r.status for r in (record, other(record)) if r.status != "ok"), "")
-        return "narrow enough" if record.answers == 0 else hurdle.removeprefix("not reachable: ")
+    def outlook(record: AnswerPlan) -> str:
+        hurdle = next((r.status for r in (record, other(record)) if r.status != OK), OK)
+        reachable = hurdle.id != "disagreement.not_reachable"
+        return "narrow enough" if record.answers == 0 else remark(hurdle if reachable else without_kind(hurdle))
 
     columns = {
         "Grouping": lambda r: r.grouping,
@@ -293,7 +298,7 @@ def _plan_table(result: DisagreementResult) -> DisplayTable:
         "More answers": lambda r: Number(r.answers, "count"),
         "Critics if cases stay": lambda r: Number(other(r).critics, "count"),
         "Answers if cases stay": lambda r: Number(other(r).answers, "count"),
-        "Remark": remark,
+        "Remark": outlook,
     }
     target = 100 * (result.spec.answers.target_width or 0.0)
     caption = f"How many more answers would narrow the intervals to {target:g} points"

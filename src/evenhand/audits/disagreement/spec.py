@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.audits.disagreement.metrics import CriticMetric, metrics_for
 from evenhand.core.spec import Spec, limits
 from evenhand.core.thresholds import Threshold
+from evenhand.errors import SettingError
 from evenhand.settings import Settings
 from evenhand.stats.feedback import Bounds
 from evenhand.table.roles import Scalar
@@ -64,25 +65,34 @@ class Answers(Settings):
         if value is None:
             return value
         if len(value) < 2:
-            raise ValueError(f"`labels` needs at least two labels, or there is nothing to disagree about; got {value}")
+            raise SettingError(
+                "`labels` needs at least two labels, or there is nothing to disagree about; got {value}",
+                value=list(value),
+            )
         kinds = {"text" if isinstance(v, str) else "boolean" if isinstance(v, bool) else "number" for v in value}
         if len(kinds) > 1:
-            raise ValueError(f"`labels` must be all numbers or all text; got {list(value)}")
+            raise SettingError(
+                "`labels` must be all numbers or all text; got {value}",
+                value=list(value),
+            )
         twice = next((label for position, label in enumerate(value) if label in value[:position]), None)
         if twice is not None:
-            raise ValueError(f"`labels` names {twice!r} twice")
+            raise SettingError(
+                "`labels` names {twice!r} twice",
+                twice=twice,
+            )
         return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.data is not None and self.source is not None:
-            raise ValueError("give the table of answers once: as `data` or as `source`")
+            raise SettingError("give the table of answers once: as `data` or as `source`")
         if self.contradictions == "latest" and self.answered is None:
-            raise ValueError("`contradictions` 'latest' needs `answered`, the column of the time of the answer")
+            raise SettingError("`contradictions` 'latest' needs `answered`, the column of the time of the answer")
         if self.ordered is False and self.tolerance:
-            raise ValueError("`tolerance` needs ordered labels, but `ordered` is false; leave one of them out")
+            raise SettingError("`tolerance` needs ordered labels, but `ordered` is false; leave one of them out")
         if self.target_width is not None and self.cases == "all":
-            raise ValueError("`target_width` plans for a sample of cases; leave it out, or set `cases` to 'sample'")
+            raise SettingError("`target_width` plans for a sample of cases; leave it out, or set `cases` to 'sample'")
         return self
 
 
@@ -168,24 +178,28 @@ class DisagreementSpec(Spec):
     @classmethod
     def _far_enough(cls, value: dict[str, float] | None) -> dict[str, float] | None:
         if value is not None and not value:
-            raise ValueError("`like` names no column; name some, or leave it out")
+            raise SettingError("`like` names no column; name some, or leave it out")
         for column, far in (value or {}).items():
             if not 0 <= far < float("inf"):
-                raise ValueError(f"`like` of {column!r} must be a number of at least 0; got {far}")
+                raise SettingError(
+                    "`like` of {column!r} must be a number of at least 0; got {far}",
+                    column=column,
+                    far=far,
+                )
         return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.disagree is None) == (self.answer is None):
-            raise ValueError("give either `disagree` (a column of yes and no) or `answer` (a column of words)")
+            raise SettingError("give either `disagree` (a column of yes and no) or `answer` (a column of words)")
         if self.direction is not None and self.disagree is None:
-            raise ValueError("`direction` goes with `disagree`; answers in words say the direction themselves")
+            raise SettingError("`direction` goes with `disagree`; answers in words say the direction themselves")
         if self.direction is not None and self.answers.ordered is False:
-            raise ValueError("`direction` needs ordered labels, but `ordered` is false; leave one of them out")
+            raise SettingError("`direction` needs ordered labels, but `ordered` is false; leave one of them out")
         if self.bounds == "published" and self.answers.tolerance:
-            raise ValueError("`bounds` 'published' knows no tolerance; use 'sharp', or leave `tolerance` out")
+            raise SettingError("`bounds` 'published' knows no tolerance; use 'sharp', or leave `tolerance` out")
         if self.bounds == "published" and any(t.metric == "overall_misclassification" for t in self.thresholds):
-            raise ValueError(
+            raise SettingError(
                 "a threshold for 'overall_misclassification' cannot be judged by `bounds` 'published': the truth can "
                 "lie outside of them; use 'sharp', or leave the threshold out"
             )

@@ -17,6 +17,7 @@ class DisagreementWithholder(Withholder[DisagreementSpec]):
     coarse: ClassVar[tuple[str, ...]] = ("", "answers")
     not_of_all: ClassVar[tuple[str, ...]] = ("kinds of critics",)
     never: ClassVar[str] = "what critics really think"
+    places: ClassVar[tuple[str, ...]] = ("label", "stakeholder")
 
     def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""

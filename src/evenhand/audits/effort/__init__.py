@@ -24,6 +24,7 @@ AUDIT = AuditDescriptor(
     run="evenhand.audits.effort.audit:run",
     section="evenhand.audits.effort.section",
     charts="evenhand.audits.effort.charts:CHARTS",
+    messages="evenhand.audits.effort.messages:say",
     reweight="evenhand.audits.effort.reweight:EffortReweighter",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.effort.withhold:WITHHOLD",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, SettingError, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.effort import MEASURES, TrajectoryMeasure
 from evenhand.stats.pairs import Norm
@@ -42,6 +42,19 @@ MEASURE_TITLES: dict[TrajectoryMeasure, str] = {
 ChoiceName = Literal["window", "measure", "inertia", "unit", "weight", "scale", "distance", "width", "min_count"]
 Window = tuple[int, int]  # the numbers of its first and last time step
 
+CHOICE_TITLES: dict[ChoiceName, str] = {
+    "window": "Window",
+    "measure": "Trajectory measure",
+    "inertia": "Inertia",
+    "unit": "Unit",
+    "weight": "Weight of effort",
+    "scale": "Scale",
+    "distance": "Distance",
+    "width": "Width of effort bins",
+    "min_count": "Smallest group compared",
+}
+"""What a reader calls each choice."""
+
 _BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
     "weights": (lambda weight: 0 <= weight <= 1, "between 0 and 1"),
     "scales": (lambda multiple: 0 < multiple < inf, "above 0"),
@@ -58,17 +71,20 @@ class Choice:
     Parameters
     ----------
     name : the name of its column in the records.
-    title : what a reader calls it.
     options : what could have been chosen.
     labels : the options in words.
     chosen : the position of the audit's own option.
     """
 
     name: ChoiceName
-    title: str
     options: tuple[Any, ...]
     labels: tuple[str, ...]
     chosen: int
+
+    @property
+    def title(self) -> str:
+        """What a reader calls it."""
+        return CHOICE_TITLES[self.name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +149,11 @@ class Choices(Settings):
         holds, rule = _BOUNDS[str(info.field_name)]
         for number in value:
             if not holds(number):
-                raise ValueError(f"each must be {rule}; got {number:g}")
+                raise SettingError(
+                    "each must be {rule}; got {number:g}",
+                    rule=rule,
+                    number=number,
+                )
         return value
 
     @field_validator("windows")
@@ -141,19 +161,31 @@ class Choices(Settings):
     def _ends(cls, value: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
         for window in value or ():
             if len(window) < 2:
-                raise ValueError(f"each must name a first and a last time step; got {list(window)}")
+                raise SettingError(
+                    "each must name a first and a last time step; got {window}",
+                    window=list(window),
+                )
         return value
 
     @field_validator("inertia")
     @classmethod
     def _free_names(cls, value: dict[str, dict[str, float] | str]) -> dict[str, dict[str, float] | str]:
         if GIVEN in value:
-            raise ValueError(f"the name {GIVEN!r} is kept for the audit's own inertia; choose another")
+            raise SettingError(
+                "the name {name!r} is kept for the audit's own inertia; choose another",
+                name=GIVEN,
+            )
         if value.get(NONE, NONE) != NONE:
-            raise ValueError(f"the name {NONE!r} is kept for no inertia; choose another")
+            raise SettingError(
+                "the name {name!r} is kept for no inertia; choose another",
+                name=NONE,
+            )
         for name, option in value.items():
             if isinstance(option, dict) and not option:
-                raise ValueError(f"{name!r} has no rates")
+                raise SettingError(
+                    "{name!r} has no rates",
+                    name=name,
+                )
         return value
 
     @property
@@ -177,28 +209,29 @@ class Choices(Settings):
         """
         windows = _default_windows(len(steps)) if self.windows is None else [_window(w, steps) for w in self.windows]
         grid = Grid(
-            window=_choice("window", "Window", (0, len(steps) - 1), windows, _window_labels(steps)),
-            measure=_choice("measure", "Trajectory measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
+            window=_choice("window", (0, len(steps) - 1), windows, _window_labels(steps)),
+            measure=_choice("measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
             inertia=self._inertia(spec),
-            unit=_numbers("unit", "Unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
-            weight=_numbers("weight", "Weight of effort", spec.weights[0], [*spec.weights, *self.weights]),
-            scale=_numbers("scale", "Scale", spec.scale, [multiple * spec.scale for multiple in self.scales]),
-            distance=_choice("distance", "Distance", spec.distance.norm, self.distances, str),
-            width=_numbers("width", "Width of effort bins", spec.width, self.widths),
-            min_count=_numbers("min_count", "Smallest group compared", spec.min_count, self.min_counts),
+            unit=_numbers("unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
+            weight=_numbers("weight", spec.weights[0], [*spec.weights, *self.weights]),
+            scale=_numbers("scale", spec.scale, [multiple * spec.scale for multiple in self.scales]),
+            distance=_choice("distance", spec.distance.norm, self.distances, str),
+            width=_numbers("width", spec.width, self.widths),
+            min_count=_numbers("min_count", spec.min_count, self.min_counts),
         )
         size = sum(prod(len(choice.options) for choice in choices) for choices in (grid.individual, grid.group))
         if size > MOST_SPECIFICATIONS:
             raise ConfigError(
-                f"`robustness` declares {size:,} specifications; at most {MOST_SPECIFICATIONS:,} are tried: "
-                "leave out some options."
+                "`robustness` declares {size:,} specifications; at most {most:,} are tried: leave out some options.",
+                size=size,
+                most=MOST_SPECIFICATIONS,
             )
         return grid
 
     def _inertia(self, spec: EffortSpec) -> Choice:
         """Return the inertias by name; the audit's own is 'given', or 'none' where it has none."""
         others = [NONE if option == NONE else name for name, option in self.inertia.items()]
-        return _choice("inertia", "Inertia", NONE if spec.inertia is None else GIVEN, others, str)
+        return _choice("inertia", NONE if spec.inertia is None else GIVEN, others, str)
 
 
 def published_rates(name: str) -> dict[str, float]:
@@ -210,7 +243,11 @@ def published_rates(name: str) -> dict[str, float]:
     0.3333
     """
     if name not in PUBLISHED_RATES:
-        raise ConfigError(f"`inertia` got {name!r}; {did_you_mean(name, PUBLISHED_RATES)}")
+        raise ConfigError(
+            "`inertia` got {name!r}; {hint}",
+            name=name,
+            hint=did_you_mean(name, PUBLISHED_RATES),
+        )
     return scaled_rates(PUBLISHED_RATES[name])
 
 
@@ -220,7 +257,11 @@ def scaled_rates(rates: Mapping[str, float]) -> dict[str, float]:
         raise ConfigError("`inertia` has no rates; give one for every group, or leave it out.")
     for group, rate in rates.items():
         if not 0 < rate < inf:
-            raise ConfigError(f"`inertia` of the group {group!r} must be above 0 and finite; got {rate:g}.")
+            raise ConfigError(
+                "`inertia` of the group {group!r} must be above 0 and finite; got {rate:g}.",
+                group=group,
+                rate=rate,
+            )
     largest = max(rates.values())
     return {group: rate / largest for group, rate in rates.items()}
 
@@ -247,14 +288,14 @@ def common_start(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in takewhile(lambda x: len(set(x)) == 1, zip(*names, strict=False)))
 
 
-def _choice(name: ChoiceName, title: str, chosen: object, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
+def _choice(name: ChoiceName, chosen: object, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
     options = tuple(dict.fromkeys([chosen, *others]))
-    return Choice(name, title, options, tuple(label(option) for option in options), 0)
+    return Choice(name, options, tuple(label(option) for option in options), 0)
 
 
-def _numbers(name: ChoiceName, title: str, chosen: float, others: Iterable[float]) -> Choice:
+def _numbers(name: ChoiceName, chosen: float, others: Iterable[float]) -> Choice:
     options = tuple(sorted({chosen, *others}))
-    return Choice(name, title, options, tuple(f"{option:,.6g}" for option in options), options.index(chosen))
+    return Choice(name, options, tuple(f"{option:,.6g}" for option in options), options.index(chosen))
 
 
 def _default_windows(steps: int) -> list[Window]:
@@ -271,18 +312,26 @@ def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
     """Return where a window begins and ends; a pair names its two ends, a longer list all of it."""
     for column in columns:
         if column not in steps:
-            raise ConfigError(f"`windows` names {column!r}, which is no time step; {did_you_mean(column, steps)}")
+            raise ConfigError(
+                "`windows` names {column!r}, which is no time step; {hint}",
+                column=column,
+                hint=did_you_mean(column, steps),
+            )
     positions = [steps.index(column) for column in columns]
     first, last = positions[0], positions[-1]
     if last - first + 1 < SHORTEST:
         raise ConfigError(
-            f"each of `windows` needs at least {SHORTEST} time steps, earliest first; {columns[0]!r} to "
-            f"{columns[-1]!r} has {max(last - first + 1, 0)}."
+            "each of `windows` needs at least {least} time steps, earliest first; {first!r} to {last!r} has {steps}.",
+            least=SHORTEST,
+            first=columns[0],
+            last=columns[-1],
+            steps=max(last - first + 1, 0),
         )
     if len(columns) > 2 and positions != list(range(first, last + 1)):
         raise ConfigError(
-            f"each of `windows` must be consecutive time steps, earliest first; got {list(columns)}: name the "
-            "first and the last."
+            "each of `windows` must be consecutive time steps, earliest first; got {columns}: name the "
+            "first and the last.",
+            columns=list(columns),
         )
     return first, last
 

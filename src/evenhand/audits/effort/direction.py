@@ -10,11 +10,13 @@ import numpy as np
 
 from evenhand.audits.effort import result as records
 from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.formats import finite
-from evenhand.core.records import OVERALL
+from evenhand.core.records import OK, OVERALL
 from evenhand.core.run import step
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import Direction, Reversals, count_reversals, worst_reversals
@@ -26,8 +28,8 @@ from evenhand.table.table import Table
 MOST_COUNTED = 50_000
 """People up to whom all pairs are counted; above, those of a sample of so many."""
 
-NO_SIDE = "undefined: the table does not say which side is `favourable`"
-NO_PAIR = "undefined: nobody came further than another from no better a start to no worse an end"
+NO_SIDE = shared("undefined", why=say("no_side"))
+NO_PAIR = shared("undefined", why=say("no_pair"))
 
 
 class DirectionTables(NamedTuple):
@@ -36,7 +38,6 @@ class DirectionTables(NamedTuple):
     values: tuple[records.EffortValue, ...] = ()
     gaps: tuple[records.EffortGap, ...] = ()
     direction: tuple[records.DirectionRecord, ...] = ()
-    reversals: tuple[records.ReversalRecord, ...] = ()
 
 
 Counts = dict[str, dict[str, tuple[Direction, tuple[str, ...]]]]
@@ -59,7 +60,6 @@ def direction_tables(table: Table, people: People, counts: Counts, spec: EffortS
     values: list[records.EffortValue] = []
     gaps: list[records.EffortGap] = []
     rows: list[records.DirectionRecord] = []
-    worst: list[records.ReversalRecord] = []
     for model in table.models:
         if model not in counts:
             unknown: dict[str, Any] = {
@@ -80,20 +80,16 @@ def direction_tables(table: Table, people: People, counts: Counts, spec: EffortS
                 between, gap = _between(counted, labels, {"model": model, "grouping": grouping}, spec)
                 rows += between
                 gaps.append(gap)
-        worst += _worst(table, people, model, spec)
-    return DirectionTables(tuple(values), tuple(gaps), tuple(rows), tuple(worst))
+    return DirectionTables(tuple(values), tuple(gaps), tuple(rows))
 
 
-def notes(table: Table, people: People) -> Iterator[str]:
+def notes(table: Table, people: People) -> Iterator[Message]:
     """Yield what a reader should know of how pairs were counted."""
     silent = [model for model in table.models if table.prediction(model).favourable is None]
     if silent:
-        yield (
-            f"Whether effort is punished was not checked for {', '.join(silent)}: say with `favourable` whether a high "
-            "score is good for the person."
-        )
+        yield say("not_checked", models=tuple(silent))
     if people.n > MOST_COUNTED and len(silent) < len(table.models):
-        yield f"Reversed pairs were counted among {MOST_COUNTED:,} people drawn at random; intervals allow for it."
+        yield say("counted_among", people=MOST_COUNTED)
 
 
 def _better(table: Table, people: People, model: str) -> FloatArray | None:
@@ -140,13 +136,13 @@ def _values(found: Reversals, model: str, n: int, spec: EffortSpec) -> Iterator[
         "reversal_shortfall": found.shortfall(spec.confidence),
     }
     for metric, share in shares.items():
-        status = "ok"
+        status = OK
         if not found.pairs:
             status = NO_PAIR
         elif np.isnan(share.value):
-            status = "undefined: no pair is reversed"
+            status = shared("undefined", why=say("none_reversed"))
         elif np.isnan(share.low):
-            status = "no interval: one person is in all comparable pairs, or the pairs do not differ"
+            status = shared("no_interval", why=say("one_in_all_pairs"))
         numbers: dict[str, Any] = {name: finite(getattr(share, name)) for name in ("value", "low", "high", "stderr")}
         yield records.EffortValue(
             model=model, metric=metric, n=n, **numbers, status=status, pairs=round(found.pairs), method="counted"
@@ -170,7 +166,7 @@ def _row(found: Reversals, model: str, where: tuple[str | None, str, str], spec:
         random=found.random,
         shortfall=finite(found.mean(SHORTFALL)),
         p_value=finite(found.p_value()),
-        status="ok" if found.pairs else NO_PAIR,
+        status=OK if found.pairs else NO_PAIR,
     )
 
 
@@ -223,7 +219,7 @@ def _worst_gap(
     """
     common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair", "n": n}
     if not found:
-        why = f"undefined: no two groups of {spec.min_count} people have comparable pairs both ways"
+        why = shared("undefined", why=say("no_two_groups", least=spec.min_count))
         return records.EffortGap(**common, group=None, reference=None, value=None, status=why)
     worst = max(found, key=lambda difference: abs(difference.alone.value))
     group, reference = worst.pair if worst.alone.value >= 0 else worst.pair[::-1]
@@ -240,7 +236,7 @@ def _worst_gap(
         high=high,
         p_value=min(1.0, len(tested) * min(tested)) if tested else None,
         worse_off=labels[group] if worst.alone.value else None,
-        status="ok" if high is not None else f"no interval: {count(pairs, 'pair')} of groups do not differ",
+        status=OK if high is not None else shared("no_interval", why=say("equal_pairs", n=pairs)),
         groups=groups,
     )
 
@@ -256,8 +252,13 @@ def abs_low(low: float, high: float) -> float:
     return max(low, -high, 0.0)
 
 
+def worst_of_all(table: Table, people: People, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
+    """Yield the reversed pairs with the largest shortfall of every model, where the table has an id."""
+    for model in table.models:
+        yield from _worst(table, people, model, spec)
+
+
 def _worst(table: Table, people: People, model: str, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
-    """Yield the reversed pairs with the largest shortfall, where the table has an id to name people by."""
     ids, better = people.rows.ids, _better(table, people, model)
     if ids is None or better is None or spec.worst == 0 or people.n > MOST_COUNTED:
         return

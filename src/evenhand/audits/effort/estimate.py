@@ -1,8 +1,8 @@
-"""The numbers of the effort audit: individual fairness over all pairs of people, and groups of similar effort."""
+"""Individual fairness over all pairs of people: values, differences of models, the least fair pairs, curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations, product
 from typing import Any, cast
@@ -10,21 +10,16 @@ from typing import Any, cast
 import numpy as np
 
 from evenhand.audits.effort import result as records
+from evenhand.audits.effort.bins import limit_columns
 from evenhand.audits.effort.gather import People
-from evenhand.audits.effort.group_means import (
-    GroupedMeans,
-    GroupMeans,
-    LowestParity,
-    equal_means_p,
-    lowest_parity,
-    means_of,
-)
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
+from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
-from evenhand.core.formats import finite
-from evenhand.core.records import OVERALL
+from evenhand.core.records import OK, OVERALL
 from evenhand.core.run import step
-from evenhand.errors import ConfigError
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import (
     CARD_ROWS,
@@ -38,12 +33,11 @@ from evenhand.stats.pairs import (
     is_card,
     worst_pairs,
 )
+from evenhand.stats.pairs.result import PairDifference
 from evenhand.stats.types import FloatArray
-from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
 MOST_ENUMERATED = 200_000  # people up to whom the worst pairs are looked for
-MOST_BINS = 10_000
 SPREAD_BINS = 30
 
 # Individuals: every pair of people.
@@ -89,9 +83,10 @@ def _tell(doing: str, done: int, total: int) -> None:
     step(f"{doing}: {100 * done // max(total, 1)}%")
 
 
-def individual_values(estimates: Fairness) -> Iterator[records.EffortValue]:
-    """Yield individual fairness of every model and weight."""
-    for (model, weight), estimate in estimates.items():
+def individual_values(estimates: Fairness, confidence: float) -> Iterator[records.EffortValue]:
+    """Yield individual fairness of every model and weight, with limits at this confidence."""
+    for (model, weight), found in estimates.items():
+        estimate = found.at(confidence)
         numbers: dict[str, Any] = {
             name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr", "error")
         }
@@ -100,60 +95,65 @@ def individual_values(estimates: Fairness) -> Iterator[records.EffortValue]:
             metric="eaif",
             n=estimate.n,
             **numbers,
-            status="ok" if numbers["low"] is not None else _no_interval(estimate),
+            status=OK if numbers["low"] is not None else _no_interval(estimate),
             weight=weight,
             pairs=estimate.pairs,
             method=cast(Any, estimate.method),
         )
 
 
-def _no_interval(estimate: PairFairness) -> str:
-    if estimate.value == 1:
-        return "no interval: no pair is treated unfairly"
-    if estimate.n < 3:
-        return "no interval: too few people"
-    return "no interval: everybody is treated equally fairly on average"
+def _no_interval(estimate: PairFairness) -> Message:
+    key = "all_fair" if estimate.value == 1 else "few_people" if estimate.n < 3 else "equally_fair"
+    return shared("no_interval", why=say(key))
 
 
-def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[records.EffortGap]:
+Differences = Mapping[tuple[str, str, float], PairDifference | None]
+"""How two models differ at a weight; None where pairs were sampled, which give no row means."""
+
+
+def model_differences(estimates: Fairness) -> Differences:
+    """Return the paired difference of every two models at every weight."""
+    models, weights = (dict.fromkeys(place[i] for place in estimates) for i in (0, 1))
+    found: dict[tuple[str, str, float], PairDifference | None] = {}
+    for weight, (model, reference) in product(weights, combinations(models, 2)):
+        left, right = estimates[model, weight], estimates[reference, weight]
+        sampled = left.row_means is None or right.row_means is None
+        found[model, reference, weight] = None if sampled else compare(left, right)
+    return found
+
+
+def model_gaps(estimates: Fairness, differences: Differences, confidence: float) -> Iterator[records.EffortGap]:
     """Yield the paired difference of every two models at every weight.
 
     The joint limits hold for all pairs of models at a weight together (Bonferroni).
     """
-    models = list(dict.fromkeys(model for model, _ in estimates))
-    joint_confidence = bonferroni(spec.confidence, max(1, len(models) * (len(models) - 1) // 2))
-    for weight in spec.weights:
-        for model, reference in combinations(models, 2):
-            left, right = estimates[model, weight], estimates[reference, weight]
-            gap = partial(
-                records.EffortGap,
-                model=model,
-                model_reference=reference,
-                group=OVERALL,
-                reference=OVERALL,
-                metric="eaif",
-                kind="difference",
-                against="model",
-                n=left.n,
-                weight=weight,
-            )
-            if left.row_means is None or right.row_means is None:
-                yield gap(value=left.value - right.value, status="no interval: sampled pairs give no row means")
-                continue
-            alone, joint = (compare(left, right, level) for level in (spec.confidence, joint_confidence))
-            yield gap(
-                value=finite(alone.value),
-                **_limits((alone.low, alone.high), (joint.low, joint.high)),
-                status="ok" if finite(alone.low) is not None else _no_interval(left),
-                p_value=finite(alone.p_value),
-                stderr=finite(alone.stderr),
-            )
-
-
-def _limits(alone: tuple[float, float], joint: tuple[float, float]) -> dict[str, Any]:
-    """Return the limits of one gap, and those that hold for its family, as columns of a record."""
-    names = ("low", "high", "joint_low", "joint_high")
-    return {name: finite(limit) for name, limit in zip(names, (*alone, *joint), strict=True)}
+    weights = len({weight for _, _, weight in differences})
+    joint_confidence = bonferroni(confidence, max(1, len(differences) // max(1, weights)))
+    for (model, reference, weight), difference in differences.items():
+        left, right = estimates[model, weight], estimates[reference, weight]
+        gap = partial(
+            records.EffortGap,
+            model=model,
+            model_reference=reference,
+            group=OVERALL,
+            reference=OVERALL,
+            metric="eaif",
+            kind="difference",
+            against="model",
+            n=left.n,
+            weight=weight,
+        )
+        if difference is None:
+            yield gap(value=left.value - right.value, status=shared("no_interval", why=say("sampled")))
+            continue
+        alone, joint = (difference.at(level) for level in (confidence, joint_confidence))
+        yield gap(
+            value=finite(alone.value),
+            **limit_columns((alone.low, alone.high), (joint.low, joint.high)),
+            status=OK if finite(alone.low) is not None else _no_interval(left),
+            p_value=finite(alone.p_value),
+            stderr=finite(alone.stderr),
+        )
 
 
 def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> Iterator[records.PersonRecord]:
@@ -253,102 +253,7 @@ def curve_records(curves: Curves) -> Iterator[records.CurveRecord]:
             yield records.CurveRecord(model=model, method="grid" if error > 0 else "exact", **numbers)
 
 
-# Groups among people of similar effort.
-
-
-def compare_groups(
-    table: Table, subjects: People | LargeTable, spec: EffortSpec
-) -> tuple[list[records.EffortValue], list[records.EffortGap]]:
-    """Return the group means and the parity of every effort bin, for every model and grouping."""
-    values: list[records.EffortValue] = []
-    gaps: list[records.EffortGap] = []
-    if table.groupings:
-        _require_bins(subjects.highest, spec.width)
-    for model in table.models:
-        step(f"Comparing groups by effort under {model}")
-        grouping_means = means_of(subjects, model, spec)
-        for grouping, columns in table.groupings.items():
-            new_values, new_gaps = bin_records(grouping_means(columns), model, grouping, spec)
-            values += new_values
-            gaps += new_gaps
-    return values, gaps
-
-
-def bin_records(
-    means: GroupedMeans, model: str, grouping: str, spec: EffortSpec
-) -> tuple[list[records.EffortValue], list[records.EffortGap]]:
-    """Return the group means and the parity of every effort bin, after those of all bins together (traditional parity).
-
-    In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
-    parity is the smallest mean over the largest (eq. 14 of the paper). Its own limits are those of a worst pair
-    (`evenhand.stats.worst_pair`), its joint limits the same with the error shared over the bins (Bonferroni).
-    """
-    occupied = np.flatnonzero(means.bins.n.sum(axis=1)).tolist()
-    members: dict[int | None, GroupMeans] = {None: means.whole.bin(0)}
-    members |= {number: means.bins.bin(number) for number in occupied}
-    known = np.array([label != MISSING for label in means.labels])
-    kept = {number: np.flatnonzero(known & (each.n >= spec.min_count)) for number, each in members.items()}
-    parities = {number: lowest_parity(members[number], groups) for number, groups in kept.items() if len(groups) > 1}
-    p_values = dict(zip(parities, equal_means_p(list(parities.values())), strict=True))
-    bins = max(len(parities.keys() - {None}), 1)
-    values: list[records.EffortValue] = []
-    gaps: list[records.EffortGap] = []
-    for number, each in members.items():
-        low = None if number is None else round(float(number) * spec.width, 9)
-        high = None if low is None else round(low + spec.width, 9)
-        where: dict[str, Any] = {"model": model, "grouping": grouping, "bin_low": low, "bin_high": high}
-        values += _group_values(each, means.labels, spec, where)
-        where |= {"n": int(each.n[kept[number]].sum()), "groups": len(kept[number])}
-        if number in parities:
-            labels = [means.labels[group] for group in kept[number]]
-            found = _parity(parities[number], labels, spec, 1 if number is None else bins)
-            found["p_value"] = finite(p_values[number])
-        else:
-            reason = f"undefined: fewer than two groups have {spec.min_count} people here"
-            found = {"group": None, "reference": None, "value": None, "status": reason}
-        gaps.append(records.EffortGap(**where, metric="eagf", kind="ratio", against="worst_pair", **found))
-    return values, gaps
-
-
-def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins: int) -> dict[str, Any]:
-    """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
-    alone, joint = (parity.limits(level) for level in (spec.confidence, bonferroni(spec.confidence, bins)))
-    status = "ok"
-    if np.isnan(parity.value):
-        status = "undefined: the mean score of every group is 0"
-    elif np.isnan(alone).any():
-        status = "no interval: the scores of a group do not vary"
-    return {
-        "group": labels[parity.lowest],
-        "reference": labels[parity.highest],
-        "value": finite(parity.value),
-        **_limits(alone, joint),
-        "status": status,
-    }
-
-
-def _group_values(
-    means: GroupMeans, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any]
-) -> Iterator[records.EffortValue]:
-    limits = means.limits(spec.confidence)
-    for code in np.flatnonzero(means.n):
-        n, status = int(means.n[code]), "ok"
-        if labels[code] == MISSING:
-            status = "missing group: left out of parity"
-        elif n < spec.min_count:
-            status = f"small: {n}, fewer than min_count {spec.min_count}; left out of parity"
-        elif np.isnan(limits.low[code]):
-            status = "no interval: the people of this group do not differ"
-        yield records.EffortValue(
-            **where,
-            group=labels[code],
-            metric="mean_score",
-            n=n,
-            value=finite(means.mean[code]),
-            low=finite(limits.low[code]),
-            high=finite(limits.high[code]),
-            status=status,
-        )
+# How effort is spread.
 
 
 def effort_spread(table: Table, subjects: People | LargeTable) -> Iterator[records.SpreadRecord]:
@@ -375,12 +280,3 @@ def effort_spread(table: Table, subjects: People | LargeTable) -> Iterator[recor
                     n=int(counts[number]),
                     value=float(counts[number] / counts.sum()),
                 )
-
-
-def _require_bins(highest: float, width: float) -> None:
-    """Refuse effort bins without number."""
-    if highest / width > MOST_BINS:
-        raise ConfigError(
-            f"efforts up to {highest:g} in bins of width {width:g} make more than {MOST_BINS:,} bins; take a larger "
-            "`width`, or an inertia of at most 1."
-        )

@@ -8,121 +8,89 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.audits.effort.messages import named_choice, say
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.audits.effort.result import DirectionRecord, EffortGap, EffortValue, FairestRecord
-from evenhand.audits.effort.robustness import SpecificationCurve, fairest_records, flip_records
+from evenhand.audits.effort.robustness import UNRANKED, SpecificationCurve, fairest_records, flip_records
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.findings import Claim
-from evenhand.core.formats import show
-from evenhand.errors import all_of, count
-
-SENTENCES = {
-    "individual": "{where}: individual fairness at effort weight {weight} is {value:number}.",
-    "direction": (
-        "{where}: in {value:percent} of comparable pairs the person who came further is scored worse; a random score "
-        "would give {random:percent}."
-    ),
-    "direction_punishes": (
-        "{where}: the person who came further is scored worse in {value:percent} of comparable pairs and better in "
-        "only {concordant:percent}."
-    ),
-    "direction_none": "{where}: reversed pairs cannot be counted.",
-    "direction_groups": (
-        "{where}: {group} who came further than {reference} are scored worse {value:points} points more often than "
-        "{reference} who came further than {group}."
-    ),
-    "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
-    "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
-    "least_equal": "{where}, at similar effort: the {what} of {group} is {value:number} times that of {reference}.",
-    "untested_models": "{model} and {other} were not tested for a difference at effort weight {weight}.",
-    "least_equal_untested": (
-        "{where}, at similar effort: the {what} of {group} is {value:number} times that of {reference}; not tested."
-    ),
-    "least_equal_unclear": (
-        "{where}, at similar effort: the {what} of {group} is {value:number} times that of {reference}; no clear "
-        "difference."
-    ),
-    "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
-    "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
-    "fairest_always": "{models} is the fairest {scope} in all {ranked:count} ranked specifications.",
-    "fairest_once": "{models} is the fairest {scope} in the only specification that can be ranked.",
-    "fairest_tied": "{models} are the fairest {scope} in {share:percent} of {ranked:count} specifications each.",
-    "fairest_unknown": "Which model is the fairest {scope} cannot be said under any specification.",
-    "range": "{where}: {title} runs from {low:number} to {high:number} over all specifications.",
-    "range_undefined": "{where}: {title} is undefined in all specifications.",
-}
-
-_NOT_SAMPLES = "no interval: specifications are choices, not samples"
+from evenhand.core.estimates import Estimate
+from evenhand.core.findings import Claim, in_one
+from evenhand.messages import Argument, Message
+from evenhand.messages.shared import say as shared
 
 
 def make_claims(
-    values: Sequence[EffortValue],
-    gaps: Sequence[EffortGap],
+    values: Sequence[Estimate[EffortValue]],
+    gaps: Sequence[Estimate[EffortGap]],
     curves: Sequence[SpecificationCurve],
     spec: EffortSpec,
     direction: Sequence[DirectionRecord] = (),
 ) -> Iterator[Claim]:
     """Yield what can be told: individual fairness, direction, models, the least equal effort bin, other choices."""
-    individual = [value for value in values if value.metric == "eaif"]
-    for value in individual:
-        yield Claim(
-            records=(value,),
-            sentence_id="individual",
-            arguments={"where": value.model, "weight": value.weight, "value": value.value},
-            headline=True,
-            aside=f"{show(value.violated, 'percent')} of pairs are scored more differently than their effort and "
-            f"aggregate differ.{_from_rates(value)}",
-        )
+    individual = [value for value in values if value.record.metric == "eaif"]
+    yield from map(_individual_claim, individual)
     yield from _direction_claims(values, gaps, direction)
-    between_models = [gap for gap in gaps if gap.against == "model"]
-    yield from (_model_claim(gap) for gap in between_models)
-    bins: dict[tuple[str | None, str | None], list[EffortGap]] = {}
+    between_models = [gap for gap in gaps if gap.record.against == "model"]
+    yield from map(_model_claim, between_models)
+    bins: dict[tuple[str | None, str | None], list[Estimate[EffortGap]]] = {}
     for gap in gaps:
-        if gap.metric == "eagf" and gap.bin_low is not None:
-            bins.setdefault((gap.model, gap.grouping), []).append(gap)
+        if gap.record.metric == "eagf" and gap.record.bin_low is not None:
+            bins.setdefault((gap.record.model, gap.record.grouping), []).append(gap)
     yield from (_least_equal_claim(grouped, spec) for grouped in bins.values())
     for curve in curves:
-        yield _robustness_claim(curve, between_models, individual[0].n)
+        yield _robustness_claim(curve, [gap.record for gap in between_models], individual[0].record.n)
 
 
-def _from_rates(record: EffortValue | EffortGap) -> str:
-    """Return how much of an interval comes from uncertain rates of inertia, as a sentence."""
-    share = record.rates_share
-    return (
-        ""
-        if share is None
-        else f" {show(share, 'percent')} of the interval's variance comes from the rates of inertia."
+def _individual_claim(estimate: Estimate[EffortValue]) -> Claim:
+    value = estimate.record
+    return Claim(
+        estimates=(estimate,),
+        sentence_id="individual",
+        arguments={"where": value.model, "weight": value.weight, "value": value.value},
+        headline=True,
+        aside=in_one([say("violated", share=value.violated), *_from_rates(value)]),
     )
 
 
+def _from_rates(record: EffortValue | EffortGap) -> Iterator[Message]:
+    """Yield how much of an interval comes from uncertain rates of inertia, where they are."""
+    if record.rates_share is not None:
+        yield say("from_rates", share=record.rates_share)
+
+
 def _direction_claims(
-    values: Sequence[EffortValue], gaps: Sequence[EffortGap], direction: Sequence[DirectionRecord]
+    values: Sequence[Estimate[EffortValue]], gaps: Sequence[Estimate[EffortGap]], direction: Sequence[DirectionRecord]
 ) -> Iterator[Claim]:
     """Yield how often effort is punished, for every model; of its other numbers and of groups what a limit asks for."""
     rows = {row.model: row for row in direction if row.grouping is None}
     for value in values:
-        if value.metric == "reversed_pairs":
-            yield _direction_claim(value, rows.get(str(value.model)))
-        elif value.metric in ("concordant_pairs", "reversal_shortfall"):
-            yield Claim(records=(value,), sentence_id="value", arguments=_value_words(value))
+        if value.record.metric == "reversed_pairs":
+            yield _direction_claim(value, rows.get(str(value.record.model)))
+        elif value.record.metric in ("concordant_pairs", "reversal_shortfall"):
+            yield Claim(estimates=(value,), sentence_id="value", arguments=_value_words(value.record))
     for gap in gaps:
-        if gap.metric == "reversed_pairs":
-            sides = {"where": f"{gap.model}, by {gap.grouping}", "group": gap.group, "reference": gap.reference}
-            yield Claim(records=(gap,), sentence_id="direction_groups", arguments={**sides, "value": gap.value})
+        if gap.record.metric == "reversed_pairs":
+            sides = {"where": _place(gap.record), "group": gap.record.group, "reference": gap.record.reference}
+            arguments = {**sides, "value": gap.record.value}
+            yield Claim(estimates=(gap,), sentence_id="direction_groups", arguments=arguments)
 
 
-def _value_words(value: EffortValue) -> dict[str, Any]:
+def _place(gap: EffortGap) -> Message:
+    return shared("model_place", model=gap.model, place=shared("by", grouping=gap.grouping))
+
+
+def _value_words(value: EffortValue) -> dict[str, Argument]:
     return {"where": value.model, "title": METRICS[value.metric].title_in_sentence, "value": value.value}
 
 
-def _direction_claim(value: EffortValue, row: DirectionRecord | None) -> Claim:
+def _direction_claim(value: Estimate[EffortValue], row: DirectionRecord | None) -> Claim:
     """Return how often one model punishes effort, or that there is nothing to compare."""
-    where = _value_words(value)
+    where = _value_words(value.record)
     if row is None or row.value is None:
-        return Claim(records=(value,), sentence_id="value", undefined_id="direction_none", arguments=where)
+        return Claim(estimates=(value,), sentence_id="value", undefined_id="direction_none", arguments=where)
     punishes = (row.concordant or 0.0) < row.value
     return Claim(
-        records=(value,),
+        estimates=(value,),
         sentence_id="direction",
         when={"clear": {"sentence_id": "direction_punishes"}} if punishes else {},
         arguments={**where, "random": row.random, "concordant": row.concordant},
@@ -132,26 +100,22 @@ def _direction_claim(value: EffortValue, row: DirectionRecord | None) -> Claim:
     )
 
 
-def _direction_aside(row: DirectionRecord) -> str:
-    shortfall = (
-        "" if row.shortfall is None else f" In a reversed pair the score is {show(row.shortfall)} worse on average."
-    )
-    return (
-        f"{show(row.pairs, 'count')} pairs are comparable: one has more effort, from no better a start to no worse an "
-        f"end. {show(row.concordant, 'percent')} are concordant, {show(row.tied, 'percent')} tied.{shortfall}"
-    )
+def _direction_aside(row: DirectionRecord) -> Message | None:
+    comparable = say("comparable", pairs=row.pairs, concordant=row.concordant, tied=row.tied)
+    return in_one([comparable, *([] if row.shortfall is None else [say("shortfall", shortfall=row.shortfall)])])
 
 
-def _model_claim(gap: EffortGap) -> Claim:
-    if (gap.value or 0.0) < 0:  # the fairer model first
-        gap = _turned(gap)
+def _model_claim(estimate: Estimate[EffortGap]) -> Claim:
+    if (estimate.record.value or 0.0) < 0:  # the fairer model first
+        estimate = estimate.map(_turned)
+    gap = estimate.record
     return Claim(
-        records=(gap,),
+        estimates=(estimate,),
         sentence_id="close_models",
         when={"clear": {"sentence_id": "fairer_model"}, "untested": {"sentence_id": "untested_models"}},
         arguments={"model": gap.model, "other": gap.model_reference, "weight": gap.weight, "value": gap.value},
         headline=True,
-        family="all pairs of models at this weight",
+        family=say("pairs_of_models"),
     )
 
 
@@ -162,38 +126,42 @@ def _turned(gap: EffortGap) -> EffortGap:
     return replace(gap, model=gap.model_reference, model_reference=gap.model, **negated)
 
 
-def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
+def _least_equal_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) -> Claim:
     """Return the claim of one model and grouping: told by its least equal bin, judged over all bins together."""
-    where = f"{bins[0].model}, by {bins[0].grouping}"
-    compared = sorted((gap for gap in bins if gap.value is not None), key=lambda gap: gap.value or 0.0)
+    where = _place(bins[0].record)
+    compared = sorted((gap for gap in bins if gap.record.value is not None), key=lambda gap: gap.record.value or 0.0)
     if not compared:
-        arguments = {"where": where, "min_count": spec.min_count}
+        arguments: dict[str, Argument] = {"where": where, "min_count": spec.min_count}
         return Claim(
-            records=(bins[0],), sentence_id="no_bin", undefined_id="no_bin", arguments=arguments, headline=True
+            estimates=(bins[0],), sentence_id="no_bin", undefined_id="no_bin", arguments=arguments, headline=True
         )
+    lowest = compared[0].record
 
-    def arguments_of(gap: EffortGap) -> dict[str, Any]:
+    def arguments_of(gap: EffortGap) -> dict[str, Argument]:
         what = "mean score" if spec.parity_of == "scores" else "share selected"
-        sides = {"what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
-        return {"where": where, **sides}
+        return {"where": where, "what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
 
-    def bin_of(gap: EffortGap) -> str:
-        why = "where parity is lowest" if gap is compared[0] else "the bin that lies most clearly beyond the limit"
-        return f"Effort bin {gap.bin_low:g} to {gap.bin_high:g}, {why}.{_from_rates(gap)}"
+    def bin_of(gap: EffortGap) -> Message | None:
+        key = "lowest_bin" if gap.bin_low == lowest.bin_low else "clearest_bin"
+        return in_one([say(key, low=gap.bin_low, high=gap.bin_high), *_from_rates(gap)])
 
     return Claim(
-        records=tuple(compared),
+        estimates=tuple(compared),
         sentence_id="least_equal",
         arguments=arguments_of,
         headline=True,
         aside=bin_of,
-        family=f"{all_of(len(compared), 'bins') if len(compared) > 1 else '1 bin'} compared",
-        p_value=None if (p := compared[0].p_value) is None else min(1.0, len(compared) * p),  # the bin was picked
+        family=_compared_bins(len(compared)),
+        p_value=None if lowest.p_value is None else min(1.0, len(compared) * lowest.p_value),  # the bin was picked
         when={
             "unclear": {"sentence_id": "least_equal_unclear"},
             "untested": {"sentence_id": "least_equal_untested"},
         },
     )
+
+
+def _compared_bins(number: int) -> Message:
+    return say("one_bin" if number == 1 else "both_bins" if number == 2 else "all_bins", number=number)
 
 
 # Other choices -------------------------------------------------------------------------------------------------------
@@ -214,18 +182,17 @@ def _robustness_claim(curve: SpecificationCurve, between_models: Sequence[Effort
         metric="specification_range" if alone else "fairest_share",
         n=people,
         value=value,
-        status=_NOT_SAMPLES if value is not None else "undefined: no specification can be ranked",
+        status=shared("no_interval", why=say("not_samples")) if value is not None else UNRANKED,
     )
     sentence_id, arguments = _range(leaders[0]) if alone else _ranking(curve, leaders)
     asides = _range_asides(leaders[0]) if alone else _ranking_asides(curve, fairest, leaders, between_models)
-    text = " ".join(f"{aside[:1].upper()}{aside[1:]}." for aside in (*asides, *_alike(curve)))
     return Claim(
-        records=(record,),
+        estimates=(Estimate(record),),
         sentence_id=sentence_id,
         undefined_id=sentence_id,
         arguments=arguments,
         headline=True,
-        aside=text,
+        aside=in_one([*asides, *_alike(curve)]),
     )
 
 
@@ -235,11 +202,12 @@ def _leaders(fairest: Sequence[FairestRecord]) -> list[FairestRecord]:
     return [record for record in fairest if (record.wins or 0.0) > most - 1e-9]
 
 
-def _ranking(curve: SpecificationCurve, leaders: Sequence[FairestRecord]) -> tuple[str, dict[str, Any]]:
+def _ranking(curve: SpecificationCurve, leaders: Sequence[FairestRecord]) -> tuple[str, dict[str, Argument]]:
     lead = leaders[0]
-    arguments = {
-        "models": " and ".join(record.model for record in leaders),
-        "scope": "to individuals" if curve.grouping is None else f"by {curve.grouping} among people of similar effort",
+    scope = say("to_individuals") if curve.grouping is None else say("at_similar_effort", grouping=curve.grouping)
+    arguments: dict[str, Argument] = {
+        "models": tuple(record.model for record in leaders),
+        "scope": scope,
         "share": lead.share,
         "ranked": lead.ranked,
     }
@@ -257,45 +225,42 @@ def _ranking_asides(
     fairest: Sequence[FairestRecord],
     leaders: Sequence[FairestRecord],
     between_models: Sequence[EffortGap],
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """Yield whether the audit's own specification agrees, what changes the order, and whether it may be chance."""
     lead = leaders[0]
     if not lead.ranked:
-        yield f"none of {count(curve.size, 'specification')} gives every model a value"
+        yield say("none_ranked", n=curve.size)
         return
     if lead.share != 1:
-        tied = ", counted in parts where models are tied" if any(record.tied for record in fairest) else ""
-        agreement = _own_ranking(fairest, [record.model for record in leaders])
-        yield f"that is {lead.wins or 0.0:,.6g} of {lead.ranked:,}{tied}{agreement}"
+        tied = say("wins_tied") if any(record.tied for record in fairest) else None
+        own = _own_ranking(fairest, [record.model for record in leaders])
+        yield say("wins", wins=lead.wins or 0.0, ranked=lead.ranked, tied=tied, own=own)
     if curve.size > lead.ranked:
-        yield f"{curve.size - lead.ranked:,} more cannot be ranked"
+        yield say("more_unranked", number=curve.size - lead.ranked)
     yield _most_changing(curve)
     if curve.grouping is None and (close := _close_to(lead.model, between_models)):
-        yield f"the data do not distinguish it from {' and '.join(close)}"
+        yield say("not_distinguished", models=tuple(close))
 
 
-def _own_ranking(fairest: Sequence[FairestRecord], leaders: Sequence[str]) -> str:
+def _own_ranking(fairest: Sequence[FairestRecord], leaders: Sequence[str]) -> Message | None:
     """Return whether the audit's own specification agrees, as the end of a sentence."""
     models = [record.model for record in fairest if record.own_fairest]
     if not models:
-        return "; the audit's own specification cannot be ranked"
+        return say("own_unranked")
     if not set(models) & set(leaders):
-        return f"; in the audit's own specification it is {' and '.join(models)}"
-    return ", the audit's own among them" if len(leaders) == 1 else ""
+        return say("own_other", models=tuple(models))
+    return say("own_among_them") if len(leaders) == 1 else None
 
 
-def _most_changing(curve: SpecificationCurve) -> str:
+def _most_changing(curve: SpecificationCurve) -> Message:
     flips = list(flip_records(curve))
     if not any(flip.comparisons for flip in flips):
-        return "no choice was varied"
+        return say("not_varied")
     most = max(flip.share or 0.0 for flip in flips)
     if most == 0:
-        return "no choice alone changes it"
-    titles = [
-        c.title[0].lower() + c.title[1:] for c, flip in zip(curve.choices, flips, strict=True) if flip.share == most
-    ]
-    named = titles[0] if len(titles) == 1 else f"{', the '.join(titles[:-1])} and the {titles[-1]}"
-    return f"which model is the fairest changes most with the {named} (in {show(most, 'percent')} of comparisons)"
+        return say("not_changed")
+    choices = tuple(named_choice(flip.choice) for flip in flips if flip.share == most)
+    return say("changes_most", choices=choices, share=most)
 
 
 def _close_to(model: str, between_models: Sequence[EffortGap]) -> list[str]:
@@ -309,24 +274,25 @@ def _close_to(model: str, between_models: Sequence[EffortGap]) -> list[str]:
     ]
 
 
-def _range(record: FairestRecord) -> tuple[str, dict[str, Any]]:
-    title = METRICS["eaif"].title_in_sentence if record.grouping is None else f"the lowest parity by {record.grouping}"
-    arguments = {"where": record.model, "title": title, "low": record.low, "high": record.high}
+def _range(record: FairestRecord) -> tuple[str, dict[str, Argument]]:
+    whole = METRICS["eaif"].title_in_sentence
+    title = whole if record.grouping is None else say("lowest_parity", grouping=record.grouping)
+    arguments: dict[str, Argument] = {"where": record.model, "title": title, "low": record.low, "high": record.high}
     return "range_undefined" if record.low is None else "range", arguments
 
 
-def _range_asides(record: FairestRecord) -> Iterator[str]:
+def _range_asides(record: FairestRecord) -> Iterator[Message]:
     if record.low is None:
-        yield f"it has no value in any of {count(record.specifications, 'specification')}"
+        yield say("no_value", n=record.specifications)
         return
-    undefined = f" ({record.undefined:,} more are undefined)" if record.undefined else ""
-    yield f"there are {count(record.specifications - record.undefined, 'specification')} with a value{undefined}"
-    yield f"the audit's own value is {show(record.own_value)}"
+    undefined = say("more_undefined", number=record.undefined) if record.undefined else None
+    yield say("with_value", n=record.specifications - record.undefined, undefined=undefined)
+    yield say("own_value", value=record.own_value)
 
 
-def _alike(curve: SpecificationCurve) -> Iterator[str]:
+def _alike(curve: SpecificationCurve) -> Iterator[Message]:
     """Yield how many specifications have numbers of their own, where some have the same."""
     numbers = np.round(curve.value.reshape(curve.size, -1), 12)
     different = len(np.unique(np.nan_to_num(numbers, nan=-1.0), axis=0))
     if different < curve.size:
-        yield f"of all {curve.size:,} specifications only {different:,} give different numbers"
+        yield say("alike", size=curve.size, different=different)

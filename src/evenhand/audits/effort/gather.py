@@ -11,7 +11,8 @@ import numpy as np
 
 from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, scaled_rates
 from evenhand.audits.effort.spec import EffortSpec, History, InertiaSource, InertiaSources, SimilarPairs
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
@@ -141,10 +142,12 @@ def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
     assert isinstance(spec.inertia, str | dict)  # noqa: S101
     rates = published_rates(spec.inertia) if isinstance(spec.inertia, str) else scaled_rates(spec.inertia)
     by = spec.inertia_by or "race"
-    return by, _checked_rates(table, (by,), rates, "`inertia_by`")
+    return by, _checked_rates(table, (by,), rates, problem("`inertia_by`"))
 
 
-def _checked_rates(table: Table, columns: tuple[str, ...], rates: dict[str, float], setting: str) -> dict[str, float]:
+def _checked_rates(
+    table: Table, columns: tuple[str, ...], rates: dict[str, float], setting: Message
+) -> dict[str, float]:
     """Return the rates by the labels of the groups, or say which group column or rate there is not."""
     for by in columns:
         _require_group_column(by, table, setting)
@@ -154,8 +157,10 @@ def _checked_rates(table: Table, columns: tuple[str, ...], rates: dict[str, floa
     unknown = [label for label in present if label not in rates and MISSING not in label]
     if unknown:
         raise DataError(
-            f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {name!r}; "
-            f"give one for every group (known: {', '.join(repr(group) for group in rates)})."
+            "`inertia` has no rate for {groups} of column {column!r}; give one for every group (known: {known}).",
+            groups=tuple(map(repr, unknown[:5])),
+            column=name,
+            known=tuple(map(repr, rates)),
         )
     return rates
 
@@ -167,11 +172,13 @@ def _by_label(columns: tuple[str, ...], numbers: Mapping[str, float], labels: Se
     return {known_label(columns[0], group, labels): number for group, number in numbers.items()}
 
 
-def _require_group_column(by: str, table: Table, setting: str) -> None:
+def _require_group_column(by: str, table: Table, setting: Message) -> None:
     if by not in table.roles.group_columns:
         raise ConfigError(
-            f"rates of inertia by group need their group column among the table's groups; {setting} is {by!r}; "
-            f"{did_you_mean(by, table.roles.group_columns)}"
+            "rates of inertia by group need their group column among the table's groups; {setting} is {by!r}; {hint}",
+            setting=setting,
+            by=by,
+            hint=did_you_mean(by, table.roles.group_columns),
         )
 
 
@@ -210,7 +217,7 @@ def _drawn_source(
     if source.column is not None:
         return drawn_from(*_own_rates(rows, source.column, source.error_column))
     by = source.by or ()
-    rates = _checked_rates(table, by, source.rates, f"`by` of the source {name!r}")
+    rates = _checked_rates(table, by, source.rates, problem("`by` of the source {name!r}", name=name))
     codes, labels = rows.groups.joint(by)
     errors = _by_label(by, source.errors, labels)
     known = [label for label in labels if label in rates]
@@ -229,35 +236,53 @@ def _own_rates(rows: PersonRows, column: str, error_column: str | None) -> tuple
     errors = np.zeros(len(own)) if error_column is None else rows.numbers[error_column]
     missing = np.isnan(errors)
     if missing.any():
-        raise DataError(f"error column {error_column!r} is missing in {count(int(missing.sum()), 'row')}.")
+        raise DataError(
+            "error column {error_column!r} is missing in {rows}.",
+            error_column=error_column,
+            rows=count(int(missing.sum()), "row"),
+        )
     return own, errors
 
 
 def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
     """Say in how many rows a trajectory or the inertia is missing, and in which columns."""
-    columns = ", ".join(f"{name!r} in {n:,}" for name, n in gaps.items() if n) or "the inertia"
+    columns = tuple(problem("{column!r} in {number:,}", column=name, number=n) for name, n in gaps.items() if n)
     raise DataError(
-        f"trajectories are missing in {count(dropped, 'row')} of {rows:,} ({columns}); fill them, or drop these people "
-        "with missing='drop'."
+        "trajectories are missing in {missing} of {rows:,} ({columns}); fill them, or drop these people with "
+        "`missing='drop'`.",
+        missing=count(dropped, "row"),
+        rows=rows,
+        columns=columns or "the inertia",
     )
 
 
 def refuse_inertia(column: str | None, value: float) -> None:
     """Say that an inertia is not above 0."""
-    raise DataError(f"inertia column {column!r} must be above 0 and finite; it holds {value:g}.")
+    raise DataError(
+        "inertia column {column!r} must be above 0 and finite; it holds {value:g}.",
+        column=column,
+        value=value,
+    )
 
 
 def refuse_huge(sizes: Mapping[str, float]) -> None:
     """Refuse values so large that sums and squares of them lose all meaning."""
     for name, size in sizes.items():
         if size > LARGEST:
-            raise DataError(f"trajectory column {name!r} holds values up to {size:g}; give it in a larger unit.")
+            raise DataError(
+                "trajectory column {name!r} holds values up to {size:g}; give it in a larger unit.",
+                name=name,
+                size=size,
+            )
 
 
 def require_pairs(people: int) -> None:
     """Refuse fewer than two people."""
     if people < 2:
-        raise DataError(f"the effort audit compares pairs of people; only {count(people, 'person', 'people')} left.")
+        raise DataError(
+            "the effort audit compares pairs of people; only {people} left.",
+            people=count(people, "person", "people"),
+        )
 
 
 def _trajectories(table: Table, rows: PersonRows, spec: EffortSpec) -> Trajectories:
@@ -270,7 +295,10 @@ def _trajectories(table: Table, rows: PersonRows, spec: EffortSpec) -> Trajector
 def _refuse_infinite(paths: Trajectories) -> None:
     infinite = np.isinf(paths.values).any(axis=0)
     if infinite.any():
-        raise DataError(f"trajectory column {paths.steps[int(np.argmax(infinite))]!r} holds infinite values.")
+        raise DataError(
+            "trajectory column {column!r} holds infinite values.",
+            column=paths.steps[int(np.argmax(infinite))],
+        )
 
 
 def _distance(
@@ -294,7 +322,10 @@ def _distance(
         (row_of[a], row_of[b], y) for a, b, y in zip(first, second, judged, strict=True) if {a, b} <= row_of.keys()
     ]
     if not known:
-        raise DataError(f"no pair of `similar` is of two people in the table; it has for example {first[0]!r}.")
+        raise DataError(
+            "no pair of `similar` is of two people in the table; it has for example {id!r}.",
+            id=first[0],
+        )
     i, j, similar = (np.array(column) for column in zip(*known, strict=True))
     matrix = learn_metric((effort[i] - effort[j]) / scales[0], (aggregate[i] - aggregate[j]) / scales[1], similar)
     return Distance(scales=scales, lipschitz=asked.lipschitz, matrix=matrix), len(known)
@@ -307,7 +338,12 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
     names = {"first": pairs.first, "second": pairs.second, "similar": pairs.similar}
     for role, name in names.items():
         if fault := column_fault(name, kinds):
-            raise ConfigError(f"`{role}` of `similar` is {name!r}, which {fault}")
+            raise ConfigError(
+                "`{role}` of `similar` is {name!r}, which {fault}",
+                role=role,
+                name=name,
+                fault=fault,
+            )
     ids = {
         role: id_text(plain_value(names[role], kinds[names[role]]), kinds[names[role]]).fill_null("")
         for role in ("first", "second")
@@ -319,7 +355,11 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
     values = np.asarray(arrays["similar"], dtype=np.float64)
     if not np.isin(values, (0.0, 1.0)).all():
         wrong = values[~np.isin(values, (0.0, 1.0))][0]
-        raise DataError(f"`similar` must be 1 or 0 in every pair; column {pairs.similar!r} holds {wrong:g}.")
+        raise DataError(
+            "`similar` must be 1 or 0 in every pair; column {column!r} holds {value:g}.",
+            column=pairs.similar,
+            value=wrong,
+        )
     return [str(x) for x in arrays["first"]], [str(x) for x in arrays["second"]], values.tolist()
 
 
@@ -342,12 +382,19 @@ def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[s
     ours = rows >= 0
     if not ours.any():
         raise DataError(
-            f"no id of `history` is in the table; its column {history.id or id_column!r} has for example "
-            f"{str(people[0])!r}, the table {ids[0]!r}."
+            "no id of `history` is in the table; its column {column!r} has for example {example!r}, the table "
+            "{known!r}.",
+            column=history.id or id_column,
+            example=str(people[0]),
+            known=ids[0],
         )
     times = np.unique(stamp[ours])  # those of people in the table
     if len(times) < 3:
-        raise DataError(f"trajectories need at least 3 time steps; `history` has {len(times)} in {history.time!r}.")
+        raise DataError(
+            "trajectories need at least 3 time steps; `history` has {number} in {column!r}.",
+            number=len(times),
+            column=history.time,
+        )
     rows, steps = rows[ours], np.searchsorted(times, stamp[ours])
     _refuse_repeats(rows * len(times) + steps, ids, times, history)
     values = np.full((len(ids), len(times)), np.nan)
@@ -368,9 +415,18 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     for role, name in names.items():
         fault = column_fault(name, kinds)
         if fault:
-            raise ConfigError(f"`{role}` of `history` is {name!r}, which {fault}")
+            raise ConfigError(
+                "`{role}` of `history` is {name!r}, which {fault}",
+                role=role,
+                name=name,
+                fault=fault,
+            )
         if role != "id" and kinds[name] not in NUMBERS:
-            raise ConfigError(f"`{role}` of `history` must be a column of numbers; {name!r} is not.")
+            raise ConfigError(
+                "`{role}` of `history` must be a column of numbers; {name!r} is not.",
+                role=role,
+                name=name,
+            )
     owner = plain_value(names["id"], kinds[names["id"]])
     numbers = {role: nw.col(names[role]).cast(nw.Float64).fill_null(float("nan")) for role in ("time", "value")}
     with engine_errors():
@@ -379,7 +435,10 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     stamp = np.asarray(arrays["time"], dtype=np.float64)
     lost = int((~np.isfinite(stamp)).sum() + (np.asarray(arrays["id"]) == "").sum())
     if lost:
-        raise DataError(f"`history` lacks an id or a time in {count(lost, 'row')}; fill or remove them.")
+        raise DataError(
+            "`history` lacks an id or a time in {rows}; fill or remove them.",
+            rows=count(lost, "row"),
+        )
     return np.asarray(arrays["id"], dtype=object), stamp, np.asarray(arrays["value"], dtype=np.float64)
 
 
@@ -388,6 +447,10 @@ def _refuse_repeats(entries: IntArray, ids: tuple[str, ...], times: FloatArray, 
     if len(numbers) and repeats.max() > 1:
         person, step = divmod(int(numbers[np.argmax(repeats)]), len(times))
         raise DataError(
-            f"`history` has {int(repeats.max())} rows for {ids[person]!r} at {history.time} {times[step]:g}; "
-            "it must have one for each person and time."
+            "`history` has {number} rows for {person!r} at {column} {time:g}; it must have one for each person and "
+            "time.",
+            number=int(repeats.max()),
+            person=ids[person],
+            column=history.time,
+            time=float(times[step]),
         )

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from evenhand.audits.effort import estimate
 from evenhand.audits.effort.gather import People, source_inertia
+from evenhand.audits.effort.messages import say
+from evenhand.audits.effort.numbers import Number, Numbers
 from evenhand.audits.effort.result import EffortGap, EffortValue
 from evenhand.audits.effort.spec import EffortSpec, InertiaSources
-from evenhand.core.formats import finite
 from evenhand.core.run import step
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.imputation import Pooled, pooled
 from evenhand.table.table import Table
 
 Scale = tuple[Callable[[float], float], Callable[[float], float]]
-_Record = TypeVar("_Record", EffortValue, EffortGap)
 _LEAST = 1e-300
 
 # Scales on which limits are about symmetric, and back.
@@ -47,52 +49,53 @@ def imputed_people(table: Table, people: People, spec: EffortSpec) -> Iterator[P
         yield replace(people, inertia=inertia, effort=inertia * plain)
 
 
-def pool(
-    table: Table, people: People, spec: EffortSpec, values: Sequence[EffortValue], gaps: Sequence[EffortGap]
-) -> tuple[tuple[EffortValue, ...], tuple[EffortGap, ...]]:
-    """Return individual fairness and parity by effort with intervals that hold the uncertainty of the rates too."""
+def impute(table: Table, people: People, spec: EffortSpec) -> Iterator[Numbers]:
+    """Yield what is compared again under other rates, where some rate of inertia has a standard error."""
     if not is_uncertain(spec):
-        return tuple(values), tuple(gaps)
-    again: dict[Any, list[Any]] = {}
-    imputations = 0
-    for imputed in imputed_people(table, people, spec):
-        imputations += 1
-        step(f"Trying rates of inertia as they may truly be: {imputations}")
-        fairness = estimate.individual_estimates(imputed, spec)
-        more: list[EffortValue | EffortGap] = [
-            *estimate.individual_values(fairness),
-            *estimate.model_gaps(fairness, spec),
-        ]
-        more += estimate.compare_groups(table, imputed, spec)[1]
-        for record in more:
+        return
+    for number, imputed in enumerate(imputed_people(table, people, spec), start=1):
+        step(f"Trying rates of inertia as they may truly be: {number}")
+        yield Numbers.of(table, imputed, estimate.individual_estimates(imputed, spec), spec).without_people()
+
+
+def pool(found: Sequence[Number], imputed: Sequence[Numbers], people: People, spec: EffortSpec) -> list[Number]:
+    """Return records with intervals that hold the uncertainty of the rates too.
+
+    Parameters
+    ----------
+    found : the records as the given rates make them.
+    imputed : the same people under other rates; none where the rates are known.
+    people : the people.
+    spec : the settings, with the confidence.
+    """
+    if not imputed:
+        return list(found)
+    again: dict[tuple[object, ...], list[Number]] = {}
+    for numbers in imputed:
+        for record in numbers.records(spec):
             again.setdefault(_key(record), []).append(record)
     df = people.n - 1.0 if people.rows.weight is None else people.rows.weight.sum() ** 2 / (people.rows.weight**2).sum()
-    settled = (
-        [_pooled_record(record, again.get(_key(record), []), imputations, float(df), spec) for record in records]
-        for records in (values, gaps)
-    )
-    new_values, new_gaps = settled
-    return tuple(new_values), tuple(new_gaps)
+    return [_pooled_record(record, again.get(_key(record), []), len(imputed), float(df), spec) for record in found]
 
 
-def _key(record: EffortValue | EffortGap) -> tuple[Any, ...]:
+def _key(record: Number) -> tuple[object, ...]:
     names = ("metric", "model", "model_reference", "grouping", "weight", "bin_low", "kind")
     return type(record), *(getattr(record, name, None) for name in names)
 
 
-def _pooled_record(record: _Record, again: Sequence[_Record], imputations: int, df: float, spec: EffortSpec) -> _Record:
+def _pooled_record(record: Number, again: Sequence[Number], imputations: int, df: float, spec: EffortSpec) -> Number:
     scale = _scale_of(record)
     if scale is None:
         return record
     known = [other for other in again if None not in (other.value, other.low, other.high)]
     if len(known) < max(2, imputations / 2):
-        why = f"no interval: only {len(known)} of {imputations} sets of rates that may be true give one"
+        why = shared("no_interval", why=say("few_rates", known=len(known), imputations=imputations))
         return _changed(record, {**dict.fromkeys(("low", "high", "joint_low", "joint_high", "p_value")), "status": why})
     numbers = _pooled_numbers(record, known, scale, df, spec)
     return _changed(record, {name: finite(number) for name, number in numbers.items()})
 
 
-def _scale_of(record: EffortValue | EffortGap) -> Scale | None:
+def _scale_of(record: Number) -> Scale | None:
     """Return the scale of a record's limits; None where it has none, or where effort has no part in it."""
     whole = record.metric == "eagf" and record.bin_low is None
     if whole or record.low is None or record.high is None:
@@ -101,8 +104,8 @@ def _scale_of(record: EffortValue | EffortGap) -> Scale | None:
 
 
 def _pooled_numbers(
-    record: EffortValue | EffortGap,
-    known: Sequence[EffortValue | EffortGap],
+    record: Number,
+    known: Sequence[Number],
     scale: Scale,
     df: float,
     spec: EffortSpec,
@@ -122,7 +125,7 @@ def _pooled_numbers(
     return numbers
 
 
-def _changed(record: _Record, numbers: dict[str, Any]) -> _Record:
+def _changed(record: Number, numbers: dict[str, Any]) -> Number:
     """Return a record with other numbers, of those that it has."""
     return replace(record, **{name: number for name, number in numbers.items() if hasattr(record, name)})
 

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.audits.effort import gather
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec, InertiaSources
 from evenhand.core.run import step
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import ConfigError, DataError, problem
 from evenhand.stats import pairs
 from evenhand.stats.effort import linear_weights
 from evenhand.stats.types import FloatArray, IntArray
@@ -270,22 +270,45 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
 
 def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
     """Return the coefficients of a linear measure; refuse what the engine cannot work out."""
-    many = f"needs all people in memory, which {table.rows:,} are too many for"
+    many = problem("needs all people in memory, which {people:,} are too many for", people=table.rows)
     if spec.history is not None:
-        raise ConfigError(f"a `history` {many}; give the trajectory as columns of the table.")
+        raise ConfigError(
+            "a `history` {many}; give the trajectory as columns of the table.",
+            many=many,
+        )
     slopes = linear_weights(spec.measure, len(spec.trajectory), spec.times)
     if slopes is None:
-        raise ConfigError(f"the measure {spec.measure!r} {many}; take 'acceleration', 'slope' or 'last_minus_first'.")
+        raise ConfigError(
+            "the measure {measure!r} {many}; take 'acceleration', 'slope' or 'last_minus_first'.",
+            measure=spec.measure,
+            many=many,
+        )
     if spec.robustness is not None:
-        raise ConfigError(f"`robustness` {many}; try it on a sample of the table.")
+        raise ConfigError(
+            "`robustness` {many}; try it on a sample of the table.",
+            many=many,
+        )
     if spec.parity_of == "decisions":
-        raise ConfigError(f"parity of decisions {many}; give the decisions as 0 and 1 in a column of their own.")
+        raise ConfigError(
+            "parity of decisions {many}; give the decisions as 0 and 1 in a column of their own.",
+            many=many,
+        )
     if isinstance(spec.inertia, InertiaSources):
-        raise ConfigError(f"several sources of inertia {many}; combine them into a column, or take a sample.")
+        raise ConfigError(
+            "several sources of inertia {many}; combine them into a column, or take a sample.",
+            many=many,
+        )
     if spec.distance != type(spec.distance)():
-        raise ConfigError(f"a distance other than the paper's {many}; leave `distance` out, or take a sample.")
+        raise ConfigError(
+            "a distance other than the paper's {many}; leave `distance` out, or take a sample.",
+            many=many,
+        )
     if spec.method not in ("auto", "grid"):
-        raise ConfigError(f"the method {spec.method!r} {many}; take 'grid'.")
+        raise ConfigError(
+            "the method {method!r} {many}; take 'grid'.",
+            method=spec.method,
+            many=many,
+        )
     return slopes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -9,8 +10,9 @@ from evenhand.audits.effort import AUDIT
 from evenhand.audits.effort.choices import ChoiceName
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.descriptor import AuditDescriptor
-from evenhand.core.records import Gap, Record, Value, column
+from evenhand.core.records import Gap, Record, Reveals, Value, column
 from evenhand.core.result import Result
+from evenhand.messages import Message
 from evenhand.stats.effort import TrajectoryMeasure
 
 Ranked = Literal["eaif", "eagf"]
@@ -24,21 +26,30 @@ class EffortValue(Value):
     The mean score of a group over all efforts is the record whose bin is null.
     """
 
-    weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
-    bin_low: float | None = column("of mean_score: lower edge of the effort bin; null for all efforts", None)
-    bin_high: float | None = column("of mean_score: upper edge of the effort bin", None)
-    pairs: int | None = column(
-        "the pairs of people compared; of reversed_pairs and the like: the comparable ones", None
+    weight: float | None = column("of eaif: the weight of effort against the aggregate", None, reveals="safe")
+    bin_low: float | None = column(
+        "of mean_score: lower edge of the effort bin; null for all efforts", None, reveals="safe"
     )
-    violated: float | None = column("of eaif: the share of pairs scored more differently than their distance", None)
-    stderr: float | None = column("of eaif and of reversed_pairs and the like: standard error", None)
+    bin_high: float | None = column("of mean_score: upper edge of the effort bin", None, reveals="safe")
+    pairs: int | None = column(
+        "the pairs of people compared; of reversed_pairs and the like: the comparable ones",
+        None,
+        reveals="count",
+        of="",
+    )
+    violated: float | None = column(
+        "of eaif: the share of pairs scored more differently than their distance", None, reveals="share", of="pairs"
+    )
+    stderr: float | None = column("of eaif and of reversed_pairs and the like: standard error", None, reveals="number")
     method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None = column(
-        "how pairs were compared", None
+        "how pairs were compared", None, reveals="name"
     )
     rates_share: float | None = column(
-        "of eaif: the share of the interval's variance that comes from uncertain rates of inertia", None
+        "of eaif: the share of the interval's variance that comes from uncertain rates of inertia", None, reveals="safe"
     )
-    error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
+    error: float | None = column(
+        "of eaif: how far the number itself may be off; 0 where it is exact", None, reveals="safe"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,37 +61,37 @@ class EffortGap(Gap):
     models at the same weight, or for all bins of the grouping.
     """
 
-    weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
-    bin_low: float | None = column("of eagf: lower edge of the effort bin; null for all efforts", None)
-    bin_high: float | None = column("of eagf: upper edge of the effort bin", None)
+    weight: float | None = column("of eaif: the weight of effort against the aggregate", None, reveals="safe")
+    bin_low: float | None = column("of eagf: lower edge of the effort bin; null for all efforts", None, reveals="safe")
+    bin_high: float | None = column("of eagf: upper edge of the effort bin", None, reveals="safe")
     rates_share: float | None = column(
-        "the share of the interval's variance that comes from uncertain rates of inertia", None
+        "the share of the interval's variance that comes from uncertain rates of inertia", None, reveals="safe"
     )
-    groups: int | None = column("of eagf: the groups large enough to be compared", None)
-    stderr: float | None = column("of eaif: standard error", None)
+    groups: int | None = column("of eagf: the groups large enough to be compared", None, reveals="safe")
+    stderr: float | None = column("of eaif: standard error", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveRecord(Record):
     """Individual fairness of one model at a weight between 0 and 1."""
 
-    model: str = column("the model")
-    weight: float = column("the weight of effort against the aggregate")
-    method: Literal["exact", "grid"] = column("'exact', or 'grid' above 20,000 different people")
-    error: float = column("how far the number may be off")
-    value: float = column("individual fairness")
+    model: str = column("the model", reveals="name")
+    weight: float = column("the weight of effort against the aggregate", reveals="safe")
+    method: Literal["exact", "grid"] = column("'exact', or 'grid' above 20,000 different people", reveals="name")
+    error: float = column("how far the number may be off", reveals="safe")
+    value: float = column("individual fairness", reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadRecord(Record):
     """How many people of a group have an effort in this range."""
 
-    grouping: str = column("the grouping")
-    group: str = column("the group")
-    effort_low: float = column("lower end of the range")
-    effort_high: float = column("upper end of the range")
-    n: int = column("the people in the range")
-    value: float = column("their share of the group")
+    grouping: str = column("the grouping", reveals="name")
+    group: str = column("the group", reveals="name")
+    effort_low: float = column("lower end of the range", reveals="safe")
+    effort_high: float = column("upper end of the range", reveals="safe")
+    n: int = column("the people in the range", reveals="count")
+    value: float = column("their share of the group", reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +100,9 @@ class PersonRecord(Record):
 
     individual: ClassVar[bool] = True
 
-    model: str = column("the model")
-    weight: float = column("the weight of effort against the aggregate")
-    id: str = column("the person")
+    model: str = column("the model", reveals="name")
+    weight: float = column("the weight of effort against the aggregate", reveals="safe")
+    id: str = column("the person", reveals="name")
     score: float = column("their score")
     effort: float = column("their effort")
     aggregate: float = column("their aggregate")
@@ -104,10 +115,10 @@ class PairRecord(Record):
 
     individual: ClassVar[bool] = True
 
-    model: str = column("the model")
-    weight: float = column("the weight of effort against the aggregate")
-    id_a: str = column("one person")
-    id_b: str = column("the other")
+    model: str = column("the model", reveals="name")
+    weight: float = column("the weight of effort against the aggregate", reveals="safe")
+    id_a: str = column("one person", reveals="name")
+    id_b: str = column("the other", reveals="name")
     score_a: float = column("the score of the one")
     score_b: float = column("the score of the other")
     distance: float = column("their distance in effort and aggregate")
@@ -120,9 +131,9 @@ class TrajectoryRecord(Record):
 
     individual: ClassVar[bool] = True
 
-    id: str = column("the person")
-    step: str = column("the time step")
-    time: float = column("its time stamp")
+    id: str = column("the person", reveals="name")
+    step: str = column("the time step", reveals="name")
+    time: float = column("its time stamp", reveals="safe")
     value: float = column("the feature")
 
 
@@ -130,21 +141,25 @@ class TrajectoryRecord(Record):
 class DirectionRecord(Record):
     """Pairs in which one person came further: how often that one is scored worse, equally, and better."""
 
-    model: str = column("the model")
-    grouping: str | None = column("the grouping; null for all people")
-    group: str = column("the group of the person who came further; '(overall)' for everybody")
-    reference: str = column("the group of the other")
-    n: int = column("the people who can be in such a pair")
-    pairs: int = column("the comparable pairs; by weight where people have weights")
-    value: float | None = column("the share of them that is reversed")
-    low: float | None = column("lower limit of it")
-    high: float | None = column("upper limit of it")
-    concordant: float | None = column("the share that is concordant")
-    tied: float | None = column("the share with equal scores")
-    random: float = column("the share of reversed pairs that a random score would give")
-    shortfall: float | None = column("by how much, on average, the person who came further in a reversed pair is below")
-    p_value: float | None = column("p-value of as many reversed as concordant pairs, of this comparison alone")
-    status: str = column("'ok', or why there is no share")
+    model: str = column("the model", reveals="name")
+    grouping: str | None = column("the grouping; null for all people", reveals="name")
+    group: str = column("the group of the person who came further; '(overall)' for everybody", reveals="name")
+    reference: str = column("the group of the other", reveals="name")
+    n: int = column("the people who can be in such a pair", reveals="count")
+    pairs: int = column("the comparable pairs; by weight where people have weights", reveals="count", of="")
+    value: float | None = column("the share of them that is reversed", reveals="share", of="pairs")
+    low: float | None = column("lower limit of it", reveals="number")
+    high: float | None = column("upper limit of it", reveals="number")
+    concordant: float | None = column("the share that is concordant", reveals="share", of="pairs")
+    tied: float | None = column("the share with equal scores", reveals="share", of="pairs")
+    random: float = column("the share of reversed pairs that a random score would give", reveals="number")
+    shortfall: float | None = column(
+        "by how much, on average, the person who came further in a reversed pair is below", reveals="number"
+    )
+    p_value: float | None = column(
+        "p-value of as many reversed as concordant pairs, of this comparison alone", reveals="number"
+    )
+    status: Message = column("'ok', or why there is no share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +168,9 @@ class ReversalRecord(Record):
 
     individual: ClassVar[bool] = True
 
-    model: str = column("the model")
-    id_ahead: str = column("the person who came further")
-    id_behind: str = column("the other")
+    model: str = column("the model", reveals="name")
+    id_ahead: str = column("the person who came further", reveals="name")
+    id_behind: str = column("the other", reveals="name")
     score_ahead: float = column("the score of the one")
     score_behind: float = column("the score of the other")
     effort_ahead: float = column("the effort of the one")
@@ -171,62 +186,68 @@ class ReversalRecord(Record):
 class SpecificationRecord(Record):
     """One metric of one model under one combination of choices; a choice that does not enter the metric is null."""
 
-    metric: Ranked = column("'eaif', or 'eagf' for the lowest parity of all effort bins")
-    grouping: str | None = column("the grouping, of eagf")
-    model: str = column("the model")
-    window_first: str = column("first time step of the window")
-    window_last: str = column("last time step of the window")
-    measure: TrajectoryMeasure = column("how the trajectory is summed up")
-    inertia: str = column("the inertia by its name; 'given' is the audit's own")
-    unit: float = column("the unit of the feature")
-    weight: float | None = column("the weight of effort")
-    scale: float | None = column("the scale of the aggregate")
-    distance: str | None = column("the distance, of eaif")
-    width: float | None = column("the width of the effort bins")
-    min_count: int | None = column("the smallest group that is compared")
-    own: bool = column("whether it is the audit's own specification")
-    bins: int | None = column("of eagf: the effort bins compared")
-    bins_left_out: int | None = column("of eagf: the bins in which no two groups can be compared")
-    value: float | None = column("the value; null where it is undefined")
-    error: float | None = column("how far the number itself may be off")
-    fairest: bool | None = column("whether no model is fairer under the same choices; null where there is no ranking")
-    status: str = column("'ok', or why there is no value")
+    metric: Ranked = column("'eaif', or 'eagf' for the lowest parity of all effort bins", reveals="name")
+    grouping: str | None = column("the grouping, of eagf", reveals="name")
+    model: str = column("the model", reveals="name")
+    window_first: str = column("first time step of the window", reveals="name")
+    window_last: str = column("last time step of the window", reveals="name")
+    measure: TrajectoryMeasure = column("how the trajectory is summed up", reveals="name")
+    inertia: str = column("the inertia by its name; 'given' is the audit's own", reveals="name")
+    unit: float = column("the unit of the feature", reveals="safe")
+    weight: float | None = column("the weight of effort", reveals="safe")
+    scale: float | None = column("the scale of the aggregate", reveals="safe")
+    distance: str | None = column("the distance, of eaif", reveals="name")
+    width: float | None = column("the width of the effort bins", reveals="safe")
+    min_count: int | None = column("the smallest group that is compared", reveals="safe")
+    own: bool = column("whether it is the audit's own specification", reveals="safe")
+    bins: int | None = column("of eagf: the effort bins compared", reveals="safe")
+    bins_left_out: int | None = column("of eagf: the bins in which no two groups can be compared", reveals="safe")
+    value: float | None = column("the value; null where it is undefined", reveals="number")
+    error: float | None = column("how far the number itself may be off", reveals="safe")
+    fairest: bool | None = column(
+        "whether no model is fairer under the same choices; null where there is no ranking", reveals="safe"
+    )
+    status: Message = column("'ok', or why there is no value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairestRecord(Record):
     """How often a model is the fairest, and within what range its values lie."""
 
-    metric: Ranked = column("'eaif' or 'eagf'")
-    grouping: str | None = column("the grouping, of eagf")
-    model: str = column("the model")
-    specifications: int = column("all specifications")
-    ranked: int = column("those in which all models have a value")
-    undefined: int = column("those in which this model has none")
-    wins: float | None = column("those in which it is the fairest; 1/k where k models are tied")
-    tied: int | None = column("those in which it is tied")
-    share: float | None = column("wins / ranked")
-    low: float | None = column("its lowest value")
-    high: float | None = column("its highest value")
-    own_value: float | None = column("its value in the audit's own specification")
-    own_fairest: bool | None = column("whether it is the fairest there")
-    status: str = column("'ok', or why there is no ranking")
+    metric: Ranked = column("'eaif' or 'eagf'", reveals="name")
+    grouping: str | None = column("the grouping, of eagf", reveals="name")
+    model: str = column("the model", reveals="name")
+    specifications: int = column("all specifications", reveals="safe")
+    ranked: int = column("those in which all models have a value", reveals="safe")
+    undefined: int = column("those in which this model has none", reveals="safe")
+    wins: float | None = column("those in which it is the fairest; 1/k where k models are tied", reveals="safe")
+    tied: int | None = column("those in which it is tied", reveals="safe")
+    share: float | None = column("wins / ranked", reveals="safe")
+    low: float | None = column("its lowest value", reveals="number")
+    high: float | None = column("its highest value", reveals="number")
+    own_value: float | None = column("its value in the audit's own specification", reveals="number")
+    own_fairest: bool | None = column("whether it is the fairest there", reveals="safe")
+    status: Message = column("'ok', or why there is no ranking")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipRecord(Record):
     """How often another option of one choice makes another model the fairest."""
 
-    metric: Ranked = column("'eaif' or 'eagf'")
-    grouping: str | None = column("the grouping, of eagf")
-    choice: ChoiceName = column("the choice")
-    options: int = column("how many options it has")
-    comparisons: int = column("pairs of specifications that differ in this choice alone and can both be ranked")
-    changed: int = column("those in which no model is the fairest under both")
-    share: float | None = column("changed / comparisons")
-    own_option: str = column("the audit's own option")
-    own_flips: str | None = column("the options that change the fairest model of the audit's own specification")
-    status: str = column("'ok', or why there is no comparison")
+    metric: Ranked = column("'eaif' or 'eagf'", reveals="name")
+    grouping: str | None = column("the grouping, of eagf", reveals="name")
+    choice: ChoiceName = column("the choice", reveals="name")
+    options: int = column("how many options it has", reveals="safe")
+    comparisons: int = column(
+        "pairs of specifications that differ in this choice alone and can both be ranked", reveals="safe"
+    )
+    changed: int = column("those in which no model is the fairest under both", reveals="safe")
+    share: float | None = column("changed / comparisons", reveals="safe")
+    own_option: str = column("the audit's own option", reveals="name")
+    own_flips: str | None = column(
+        "the options that change the fairest model of the audit's own specification", reveals="name"
+    )
+    status: Message = column("'ok', or why there is no comparison")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -246,6 +267,7 @@ class EffortResult(Result):
     descriptor: ClassVar[AuditDescriptor] = AUDIT
     places: ClassVar[tuple[str, ...]] = ("weight", "bin_low", "bin_high")
     main_table: ClassVar[str] = "values"
+    reveals: ClassVar[Mapping[str, Reveals]] = {"steps": "name"}
 
     spec: EffortSpec
     values: tuple[EffortValue, ...]

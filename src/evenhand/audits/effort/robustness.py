@@ -29,11 +29,15 @@ import numpy as np
 
 from evenhand.audits.effort.choices import GIVEN, NONE, PUBLISHED_RATES, Choice, Choices, Grid
 from evenhand.audits.effort.gather import People, group_inertia
+from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.result import FairestRecord, FlipRecord, Ranked, SpecificationRecord
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.formats import finite
+from evenhand.core.records import OK
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, DataError, count
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
 from evenhand.stats.pairs import EXACT_ROWS, Distance, fairness_by_weight
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -42,9 +46,8 @@ from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
 ROUNDING = 1e-12  # values closer than this (and than their errors) are tied
-_UNDEFINED = "undefined: no effort bin has two groups of at least {min_count} people and a mean score above 0"
-_UNRANKED = "undefined: no specification can be ranked"
-_ONE_MODEL = "one model: no ranking"
+UNRANKED = shared("undefined", why=say("unranked"))
+_ONE_MODEL = say("one_model")
 
 Position = tuple[int, ...]
 Groups = Mapping[str, tuple[IntArray, BoolArray]]
@@ -327,12 +330,14 @@ def _inertia(name: str, table: Table, people: People, spec: EffortSpec, choices:
         try:
             values = group_inertia(table, people.rows, spec.model_copy(update={"inertia": option}))
         except (ConfigError, DataError) as error:
-            raise type(error)(f"inertia {name!r} of `robustness`: {error}") from None
+            raise type(error)("inertia {name!r} of `robustness`: {why}", name=name, why=error.message) from None
     bad = ~(np.isfinite(values) & (values > 0))
     if bad.any():
         raise DataError(
-            f"inertia {name!r} of `robustness` is missing, infinite or not above 0 for "
-            f"{count(int(bad.sum()), 'person', 'people')}; mend it, or leave this option out."
+            "inertia {name!r} of `robustness` is missing, infinite or not above 0 for {people}; mend it, or "
+            "leave this option out.",
+            name=name,
+            people=count(int(bad.sum()), "person", "people"),
         )
     return values
 
@@ -361,8 +366,12 @@ def specification_records(curve: SpecificationCurve, steps: Sequence[str]) -> It
                 value=value,
                 error=None if value is None else float(curve.error[entry]),
                 fairest=bool(curve.fairest[entry]) if curve.ranked[position] else None,
-                status="ok" if value is not None else _UNDEFINED.format(**taken),
+                status=OK if value is not None else _no_parity(taken["min_count"]),
             )
+
+
+def _no_parity(least: int) -> Message:
+    return shared("undefined", why=say("no_parity", least=least))
 
 
 def recorded_curves(records: Sequence[SpecificationRecord], grid: Grid) -> tuple[SpecificationCurve, ...]:
@@ -413,7 +422,7 @@ def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
             high=float(known.max()) if known.size else None,
             own_value=finite(curve.value[(*curve.chosen, model)]),
             own_fairest=bool(curve.fairest[(*curve.chosen, model)]) if curve.ranked[curve.chosen] else None,
-            status=_ONE_MODEL if alone else "ok" if ranked else _UNRANKED,
+            status=_ONE_MODEL if alone else OK if ranked else UNRANKED,
         )
 
 
@@ -436,7 +445,7 @@ def flip_records(curve: SpecificationCurve) -> Iterator[FlipRecord]:
             share=changed / comparisons if comparisons else None,
             own_option=choice.labels[choice.chosen],
             own_flips="; ".join(_own_flips(curve, axis, choice)) or None,
-            status="ok" if comparisons else _no_comparison(curve, choice),
+            status=OK if comparisons else _no_comparison(curve, choice),
         )
 
 
@@ -450,7 +459,7 @@ def _own_flips(curve: SpecificationCurve, axis: int, choice: Choice) -> Iterator
             yield label
 
 
-def _no_comparison(curve: SpecificationCurve, choice: Choice) -> str:
+def _no_comparison(curve: SpecificationCurve, choice: Choice) -> Message:
     if len(curve.models) < 2:
         return _ONE_MODEL
-    return "one option: not varied" if len(choice.options) < 2 else _UNRANKED
+    return say("one_option") if len(choice.options) < 2 else UNRANKED

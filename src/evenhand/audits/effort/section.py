@@ -18,10 +18,12 @@ from evenhand.core.display import (
     Range,
     gap_table,
     make_table,
+    remark,
     value_table,
     what_it_shows,
 )
-from evenhand.core.formats import show, show_confidence
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
 from evenhand.stats.pairs import EXACT_ROWS
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def _direction_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "A random score": lambda r: Number(r.random, "percent"),
         "Shortfall": lambda r: Number(r.shortfall),
         "p": lambda r: Number(r.p_value, "p"),
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: remark(r.status),
     }
     yield make_table("Reversed pairs", columns, result.direction)
     if gaps := result.rows("gaps", metric="reversed_pairs"):
@@ -142,7 +144,7 @@ def _bin(record: EffortValue | EffortGap) -> str:
     return "all (traditional)" if record.bin_low is None else f"{record.bin_low:g} to {record.bin_high:g}"
 
 
-def _shows(result: EffortResult, metric: str) -> str:
+def _shows(result: EffortResult, metric: str) -> Message:
     return what_it_shows(result.findings, (metric,), result.spec.finding_alpha)
 
 
@@ -152,7 +154,7 @@ def _limit_words(result: EffortResult, metric: str) -> str:
 
 
 def _headlines(result: EffortResult, metric: str) -> str:
-    return " ".join(finding.headline for finding in result.findings if finding.metric == metric)
+    return " ".join(str(finding.headline) for finding in result.findings if finding.metric == metric)
 
 
 def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
@@ -331,7 +333,7 @@ def _flip_table(result: EffortResult) -> DisplayTable:
         "Share": lambda r: Number(r.share, "percent"),
         "The audit's own": lambda r: r.own_option,
         "Options that change it": lambda r: r.own_flips,
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: remark(r.status),
     }
     varied = [record for record in result.flips if record.options > 1]
     return make_table("Which choice changes the fairest model", columns, varied, folded=False)

@@ -13,7 +13,7 @@ from evenhand.audits.effort.metrics import METRICS
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Spec, is_recorded, limits
 from evenhand.core.thresholds import Threshold
-from evenhand.errors import did_you_mean
+from evenhand.errors import SettingError, did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
 from evenhand.stats.pairs import Device
@@ -41,7 +41,7 @@ class History(Settings):
     @model_validator(mode="after")
     def _one_source(self, info: ValidationInfo) -> Self:
         if (self.data is None) == (self.source is None) and not is_recorded(info):
-            raise ValueError("`history` needs its table: give exactly one of `data` and `source`")
+            raise SettingError("`history` needs its table: give exactly one of `data` and `source`")
         return self
 
 
@@ -63,16 +63,25 @@ class InertiaSource(Settings):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if (self.column is None) == (not self.rates):
-            raise ValueError("a source of inertia needs either `rates` with `by`, or a `column`")
+            raise SettingError("a source of inertia needs either `rates` with `by`, or a `column`")
         if self.rates and self.by is None:
-            raise ValueError("`rates` need `by`, the group column that they refer to")
+            raise SettingError("`rates` need `by`, the group column that they refer to")
         unknown = [group for group in self.errors if group not in self.rates]
         if unknown:
-            raise ValueError(f"`errors` has {unknown[0]!r}, which has no rate; {did_you_mean(unknown[0], self.rates)}")
+            raise SettingError(
+                "`errors` has {unknown!r}, which has no rate; {hint}",
+                unknown=unknown[0],
+                hint=did_you_mean(unknown[0], self.rates),
+            )
         for name, numbers in (("rates", self.rates), ("errors", self.errors)):
             for group, number in numbers.items():
                 if not (isfinite(number) and (number > 0 if name == "rates" else number >= 0)):
-                    raise ValueError(f"`{name}` of {group!r} must be finite and not below 0; got {number:g}")
+                    raise SettingError(
+                        "`{name}` of {group!r} must be finite and not below 0; got {number:g}",
+                        name=name,
+                        group=group,
+                        number=number,
+                    )
         return self
 
 
@@ -119,7 +128,7 @@ class SimilarPairs(Settings):
     @model_validator(mode="after")
     def _one_source(self, info: ValidationInfo) -> Self:
         if (self.data is None) == (self.source is None) and not is_recorded(info):
-            raise ValueError("`similar` needs its table: give exactly one of `data` and `source`")
+            raise SettingError("`similar` needs its table: give exactly one of `data` and `source`")
         return self
 
 
@@ -150,9 +159,9 @@ class DistanceSettings(Settings):
     @model_validator(mode="after")
     def _fits(self, info: ValidationInfo) -> Self:
         if (self.norm == "learned") != (self.similar is not None):
-            raise ValueError("the norm 'learned' needs the judged pairs `similar`, and no other norm has them")
+            raise SettingError("the norm 'learned' needs the judged pairs `similar`, and no other norm has them")
         if self.norm == "own" and not callable(self.function) and not is_recorded(info):
-            raise ValueError("the norm 'own' needs a `function` of Python")
+            raise SettingError("the norm 'own' needs a `function` of Python")
         return self
 
 
@@ -182,6 +191,12 @@ class EffortSpec(Spec):
     thresholds: tuple[EffortThreshold, ...] = limits()
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
     column_settings: ClassVar[tuple[str, ...]] = ("trajectory",)
+    input_types: ClassVar[Mapping[str, str]] = {
+        "distance": 'Literal["euclidean", "manhattan", "maximum"] | Mapping[str, object] | Callable[..., object]',
+        "inertia": "str | Mapping[str, float] | Mapping[str, object] | None",
+        "robustness": "bool | Mapping[str, object] | None",
+        "weights": "float | Sequence[float]",
+    }
 
     trajectory: tuple[str, ...] = Field((), description="Columns of one feature over time, earliest first; at least 3.")
     history: History | None = Field(
@@ -256,7 +271,10 @@ class EffortSpec(Spec):
     def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         for weight in value:
             if not 0 <= weight <= 1:
-                raise ValueError(f"each of `weights` must be between 0 and 1; got {weight:g}")
+                raise SettingError(
+                    "each of `weights` must be between 0 and 1; got {weight:g}",
+                    weight=weight,
+                )
         return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
@@ -267,19 +285,30 @@ class EffortSpec(Spec):
             wrong += ["grouping"] if threshold.of == "value" else []
             for name in wrong:
                 if getattr(threshold, name) is not None:
-                    raise ValueError(f"a threshold for {threshold.metric!r} {why[name]}: leave out its `{name}`")
+                    raise SettingError(
+                        "a threshold for {metric!r} {why}: leave out its `{name}`",
+                        metric=threshold.metric,
+                        why=why[name],
+                        name=name,
+                    )
             if threshold.weight is not None and threshold.weight not in self.weights:
-                raise ValueError(f"`weight` {threshold.weight:g} of a threshold is not among `weights`; add it there")
+                raise SettingError(
+                    "`weight` {weight:g} of a threshold is not among `weights`; add it there",
+                    weight=threshold.weight,
+                )
         return self
 
     @model_validator(mode="after")
     def _one_kind_of_trajectory(self) -> Self:
         if bool(self.trajectory) == (self.history is not None):
-            raise ValueError("give either `trajectory` (columns) or `history` (a long table)")
+            raise SettingError("give either `trajectory` (columns) or `history` (a long table)")
         if self.trajectory and len(self.trajectory) < 3:
-            raise ValueError(f"`trajectory` needs at least 3 time steps; got {len(self.trajectory)}")
+            raise SettingError(
+                "`trajectory` needs at least 3 time steps; got {number}",
+                number=len(self.trajectory),
+            )
         if self.history is not None and self.times is not None:
-            raise ValueError("`times` goes with `trajectory`; a `history` has its own time stamps")
+            raise SettingError("`times` goes with `trajectory`; a `history` has its own time stamps")
         if self.robustness is not None and self.trajectory:
             self.robustness.grid(self, self.trajectory)  # refuses a wrong window before the work
         return self
@@ -291,5 +320,9 @@ class EffortSpec(Spec):
             or list(self.times) != sorted(set(self.times))
             or not all(map(isfinite, self.times))
         ):
-            raise ValueError(f"`times` must be {len(self.trajectory)} rising time stamps; got {list(self.times)}")
+            raise SettingError(
+                "`times` must be {number} rising time stamps; got {times}",
+                number=len(self.trajectory),
+                times=list(self.times),
+            )
         return self

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
+from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.records import Record
 from evenhand.core.withhold import Kept, Withholder
+from evenhand.messages import Message
 
 if TYPE_CHECKING:
     from evenhand.table.table import Table
@@ -22,6 +24,8 @@ class EffortWithholder(Withholder[EffortSpec]):
     bins: ClassVar[str] = "effort bins"
     from_bins: ClassVar[str] = "the spread of effort"
     not_of_all: ClassVar[tuple[str, ...]] = ("effort bins",)
+    whole: ClassVar[tuple[str, ...]] = ("curve", "specifications", "fairest", "flips")
+    places: ClassVar[tuple[str, ...]] = ("bin_low",)
 
     def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""
@@ -38,10 +42,10 @@ class EffortWithholder(Withholder[EffortSpec]):
 
     def before(self, table: Table, spec: EffortSpec, touched: Collection[str]) -> Kept:
         """Return the settings without other choices; where rates are those of hidden groups, inertia as a column."""
-        notes: tuple[str, ...] = ()
+        notes: tuple[Message, ...] = ()
         if spec.robustness:
             spec = spec.model_copy(update={"robustness": None})
-            notes = ("Effort under other choices is withheld: the effort bins of those could be small.",)
+            notes = (say("other_choices_withheld"),)
         rates, by = spec.inertia, spec.inertia_by or "race"
         from_groups = isinstance(rates, dict) or (isinstance(rates, str) and rates not in table.kinds)
         if not from_groups or by not in touched:

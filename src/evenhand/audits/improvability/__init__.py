@@ -25,6 +25,7 @@ AUDIT = AuditDescriptor(
     run="evenhand.audits.improvability.audit:run",
     section="evenhand.audits.improvability.section",
     charts="evenhand.audits.improvability.charts:CHARTS",
+    messages="evenhand.audits.improvability.messages:say",
     not_reweighted="candidates were made from and tested on these people, and among others they would be other ones",
     power="evenhand.audits.improvability.power:POWER",
     withhold="evenhand.audits.improvability.withhold:WITHHOLD",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from math import comb
 from typing import Any, NamedTuple
 
@@ -12,10 +13,11 @@ import numpy as np
 from evenhand.audits.improvability import estimate
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
-from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
+from evenhand.audits.improvability.findings import make_claims, make_notes, reason_records
 from evenhand.audits.improvability.frontier import frontier_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
-from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
+from evenhand.audits.improvability.messages import say
+from evenhand.audits.improvability.result import Evidence, ImprovabilityResult, Margin
 from evenhand.audits.improvability.rules import Decisions
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import (
@@ -35,12 +37,15 @@ from evenhand.audits.improvability.splits import (
     tested,
     untested,
 )
-from evenhand.core.findings import Claim
+from evenhand.core.estimates import Estimate
+from evenhand.core.findings import without_kind
+from evenhand.core.records import OK
 from evenhand.core.result import Draft, settled
 from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
-from evenhand.errors import ConfigError, EvenhandError, count, require_extra
+from evenhand.errors import ConfigError, EvenhandError, count, problem, require_extra
+from evenhand.messages import Message
 from evenhand.stats import improvability as stats
 from evenhand.stats.types import IntArray
 from evenhand.stats.workers import in_parallel
@@ -112,7 +117,8 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
     values = tuple(estimate.value_records(inputs, trials))
     curves = estimate.make_curves(inputs, trials)
     decisions = tuple(estimate.decision_records(inputs, curves))
-    margins = tuple(estimate.margin_records(inputs, curves))
+    limits = _margin_limits(inputs, trials)
+    margins = [Estimate(margin, partial(limits, _place(margin))) for margin in estimate.margin_records(inputs, curves)]
     power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
     reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
     claims = list(make_claims(inputs, trials, decisions, margins, reasons))
@@ -128,7 +134,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         gaps=tuple(estimate.gap_records(inputs, trials)),
         frontier=tuple(frontier_records(inputs, trials, curves)),
         decisions=decisions,
-        margins=margins,
+        margins=tuple(margin.record for margin in margins),
         curves=tuple(estimate.curve_records(curves)),
         candidates=tuple(estimate.candidate_records(inputs, trials)),
         coefficients=tuple(estimate.coefficient_records(trials)),
@@ -143,15 +149,28 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         hash=sample.digest(),
         kept=Evidence(inputs, trials),
     )
+    return Draft(result=result, claims=claims, own=say, bounds=bounds)
 
-    def at(confidence: float) -> list[Claim]:
-        test = spec.test.model_copy(update={"alpha": 1.0 - confidence})
-        strict = replace(inputs, spec=spec.model_copy(update={"test": test}))
-        curves = estimate.make_curves(strict, trials)
-        made = (tuple(estimate.decision_records(strict, curves)), tuple(estimate.margin_records(strict, curves)))
-        return list(make_claims(strict, trials, *made, reasons))
 
-    return Draft(result=result, claims=claims, at=at, sentences=SENTENCES, bounds=bounds)
+MarginPlace = tuple[str | None, ...]
+
+
+def _place(margin: Margin) -> MarginPlace:
+    """Return what tells a margin from all others: the candidate, the test, and what is to improve for whom."""
+    return margin.model, margin.test, margin.metric, margin.group
+
+
+def _margin_limits(inputs: Inputs, trials: Trials) -> Callable[[MarginPlace, float], Margin]:
+    """Return the margin of a place as a bound at any confidence, from the p-values of the trials."""
+
+    @cache
+    def margins_at(confidence: float) -> Mapping[MarginPlace, Margin]:
+        test = inputs.spec.test.model_copy(update={"alpha": 1.0 - confidence})
+        strict = replace(inputs, spec=inputs.spec.model_copy(update={"test": test}))
+        made = estimate.margin_records(strict, estimate.make_curves(strict, trials))
+        return {_place(margin): margin for margin in made}
+
+    return lambda place, confidence: margins_at(confidence)[place]
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
@@ -159,14 +178,16 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     _require_resamples(sample, spec)
     if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
-            f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
-            "fairness = 'signed' in `test`, which compares every pair."
+            "the published fairness test compares two groups; {grouping!r} has {number}. Use fairness = "
+            "'signed' in `test`, which compares every pair.",
+            grouping=sample.grouping,
+            number=len(sample.groups),
         )
-    instead = (
+    instead = problem(
         "status_quo = { column = ..., threshold = ... }; for decisions that are numbers, such as prices, "
         "kind = 'decision'"
     )
-    _require_cut(sample.status_quo, spec, "the status quo", instead)
+    _require_cut(sample.status_quo, spec, problem("the status quo"), instead)
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
             _check_member(sample, spec, name, member)
@@ -178,8 +199,12 @@ def _require_resamples(sample: Sample, spec: ImprovabilitySpec) -> None:
     least = int(2 * pairs * spec.counts / spec.test.alpha)
     if pairs > 1 and spec.resamples < least:
         raise ConfigError(
-            f"`resamples` is {spec.resamples:,}, too few for a p-value that could show anything with {pairs} pairs of "
-            f"groups and {count(len(spec.candidates), 'candidate')}; set it to {least:,} or more."
+            "`resamples` is {resamples:,}, too few for a p-value that could show anything with {pairs} "
+            "pairs of groups and {candidates}; set it to {least:,} or more.",
+            resamples=spec.resamples,
+            pairs=pairs,
+            candidates=count(len(spec.candidates), "candidate"),
+            least=least,
         )
 
 
@@ -191,26 +216,32 @@ def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Ca
     scored = member.rule in ("estimator", "reductions") and member.kind != "decision"
     if scored and spec.capacity is None and member.threshold is None and not sample.binary:
         raise ConfigError(
-            f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
-            "`capacity`, or the candidate's `threshold`."
+            "the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is "
+            "selected; give `capacity`, or the candidate's `threshold`.",
+            name=name,
         )
     if member.column is not None:
         _require_cut(
             sample.column_of(name, member),
             spec,
-            f"the candidate {name!r}",
-            "the candidate's `threshold`, or for amounts kind = 'decision'",
+            problem("the candidate {name!r}", name=name),
+            problem("the candidate's `threshold`, or for amounts kind = 'decision'"),
         )
     if member.linear_search and spec.fairness != (spec.utility,):
         raise ConfigError(
-            f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. Use "
-            "another rule."
+            "the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. "
+            "Use another rule.",
+            name=name,
         )
 
 
-def _require_cut(predictions: Predictions, spec: ImprovabilitySpec, whose: str, instead: str) -> None:
+def _require_cut(predictions: Predictions, spec: ImprovabilitySpec, whose: Message, instead: Message) -> None:
     if predictions.kind == "score" and spec.capacity is None and predictions.threshold is None:
-        raise ConfigError(f"{whose} holds scores, so nothing says who is selected; give `capacity`, or {instead}.")
+        raise ConfigError(
+            "{whose} holds scores, so nothing says who is selected; give `capacity`, or {instead}.",
+            whose=whose,
+            instead=instead,
+        )
 
 
 def _refuse_unknown_outcomes(inputs: Inputs) -> None:
@@ -218,31 +249,26 @@ def _refuse_unknown_outcomes(inputs: Inputs) -> None:
     unknown = np.flatnonzero(np.isnan(inputs.sample.outcome))
     if unknown.size:
         nobody = np.zeros(unknown.size)
-        rows_of(inputs, unknown, nobody, nobody, "the data")
+        rows_of(inputs, unknown, nobody, nobody, say("data"))
 
 
 def _require_some(trials: Trials) -> None:
     """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
-    if all(trial.piece.status != "ok" for each in trials.values() for trial in each):
-        name, each = next(iter(trials.items()))
-        status = each[0].piece.status
-        raise EvenhandError(
-            f"in no split was there a candidate to test: {status.removeprefix('no candidate: ')}"
-            if repr(name) in status
-            else f"candidate {name!r}: in no split was there one to test: {status}"
-        )
+    if all(trial.piece.status != OK for each in trials.values() for trial in each):
+        first = next(iter(trials.values()))[0]
+        raise EvenhandError("in no split was there a candidate to test: {why}", why=without_kind(first.piece.status))
 
 
 # One pass through the rows --------------------------------------------------------------------------------------------
 
 
-_WHERE = "the rows"
+_WHERE = say("rows")
 
 
 class Step(NamedTuple):
     """What a rule made in one step: candidates, or why there is none, and for each goal the one at each margin."""
 
-    made: tuple[MadeCandidate | str, ...]
+    made: tuple[MadeCandidate | Message, ...]
     choice: Mapping[stats.Goal, IntArray]
 
 
@@ -292,12 +318,12 @@ def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> Ste
     }
     if candidate.rule == "search":
         members, choice = choose_members(inputs, name, number, split)
-    made: list[MadeCandidate | str] = []
+    made: list[MadeCandidate | Message] = []
     for member in members:
         try:
             made.append(make_candidate(inputs, name, member, number, split))
         except NoCandidateError as error:
-            made.append(f"no candidate: {error}")
+            made.append(say("no_candidate", why=error.message))
     return Step(tuple(made), choice)
 
 
@@ -318,7 +344,7 @@ def _together(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps: S
 
 
 def _combination(
-    inputs: Inputs, name: str, bare: Trial, splits: Sequence[stats.Split], made: Sequence[MadeCandidate | str]
+    inputs: Inputs, name: str, bare: Trial, splits: Sequence[stats.Split], made: Sequence[MadeCandidate | Message]
 ) -> Trial:
     """Return the test of one candidate a step; where a step has none, the status quo decides its rows."""
     pieces = tuple(
@@ -339,9 +365,9 @@ def _combination(
     return tested(inputs, name, bare, whole, Comparison(_WHERE, step, _direction(inputs)))
 
 
-def _piece(bare: Trial, number: int, rows: IntArray, made: MadeCandidate | str) -> Piece:
+def _piece(bare: Trial, number: int, rows: IntArray, made: MadeCandidate | Message) -> Piece:
     values = bare.piece.status_quo.values[np.searchsorted(bare.piece.test, rows)]
     status_quo = bare.piece.status_quo._replace(values=values)
-    if isinstance(made, str):
+    if isinstance(made, Message):
         return Piece(number, rows, status_quo, None, made)
-    return Piece(number, rows, status_quo, made, "ok")
+    return Piece(number, rows, status_quo, made, OK)

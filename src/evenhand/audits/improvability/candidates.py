@@ -16,7 +16,8 @@ from pydantic import (
 )
 
 from evenhand.core.spec import is_recorded
-from evenhand.errors import brief, did_you_mean
+from evenhand.errors import SettingError, brief, did_you_mean
+from evenhand.messages import Setting
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 
@@ -109,7 +110,7 @@ class Candidate(Settings):
     @classmethod
     def _no_search_in_a_search(cls, value: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         if any(member.rule == "search" for member in value):
-            raise ValueError("a search cannot be a member of a search's family")
+            raise SettingError("a search cannot be a member of a search's family")
         return value
 
     @model_validator(mode="after")
@@ -119,20 +120,34 @@ class Candidate(Settings):
         allowed = ("rule", *_SETTINGS[self.rule])
         for name in sorted(self.model_fields_set):
             if name not in allowed and getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"`{name}` is no setting of the rule {self.rule!r}; it has {_listed(allowed[1:])}")
+                raise SettingError(
+                    "`{name}` is no setting of the rule {rule!r}; it has {listed}",
+                    name=name,
+                    rule=self.rule,
+                    listed=_listed(allowed[1:]),
+                )
         if self.rule in ("estimator", "column", "own") and getattr(self, self.rule) is None:
-            raise ValueError(f"the rule {self.rule!r} needs its `{self.rule}`")
+            raise SettingError(
+                "the rule {rule!r} needs its `{rule}`",
+                rule=self.rule,
+            )
         self._require_usable_code()
         return self
 
     def _require_usable_code(self) -> None:
         if self.estimator is not None and not isinstance(self.estimator, str):
             if not _is_estimator(self.estimator):
-                raise ValueError(f"`estimator` must be a name or a scikit-learn estimator; got {self.estimator!r}")
+                raise SettingError(
+                    "`estimator` must be a name or a scikit-learn estimator; got {estimator!r}",
+                    estimator=self.estimator,
+                )
             if self.settings:
-                raise ValueError("`settings` go with an estimator's name; set those of your own estimator on it")
+                raise SettingError("`settings` go with an estimator's name; set those of your own estimator on it")
         if self.own is not None and not callable(self.own):
-            raise ValueError(f"`own` must be a function of the training rows; got {self.own!r}")
+            raise SettingError(
+                "`own` must be a function of the training rows; got {own!r}",
+                own=self.own,
+            )
 
     @field_serializer("estimator", "own")
     def _in_words(self, value: object) -> str | None:
@@ -184,43 +199,57 @@ def as_candidates(value: object) -> dict[str, Any]:
     for given in (value,) if isinstance(value, str | Candidate) or not isinstance(value, Iterable) else value:
         name = _name(given)
         if name in candidates:
-            raise ValueError(f"two candidates are called {name!r}; give them names of their own, in a mapping")
+            raise SettingError(
+                "two candidates are called {name!r}; give them names of their own, in a mapping",
+                name=name,
+            )
         candidates[name] = _settings(given, name)
     return candidates
 
 
-def _settings(given: Any, name: str) -> Any:
+def _settings(given: object, name: str) -> Candidate | dict[str, object]:
     if isinstance(given, Mapping):
         named = name in (*_SHORT, *ESTIMATORS) and not any(mark in given for mark in ("rule", *_MARKS.values()))
-        return {**(_settings(name, name) if named or not given else {}), **given}
+        return {**(_named(name) if named or not given else {}), **given}
     if isinstance(given, Candidate):
         return given
     if isinstance(given, str):
-        if given in _SHORT:
-            return {"rule": given}
-        return {"rule": "estimator", "estimator": given} if given in ESTIMATORS else {"rule": "column", "column": given}
+        return _named(given)
     if _is_estimator(given):
         return {"rule": "estimator", "estimator": given}
     if callable(given):
         return {"rule": "own", "own": given}
-    raise ValueError(
-        f"a candidate must be a name, a table of settings, a scikit-learn estimator or a function; got {brief(given)}"
+    raise SettingError(
+        "a candidate must be a name, a table of settings, a scikit-learn estimator or a function; got {given}",
+        given=brief(given),
     )
+
+
+def _named(name: str) -> dict[str, object]:
+    """Return the settings that a name stands for: a rule, an estimator or a column."""
+    if name in _SHORT:
+        return {"rule": name}
+    return {"rule": "estimator", "estimator": name} if name in ESTIMATORS else {"rule": "column", "column": name}
 
 
 def _guessed(given: Mapping[str, Any]) -> str:
     """Return the rule that a candidate's settings belong to."""
     for name in given:
         if name not in Candidate.model_fields:
-            raise ValueError(
-                f"there is no setting `{name}` of a candidate; {did_you_mean(name, Candidate.model_fields)}"
+            raise SettingError(
+                "there is no setting `{name}` of a candidate; {hint}",
+                name=name,
+                hint=did_you_mean(name, Candidate.model_fields),
             )
     for rule, mark in _MARKS.items():
         if given.get(mark) is not None:
             return rule
     if any(name in _LINEAR for name in given):
         return "sweep"
-    raise ValueError(f"a candidate needs its `rule`: {_listed(_SETTINGS)}")
+    raise SettingError(
+        "a candidate needs its `rule`: {listed}",
+        listed=_listed(_SETTINGS),
+    )
 
 
 def _name(value: object) -> str:
@@ -245,5 +274,5 @@ def described(value: object) -> str:
     return f"{home}:{name}" if home and name else type(value).__name__
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _listed(names: Iterable[str]) -> tuple[Setting, ...]:
+    return tuple(Setting(name=name) for name in names)

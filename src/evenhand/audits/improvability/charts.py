@@ -13,9 +13,10 @@ from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.charts import PANEL_WIDTH, round_ticks
 from evenhand.core.display import DESCRIBES, Figure
-from evenhand.core.formats import show, show_confidence
-from evenhand.core.records import OVERALL
-from evenhand.curve import curve
+from evenhand.core.records import OVERALL, matching
+from evenhand.curve import Curve, curve
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
 
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import ImprovabilityResult
@@ -32,12 +33,12 @@ def value_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
     return [_value_panel(result, name) for name in dict.fromkeys(utility.name for utility in result.spec.fairness)]
 
 
-def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
+def _value_panel(result: ImprovabilityResult, metric: str) -> Curve:
     high, low = result.furthest_apart
     radius = math.sqrt(-2 * math.log(1 - result.spec.confidence))  # of the chi-square with two degrees of freedom
     rows: list[dict[str, Any]] = []
     for model in (*result.spec.candidates, STATUS_QUO):
-        x, y = (result.get("values", model=model, metric=metric, group=group) for group in (high, low))
+        x, y = (matching(result.values, model=model, metric=metric, group=group)[0] for group in (high, low))
         if x.value is None or y.value is None:
             continue
         across, along = radius * (x.stderr or 0.0), radius * (y.stderr or 0.0)
@@ -83,7 +84,7 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
         curve(
             [
                 {"x": point.margin, "y": point.p_adjusted, "series": point.model}
-                for point in result.rows("curves", test=test, metric=metric, group=group)
+                for point in matching(result.curves, test=test, metric=metric, group=group)
             ],
             title=target_title(metric, group) + ("" if test == JUDGED else f", {test} test"),
             x="Margin: improved by at least",
@@ -126,7 +127,7 @@ def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
         curve(
             [
                 {"x": record.n, "y": record.value, "series": record.model}
-                for record in result.rows("power", scenario=scenario)
+                for record in matching(result.power, scenario=scenario)
                 if record.value is not None
             ],
             title=f"An improvement as {scenario}",
@@ -149,8 +150,8 @@ def value_figure(result: ImprovabilityResult) -> Figure:
     high, low = result.furthest_apart
     metric = result.metrics[result.spec.fairness[0].name]
     described = [
-        f"{model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
-        for value in result.rows("values", metric=metric.name)
+        f"{model_title(str(value.model))}, {value.group}: {show(value.value, metric.style())}"
+        for value in matching(result.values, metric=metric.name)
         if value.group in (high, low)
     ]
     better = "to the upper right" if result.better == "higher" else "to the lower left"
@@ -165,7 +166,7 @@ def value_figure(result: ImprovabilityResult) -> Figure:
     )
 
 
-def _shows(result: ImprovabilityResult) -> str:
+def _shows(result: ImprovabilityResult) -> Message:
     """Return what was decided on fairness of the first candidate, as its finding says it."""
     return next((finding.headline for finding in result.findings), DESCRIBES)
 
@@ -198,7 +199,7 @@ def power_figure(result: ImprovabilityResult) -> Figure:
     plan = result.spec.plan
     described = [
         f"{r.model}, {r.scenario}: {show(r.value, 'percent')} with {r.n:,} rows"
-        for r in result.rows("power", n=result.n)
+        for r in matching(result.power, n=result.n)
     ]
     return Figure(
         "Power",

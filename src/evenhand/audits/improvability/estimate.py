@@ -11,21 +11,25 @@ import numpy as np
 
 from evenhand.audits.improvability import result as records
 from evenhand.audits.improvability.curves import SCENARIOS, SIZES, Power
+from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Piece, Trial, Trials
-from evenhand.core.formats import finite
-from evenhand.core.records import OVERALL
+from evenhand.core.records import OK, OVERALL
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.improvability import CANDIDATE, Combined, FairnessTest, Goal, combine_splits, largest_delta
 from evenhand.stats.improvability import STATUS_QUO as OLD
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-_NEGATIVE = "undefined: the status quo's accuracy is negative, so an improvement by a share of it means nothing"
-_NO_CANDIDATE = "undefined: no split has a candidate"
-_ONLY_P = "undefined: all components together have a p-value only"
-_NEVER = "undefined: no number of rows gives this power"
-_UNCHANGED = "nothing to compare: the candidate decides every row as the status quo does"
+NO_CANDIDATE = shared("undefined", why=say("no_split_has_candidate"))
+NONE_ESTABLISHED = shared("undefined", why=say("none_established"))
+_NEGATIVE = shared("undefined", why=say("negative_accuracy"))
+_ONLY_P = shared("undefined", why=say("only_p"))
+_NEVER = shared("undefined", why=say("no_number_of_rows"))
+_UNCHANGED = say("nothing_to_compare")
+_END = say("ok_but", why=say("end_of_margins"))
 _CURVE_STEP = 0.01
 
 
@@ -172,10 +176,10 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
     most = max(
-        trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == "ok")
+        trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == OK)
     )
     for name, side, each in [(STATUS_QUO, OLD, most), *((name, CANDIDATE, each) for name, each in trials.items())]:
-        tested = [trial for trial in each if trial.piece.status == "ok"]
+        tested = [trial for trial in each if trial.piece.status == OK]
         for k, utility in enumerate(inputs.spec.criteria.utilities):
             for g, group in enumerate((*inputs.sample.groups, OVERALL)):
                 yield records.ImprovabilityValue(
@@ -183,7 +187,7 @@ def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.Improvabil
                     grouping=None if group == OVERALL else inputs.sample.grouping,
                     group=group,
                     metric=utility.name,
-                    status="ok" if tested else _NO_CANDIDATE,
+                    status=OK if tested else NO_CANDIDATE,
                     **_means(tested, g, k, side),
                 )
 
@@ -223,15 +227,15 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
             yield _gap(trial, number, parts, counted, values, **columns, grouping=grouping)
     for test in inputs.tests:
         parts = trial.parts(test, "fairness")[:, 0]
-        shared: dict[str, Any] = {"grouping": grouping, "test": test}
+        common: dict[str, Any] = {"grouping": grouping, "test": test}
         for number, (utility, k) in enumerate(
             zip(spec.fairness, spec.criteria.fairness_index, strict=True), len(groups)
         ):
-            columns = {"component": "fairness", "metric": utility.name, **shared}
+            columns = {"component": "fairness", "metric": utility.name, **common}
             yield _gap(trial, number, parts, everyone[k], np.ptp(trial.estimates.values[:-1, k], axis=0), **columns)
         yield records.ImprovabilityGap(
             **_compared(trial),
-            **shared,
+            **common,
             component="all",
             metric=IMPROVEMENT,
             n=trial.piece.test.size,
@@ -239,7 +243,7 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
             value=None,
             p_value=float(parts.max()),
             binding=False,
-            status=_ONLY_P if trial.piece.status == "ok" else trial.piece.status,
+            status=_ONLY_P if trial.piece.status == OK else trial.piece.status,
         )
 
 
@@ -279,12 +283,12 @@ def decision_records(inputs: Inputs, curves: Curves) -> Iterator[records.Decisio
 
 
 def _decision(spec: ImprovabilitySpec, curve: Curve, index: int) -> records.Decision:
-    parts = "steps" if spec.test.design == "one_pass" else "splits"
     by_median = bool(curve.combined.median[index] < spec.test.alpha / 2) if len(curve.trials) > 1 else None
     point, splits = curve.point(index), len(curve.trials)
     pieces = [piece for trial in curve.trials for piece in trial.pieces]
-    missing = sum(piece.status != "ok" for piece in pieces)
-    status = "ok" if not missing else f"no candidate in {missing} of {len(pieces)} {parts}"
+    missing = sum(piece.status != OK for piece in pieces)
+    lacking = "no_candidate_in_steps" if spec.test.design == "one_pass" else "no_candidate_in_splits"
+    status = say(lacking, missing=missing, number=len(pieces)) if missing else OK
     if all(trial.unchanged for trial in curve.trials):
         status = _UNCHANGED
     if point["margin"] > 0 and not curve.shares_defined:
@@ -299,15 +303,15 @@ def margin_records(inputs: Inputs, curves: Curves) -> Iterator[records.Margin]:
     """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
     names, n = _components(inputs), len(inputs.sample)
     for curve in curves.values():
-        margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), "ok"
+        margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), OK
         end = 0 if value is None else min(int(np.searchsorted(margins, value)) + 1, margins.size - 1)
         binding: str | None = names[curve.binding(end)]
         if not curve.shares_defined:
             value, status = None, _NEGATIVE
         elif value is None:
-            status = "undefined: no improvement is established at a margin of 0"
+            status = NONE_ESTABLISHED
         elif value == margins[-1]:
-            status, binding = "ok: at least this, the end of the margins tried", None
+            status, binding = _END, None
         limits = dict.fromkeys(("value", "low", "joint_low"), value)
         yield records.Margin(**curve.columns, n=n, **limits, binding=binding, status=status)
 
@@ -393,7 +397,7 @@ def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecor
     for columns, powers in _scenarios(inputs, trials):
         for index, factor in enumerate(SIZES):
             values = [power.curves[columns["scenario"]][index] for power in powers]
-            value, status = (float(np.median(values)), "ok") if values else (None, _NO_CANDIDATE)
+            value, status = (float(np.median(values)), OK) if values else (None, NO_CANDIDATE)
             n = round(factor * len(inputs.sample))
             yield records.PowerRecord(**columns, n=n, value=value, status=status)
 
@@ -404,5 +408,5 @@ def size_records(inputs: Inputs, trials: Trials) -> Iterator[records.SampleSizeR
         needed = [power.rows[columns["scenario"]] for power in powers]
         middle = float(np.median(needed)) if needed else float("nan")
         n = round(middle) if np.isfinite(middle) else None
-        status = "ok" if n is not None else _NEVER if needed else _NO_CANDIDATE
+        status = OK if n is not None else _NEVER if needed else NO_CANDIDATE
         yield records.SampleSizeRecord(**columns, power=inputs.spec.plan.power, n=n, status=status)

@@ -17,6 +17,7 @@ from evenhand._version import __version__
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.rules import linear_rule, prepare_columns
 from evenhand.audits.improvability.splits import Inputs, Piece, Trial, fit_candidate, make_splits, training_rows
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,9 +41,13 @@ def shown_piece(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Pi
     pieces = [(trial, piece) for trial in trials for piece in trial.pieces]
     if split is not None:
         if not 1 <= split <= len(pieces):
-            raise ConfigError(f"`split` must be from 1 to {len(pieces)}; got {split}.")
+            raise ConfigError(
+                "`split` must be from 1 to {number}; got {split}.",
+                number=len(pieces),
+                split=split,
+            )
         return pieces[split - 1]
-    tested = [(trial, piece) for trial, piece in pieces if piece.status == "ok"] or pieces
+    tested = [(trial, piece) for trial, piece in pieces if piece.status == OK] or pieces
     p = [trial.p("signed", "fairness")[0] for trial, _ in tested]
     return tested[int(np.argsort(p, kind="stable")[(len(p) - 1) // 2 if len(trials) > 1 else -1])]
 
@@ -70,7 +75,7 @@ class Exhibit:
         """Return the contents by how their names end."""
         files = {"-decisions.csv": self._decisions().encode()}
         about = self._about(decisions)
-        if self.candidate.refits and self.piece.status == "ok":
+        if self.candidate.refits and self.piece.status == OK:
             self._add_models(files, about)
         files[".json"] = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
         return dict(sorted(files.items()))
@@ -84,7 +89,7 @@ class Exhibit:
             "of": len(self.trials) * len(self.trial.pieces),
             "settings": spec.candidates[self.name].model_dump(mode="json"),
             "what": made.what if made is not None else None,
-            "status": self.piece.status,
+            "status": self.piece.status.text,
             "rows": sample.digest(),
             "seed": spec.seed,
             "capacity": spec.capacity,

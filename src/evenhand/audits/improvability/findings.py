@@ -2,59 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.audits.improvability import result as records
 from evenhand.audits.improvability.gather import Sample, telling_features
+from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.core.estimates import Estimate
 from evenhand.core.families import Clarity
-from evenhand.core.findings import Claim
-from evenhand.core.formats import show, show_p
+from evenhand.core.findings import Arguments, Claim, all_together, in_one, without_kind
 from evenhand.core.metrics import Metric
-from evenhand.core.records import OVERALL
-from evenhand.errors import all_of, count
+from evenhand.core.records import OK, OVERALL
+from evenhand.messages import Argument, Message
+from evenhand.messages.formats import show_p
+from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
-
-SENTENCES = {
-    "fairer": "{model} is fairer than the status quo without being less accurate {whom}.",
-    "fairer_by": (
-        "{model} is fairer than the status quo without being less accurate {whom}: the gap shrinks by at least "
-        "{value:percent}."
-    ),
-    "not_fairer": "It is not shown that {model} is fairer than the status quo without being less accurate {whom}.",
-    "not_fairer_by": (
-        "It is not shown that {model} is fairer than the status quo by at least {margin:percent} without being less "
-        "accurate {whom}."
-    ),
-    "more_accurate": "{model} is more accurate for {whom} by at least {value:percent} and no less fair.",
-    "not_more_accurate": "It is not shown that {model} is more accurate for {whom}.",
-}
 
 
 def make_claims(
     inputs: Inputs,
     trials: Trials,
     decisions: Sequence[records.Decision],
-    margins: Sequence[records.Margin],
+    margins: Sequence[Estimate[records.Margin]],
     reasons: Sequence[records.ReasonRecord],
 ) -> Iterator[Claim]:
     """Yield what can be told of each candidate: of fairness always, of accuracy where it can be improved."""
-    largest = {(margin.model, margin.metric): margin for margin in margins if _is_joint(margin)}
+    joint = [margin for margin in margins if _is_joint(margin.record)]
+    largest = {(margin.record.model, margin.record.metric): margin for margin in joint}
     asked = [decision for decision in decisions if _is_joint(decision) and decision.metric == FAIRNESS]
     why = {reason.model: reason.sentence for reason in reasons}
     for name, each in trials.items():
         candidate = _Candidate(inputs, each, why.get(name))
         decided = [decision for decision in asked if decision.model == name]
-        yield candidate.fairness(largest[name, FAIRNESS], largest[name, ACCURACY], decided, _gaps(inputs, each))
-        yield candidate.accuracy(largest[name, ACCURACY])
+        accuracy = largest[name, ACCURACY]
+        yield candidate.fairness(largest[name, FAIRNESS], accuracy.record, decided, _gaps(inputs, each))
+        yield candidate.accuracy(accuracy)
 
 
 def _is_joint(record: records.Decision | records.Margin) -> bool:
@@ -68,114 +58,124 @@ class _Candidate:
 
     inputs: Inputs
     trials: Sequence[Trial]
-    why: str | None
+    why: Message | None
 
     def fairness(
-        self, largest: records.Margin, accuracy: records.Margin, decisions: Sequence[records.Decision], gaps: str
+        self,
+        largest: Estimate[records.Margin],
+        accuracy: records.Margin,
+        decisions: Sequence[records.Decision],
+        gaps: tuple[Message, ...],
     ) -> Claim:
         spec, first = self.inputs.spec, decisions[0]
         if first.established:
-            sentence_id = "fairer_by" if largest.value else "fairer"
+            sentence_id = "fairer_by" if largest.record.value else "fairer"
         else:
             sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
-        aside = [*self._with_gaps(first, gaps), *map(self._at_margin, decisions[1:])]
+        asides = [*self._with_gaps(first, gaps), *map(self._at_margin, decisions[1:])]
         if first.established and accuracy.value:
-            aside.append(f"Accuracy improves for {self.everyone} by at least {show(accuracy.value, 'percent')}.")
-        whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
-        claim = self.claim(largest, sentence_id, aside, whom=whom, margin=first.margin)
-        unclear = {"sentence_id": "not_fairer", "aside": f"{claim.aside} With all findings of the run it is not clear."}
-        when: Mapping[Clarity, Mapping[str, Any]] = {"unclear": unclear} if first.established else {}
+            asides.append(say("accuracy_improves", whom=self.everyone, value=accuracy.value))
+        asides += self._lost()
+        whom = say("for_everyone_together" if spec.test.accuracy_of == "everyone" else "for_any_group")
+        claim = self._claim(largest, sentence_id, asides, {"whom": whom, "margin": first.margin})
+        unclear = {"sentence_id": "not_fairer", "aside": in_one([*asides, say("unclear_in_the_run")])}
+        when: Mapping[Clarity, Mapping[str, str | Message | None]] = {"unclear": unclear} if first.established else {}
         return replace(claim, headline=True, p_value=first.p_value, when=when)
 
-    def _with_gaps(self, decision: records.Decision, gaps: str) -> Iterator[str]:
+    def _with_gaps(self, decision: records.Decision, gaps: tuple[Message, ...]) -> Iterator[Message]:
         """Yield what stands beside a decision: the gaps, the p-value, and who is never selected."""
-        spec, p = self.inputs.spec, _p(self.inputs, decision)
-        size = f", and {self.size}" if self.size else ""
-        yield f"{gaps}{size} ({p})." if gaps else f"{p}."
+        spec, p, size = self.inputs.spec, _p(self.inputs, decision), self.size
+        beside = p
+        if gaps:
+            with_size = say("gaps_size_and_p", gaps=gaps, size=size, p=p)
+            beside = say("gaps_and_p", gaps=gaps, p=p) if size is None else with_size
+        yield shared("sentence", text=beside)
         for group in never_selected(self.inputs, self.trials):
-            yield f"It selects nobody of {group}{_in_some_split(spec)}."
+            yield say(_in_some_split("selects_nobody", spec), group=group)
         if decision.rejected and not decision.established:
-            yield f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried."
+            yield say("tried", n=len(spec.candidates))
 
-    def _at_margin(self, decision: records.Decision) -> str:
-        shown = "is shown" if decision.established else "is not shown"
-        return f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(self.inputs, decision)})."
+    def _at_margin(self, decision: records.Decision) -> Message:
+        key = "smaller_gap" if decision.established else "no_smaller_gap"
+        return say(key, margin=decision.margin, p=_p(self.inputs, decision))
 
-    def accuracy(self, largest: records.Margin) -> Claim:
+    def accuracy(self, largest: Estimate[records.Margin]) -> Claim:
         """Return what a threshold may ask of accuracy; at a margin of 0 it is the hypothesis of fairness."""
-        sentence_id = "more_accurate" if largest.value else "not_more_accurate"
-        aside = [f"{self.size}."] if self.size else []
-        return self.claim(largest, sentence_id, aside, whom=self.everyone)
+        sentence_id = "more_accurate" if largest.record.value else "not_more_accurate"
+        size = [] if self.size is None else [shared("sentence", text=self.size)]
+        return self._claim(largest, sentence_id, [*size, *self._lost()], {"whom": self.everyone})
 
     @property
-    def everyone(self) -> str:
+    def everyone(self) -> Message:
         """Whose accuracy must improve."""
-        return "everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every group"
+        return say("everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every_group")
 
-    def claim(self, largest: records.Margin, sentence_id: str, aside: list[str], *, whom: str, **more: float) -> Claim:
-        several, lost = len(self.inputs.spec.candidates), self.inputs.sample.unlabelled
-        if lost:
-            aside.append(f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out.")
+    def _lost(self) -> list[Message]:
+        """Return for whom it holds, where outcomes are missing."""
+        lost = self.inputs.sample.unlabelled
+        return [say("known_outcomes", n=lost)] if lost else []
+
+    def _claim(
+        self, largest: Estimate[records.Margin], sentence_id: str, asides: Sequence[Message], words: Arguments
+    ) -> Claim:
+        margin, several = largest.record, len(self.inputs.spec.candidates)
         return Claim(
-            records=(largest,),
+            estimates=(largest,),
             sentence_id=sentence_id,
             undefined_id=sentence_id,
-            arguments={"model": largest.model, "whom": whom, "value": largest.value, **more},
-            aside=" ".join(map(_capitalised, aside)),
-            family=all_of(several, "candidates") if several > 1 else None,
-            withheld=self.why if largest.value is None else None,
+            arguments={"model": margin.model, "value": margin.value, **words},
+            aside=in_one(asides),
+            family=all_together(several, "candidates") if several > 1 else None,
+            withheld=self.why if margin.value is None else None,
         )
 
     @property
-    def size(self) -> str:
-        """A clause where candidate and status quo select different shares."""
+    def size(self) -> Message | None:
+        """A clause where candidate and status quo select different shares; None where they do not."""
         shares = selected_shares(self.trials)
         if shares is None or not shares.far_apart:
-            return ""
-        new, old = (show(share, "percent") for share in shares)
-        return f"it selects {new} of the rows instead of {old}"
+            return None
+        return say("selects_other_share", new=shares.candidate, old=shares.status_quo)
 
 
-def _capitalised(sentence: str) -> str:
-    return f"{sentence[:1].upper()}{sentence[1:]}"
+def _in_some_split(key: str, spec: ImprovabilitySpec) -> str:
+    """Return which sentence says of whom nobody is selected."""
+    return f"{key}_in_a_split" if spec.test.design == "splits" else key
 
 
-def _in_some_split(spec: ImprovabilitySpec) -> str:
-    return " in at least one split" if spec.test.design == "splits" else ""
-
-
-def _p(inputs: Inputs, decision: records.Decision) -> str:
+def _p(inputs: Inputs, decision: records.Decision) -> Message:
     spec = inputs.spec
     if decision.p_value is None or decision.p_median is None or decision.p_adjusted is None:
         return decision.status
-    several, level = len(spec.candidates), f"; level {spec.test.alpha:g}"
-    adjusted = f"; adjusted for {several} candidates {show_p(decision.p_adjusted)}" if several > 1 else ""
+    several = len(spec.candidates)
+    adjusted = say("p_adjusted", number=several, p=show_p(decision.p_adjusted)) if several > 1 else None
+    words: dict[str, Argument] = {"p": show_p(decision.p_value), "adjusted": adjusted, "level": spec.test.alpha}
     if spec.test.design == "one_pass":
-        fitted = f", fitted in {count(spec.test.steps, 'step')}" if spec.candidates[decision.model].refits else ""
-        return f"{show_p(decision.p_value)}, one pass through {len(inputs.sample):,} rows{fitted}{adjusted}{level}"
+        fitted = say("p_fitted", n=spec.test.steps) if spec.candidates[decision.model].refits else None
+        return say("p_one_pass", **words, rows=len(inputs.sample), fitted=fitted)
     if decision.splits == 1:
-        return f"{show_p(decision.p_value)}, one split{adjusted}{level}"
-    median = f"median {show_p(decision.p_median)} over {count(decision.splits, 'split')}"
-    paper = f"; by the paper's rule {'shown' if decision.rejected_by_median else 'not shown'}"
-    return f"{median}; combined {show_p(decision.p_value)}{adjusted}{level}{paper}"
+        return say("p_one_split", **words)
+    paper = "p_splits_shown" if decision.rejected_by_median else "p_splits_not_shown"
+    return say(paper, **words, median=show_p(decision.p_median), splits=decision.splits)
 
 
-def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> str:
-    """Return every fairness utility's gap on the candidate's test rows in words; empty where it was never tested."""
-    tested = [trial.estimates.values for trial in trials if trial.piece.status == "ok"]
+def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> tuple[Message, ...]:
+    """Return every fairness utility's gap on the candidate's test rows; none where it was never tested."""
+    tested = [trial.estimates.values for trial in trials if trial.piece.status == OK]
     if not tested:
-        return ""
-    clauses: list[str] = []
+        return ()
+    clauses: list[Message] = []
     for utility, k in dict(zip(inputs.spec.fairness, inputs.spec.criteria.fairness_index, strict=True)).items():
         old, new = (_amount(gap, utility_metric(utility)) for gap in np.ptp(np.mean(tested, axis=0)[:-1, k], axis=0))
-        clause = f"the gap in {utility.name.replace('_', ' ')} is {new}, against {old}"
-        clauses.append(clause if clauses else f"{clause} under the status quo")
-    return "; ".join(clauses)
+        key = "gap_against" if clauses else "gap_against_status_quo"
+        clauses.append(say(key, utility=utility.name.replace("_", " "), new=new, old=old))
+    return tuple(clauses)
 
 
-def _amount(gap: float, metric: Metric) -> str:
+def _amount(gap: float, metric: Metric) -> Message:
     style = metric.style("difference")
-    return f"{show(gap, style)} points" if style == "points" else show(gap, style)
+    size = float(gap)
+    return say("gap_points", size=size) if style == "points" else say("gap_amount", size=size, unit=style)
 
 
 # Why no improvement is shown ------------------------------------------------------------------------------------------
@@ -235,104 +235,76 @@ def plausible_reason(
 
 def _reason_sentence(
     inputs: Inputs, reason: records.Reason, *, name: str, improved: int, planned: float | None, needed: _Needed
-) -> str:
+) -> Message:
     spec, splits = inputs.spec, inputs.spec.test.splits
     one_pass = spec.test.design == "one_pass"
     if reason == "unchanged":
-        return f"The candidate {name} decides every row as the status quo does, so there is nothing to compare."
+        return say("unchanged", model=name)
     if planned is None:
-        nowhere = "step" if one_pass else "split"
-        return f"In no {nowhere} was there a candidate of {name} to test, so nothing is known of how it would do."
-    where = "" if one_pass else f" in {improved} of {count(splits, 'split')}"
-    better = f"The candidate {name} is better than the status quo on {'these' if one_pass else 'the test'} rows"
+        return say("no_candidate_step" if one_pass else "no_candidate_split", model=name)
+    words: dict[str, Argument] = {"model": name, "improved": improved, "splits": say("splits", n=splits)}
     if 2 * improved > (1 if one_pass else splits):
-        return f"{better}{where}, but not beyond chance{_why_not_beyond(inputs, reason, needed.found)}"
-    seldom = f"{better}{where} only." if improved else f"{better} in no split."
-    if one_pass:
-        seldom = f"The candidate {name} is not better than the status quo in all measures on these rows."
-    chance = (
-        f"An improvement as planned (accuracy up by {show(spec.plan.gain, 'percent')} and a gap smaller by "
-        f"{show(spec.plan.reduction, 'percent')}) would be found with a chance of {show(planned, 'percent')}."
-    )
+        return _together(_not_beyond_chance(inputs, reason, needed.found, words))
+    better = "not_better" if one_pass else "better_seldom" if improved else "better_nowhere"
+    plan = spec.plan
+    chance = say("planned", gain=plan.gain, reduction=plan.reduction, chance=planned)
     if reason == "not_found":
-        return (
-            f"{seldom} {chance} So too few rows are not the likely reason: this rule did not find a better algorithm. "
-            "There may be none among those it can reach; another rule or other features may still find one."
-        )
-    power = show(spec.plan.power, "percent")
-    enough = f" About {needed.planned:,} rows would raise it to {power}." if needed.planned is not None else ""
-    return (
-        f"{seldom} {chance}{enough} So both reasons remain: the rule may not have found a better algorithm that "
-        "exists, and with so few rows the test could have missed it."
-    )
+        return _together([say(better, **words), chance, say("not_found")])
+    enough = [] if needed.planned is None else [say("planned_rows", needed=needed.planned, power=plan.power)]
+    return _together([say(better, **words), chance, *enough, say("both_remain")])
 
 
-def _why_not_beyond(inputs: Inputs, reason: records.Reason, needed: int | None) -> str:
-    """Return the rest of a sentence on a candidate that is better, but not beyond chance."""
+def _not_beyond_chance(
+    inputs: Inputs, reason: records.Reason, needed: int | None, words: Arguments
+) -> Iterator[Message]:
+    """Yield what is said of a candidate that is better, but not beyond chance."""
     spec, several = inputs.spec, len(inputs.spec.candidates)
-    tried = f" with {several} candidates tried" if several > 1 else ""
-    adjusted = f", adjusted for all {several} candidates" if several > 1 else ""
-    if reason == "too_few_rows":
-        return (
-            f"{tried}. The plausible reason is too few rows: if the improvement is real and of this size, about "
-            f"{needed:,} rows would give the test {show(spec.plan.power, 'percent')} power{adjusted}, against "
-            f"{len(inputs.sample):,} here."
-        )
-    mostly = "" if spec.test.design == "one_pass" else " in most splits"
-    return (
-        f"{tried}, and{mostly} by so little that no number of rows would give the test the power wanted. The reason is "
-        "unclear."
-    )
+    where = "" if spec.test.design == "one_pass" else "_in"
+    tried = "_tried" if several > 1 else ""
+    few = reason == "too_few_rows"
+    yield say(f"{'better' if few else 'too_little'}{where}{tried}", **words, number=several)
+    if not few:
+        yield say("reason_unclear")
+        return
+    rows = {"needed": needed, "power": spec.plan.power, "rows": len(inputs.sample)}
+    yield say(f"rows_needed{tried}", **rows, number=several)
+
+
+def _together(sentences: Iterable[Message]) -> Message:
+    return shared("sentences", parts=tuple(sentences))
 
 
 # Remarks --------------------------------------------------------------------------------------------------------------
 
 
-def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
+def make_notes(inputs: Inputs, trials: Trials) -> Iterator[Message]:
     """Yield the remarks."""
     spec, sample = inputs.spec, inputs.sample
     if spec.test.fairness == "published":
-        yield (
-            "The published fairness test rejects true nulls too often at margins above 0: in simulations at the "
-            "boundary of the null 9 to 34 percent at margins of 0.725 and 0.9, where 5 are allowed. Its tables are "
-            "shown for comparison. Findings, largest improvements and verdicts rest on the signed test."
-        )
+        yield say("published")
     yield from _different_shares(trials)
     yield from _nobody(inputs, trials)
     yield from _missing_outcomes(sample, trials)
     for name in telling_features(sample):
-        yield (
-            f"The feature {name} tells every row's group, so a candidate using it can treat the groups differently on "
-            "purpose. Leave it out unless that is allowed."
-        )
+        yield say("tells_group", feature=name)
     if spec.use_group and set(sample.grouping.split(TIMES)) & set(spec.features):
-        yield (
-            f"Candidates may use {sample.grouping} itself, so they may treat the groups differently on purpose. In US "
-            "law that can be disparate treatment, whatever its effect."
-        )
+        yield say("may_use_group", grouping=sample.grouping)
     several = len(spec.candidates)
     if several > 1:
-        yield (
-            f"{several} candidates were tested. Decisions, largest margins, power and verdicts are adjusted for all of "
-            f"them: a p-value counts {several} times (Bonferroni) before it is compared with {spec.test.alpha:g}. So "
-            "what is said of the candidates holds for all together."
-        )
+        yield say("several", number=several, level=spec.test.alpha)
     yield from _unchanged(trials)
     yield from _ties(trials)
     yield from _searches(trials)
     if sample.weight is not None:
-        yield (
-            "Survey weights enter the values and the tests. Candidates are fitted without them, and a capacity is a "
-            "share of rows."
-        )
+        yield say("weights")
     yield from _few_rows([remark for each in trials.values() for trial in each for remark in trial.remarks])
 
 
-def _few_rows(remarks: Sequence[str]) -> Iterator[str]:
+def _few_rows(remarks: Sequence[Message]) -> Iterator[Message]:
     """Yield the first remarks about groups with few rows, and how many more there are."""
-    yield from map(_capitalised, remarks[:_MOST_REMARKS])
+    yield from (shared("sentence", text=remark) for remark in remarks[:_MOST_REMARKS])
     if len(remarks) > _MOST_REMARKS:
-        yield f"{count(len(remarks) - _MOST_REMARKS, 'more remark')} of this kind left out."
+        yield say("more_remarks", n=len(remarks) - _MOST_REMARKS)
 
 
 class Shares(NamedTuple):
@@ -359,17 +331,12 @@ def selected_shares(trials: Sequence[Trial]) -> Shares | None:
     return Shares(*(float(np.mean([values.mean() for values in side])) for side in zip(*pairs, strict=True)))
 
 
-def _different_shares(trials: Trials) -> Iterator[str]:
+def _different_shares(trials: Trials) -> Iterator[Message]:
     """Warn where candidate and status quo select different shares, so that they are compared at different sizes."""
     for name, each in trials.items():
         shares = selected_shares(each)
         if shares is not None and shares.far_apart:
-            yield (
-                f"{name} selects {show(shares.candidate, 'percent')} of the rows, the status quo "
-                f"{show(shares.status_quo, 'percent')}. A difference between them may come from how many are selected, "
-                "not from whom. A capacity ranks scores only; it does not apply to decisions. Compare at the same "
-                "share where the number of places is fixed."
-            )
+            yield say("different_shares", model=name, new=shares.candidate, old=shares.status_quo)
 
 
 def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
@@ -382,81 +349,58 @@ def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
     return tuple(sample.groups[group] for group in sorted(nobody))
 
 
-def _nobody(inputs: Inputs, trials: Trials) -> Iterator[str]:
+def _nobody(inputs: Inputs, trials: Trials) -> Iterator[Message]:
     for name, each in trials.items():
         for group in never_selected(inputs, each):
-            yield (
-                f"{name} selects nobody of {group}{_in_some_split(inputs.spec)}. By the measures chosen that can count "
-                "as accurate and fair; whether it is an alternative is another question."
-            )
+            yield say(_in_some_split("nobody", inputs.spec), model=name, group=group)
 
 
-def _missing_outcomes(sample: Sample, trials: Trials) -> Iterator[str]:
+def _missing_outcomes(sample: Sample, trials: Trials) -> Iterator[Message]:
     """Warn of selective labels: outcomes that are known for some only."""
     unknown = int(np.isnan(sample.outcome).sum())
     if sample.unlabelled:
-        were = "was" if sample.unlabelled == 1 else "were"
-        yield (
-            f"{count(sample.unlabelled, 'row')} {were} left out because the outcome (or a prediction) is missing. If "
-            "it is missing because of what was decided (selective labels), the result holds for people whose outcome "
-            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(trials)}"
-        )
+        alike = _all_alike(trials)
+        told = say("unlabelled", n=sample.unlabelled)
+        yield told if alike is None else _together([told, alike])
     if unknown:
-        yield (
-            f"The outcome is missing in {count(unknown, 'row')} and was not needed there, since no algorithm compared "
-            "here selects them. Candidates were fitted to the others only. If outcomes are missing because of what was "
-            "decided (selective labels), candidates have learned from people whom the status quo chose."
-        )
+        yield say("outcome_not_needed", n=unknown)
 
 
-def _all_alike(trials: Trials) -> str:
+def _all_alike(trials: Trials) -> Message | None:
     """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
     decisions = np.concatenate([trial.piece.status_quo.values for trial in next(iter(trials.values()))])
-    for value, whom in ((1.0, "selects everybody"), (0.0, "selects nobody")):
+    for value, key in ((1.0, "all_selected"), (0.0, "none_selected")):
         if (decisions == value).all():
-            return (
-                f" That is likely here: among the rows left the status quo {whom}, as it does where outcomes are known "
-                "only for those it selected. Then the candidates are compared with no selection at all."
-            )
-    return ""
+            return say(key)
+    return None
 
 
-def _unchanged(trials: Trials) -> Iterator[str]:
+def _unchanged(trials: Trials) -> Iterator[Message]:
     """Name candidates with nothing to compare, whose p-value is 1 whatever the data."""
     for name in (name for name, each in trials.items() if all(trial.unchanged for trial in each)):
-        yield (
-            f"{name} decides every row as the status quo does, so its p-value is 1 and says nothing of the data. Leave "
-            "it out: each candidate costs the others power."
-        )
+        yield say("says_nothing", model=name)
 
 
-def _ties(trials: Trials) -> Iterator[str]:
-    most = {"the status quo": max(trial.piece.status_quo.tied for trial in next(iter(trials.values())))}
+def _ties(trials: Trials) -> Iterator[Message]:
+    old = max(trial.piece.status_quo.tied for trial in next(iter(trials.values())))
+    most: list[tuple[str | Message, int]] = [(say("the_status_quo"), old)]
     for name, each in trials.items():
-        most[name] = max((trial.piece.made.decisions.tied for trial in each if trial.piece.made is not None), default=0)
-    tied = [f"{name}: up to {count(rows, 'row')}" for name, rows in most.items() if rows]
+        made = [trial.piece.made for trial in each if trial.piece.made is not None]
+        most.append((name, max((one.decisions.tied for one in made), default=0)))
+    tied = tuple(say("tied", who=who, n=rows) for who, rows in most if rows)
     if tied:
-        yield (
-            "Rows with the same score at the cut of the capacity were drawn at random from the seed, each with the "
-            f"same chance ({'; '.join(tied)})."
-        )
+        yield say("ties", tied=tied)
 
 
-def _searches(trials: Trials) -> Iterator[str]:
+def _searches(trials: Trials) -> Iterator[Message]:
     """Warn of solvers that were stopped, and of splits in which a search found nothing."""
     for name, each in trials.items():
         pieces = [piece for trial in each for piece in trial.pieces]
-        where = count(len(pieces), "step" if each[0].steps else "split")
+        where = say("steps" if each[0].steps else "splits", n=len(pieces))
         stopped = sum(piece.stopped for piece in pieces)
         if stopped:
-            yield (
-                f"{name}: the solver was stopped by its time limit in {stopped} of {where}, so "
-                "another run may find another classifier. The test holds for those found here, which can be exported."
-            )
-        lost = [piece for piece in pieces if piece.status != "ok"]
+            yield say("stopped", model=name, stopped=stopped, where=where)
+        lost = [piece for piece in pieces if piece.status != OK]
         if lost:
-            then = "the status quo decided there" if each[0].steps else "which counts against rejection"
-            yield (
-                f"{name}: in {len(lost)} of {where} there was no candidate to test, {then} "
-                f"({lost[0].status.removeprefix('no candidate: ')})"
-            )
+            key = "lost_steps" if each[0].steps else "lost_splits"
+            yield say(key, model=name, lost=len(lost), where=where, why=without_kind(lost[0].status))

@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability import result as records
-from evenhand.audits.improvability.estimate import Curves, targets
+from evenhand.audits.improvability.estimate import NO_CANDIDATE, Curves, targets
+from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.display import DisplayTable, Figure, Number, Range, make_table
-from evenhand.core.formats import finite, show, show_confidence
+from evenhand.core.records import OK
 from evenhand.curve import curve
+from evenhand.messages.formats import Format, finite, show, show_confidence
 from evenhand.stats.improvability import EIGENVALUE_LIMIT
 from evenhand.stats.improvability import STATUS_QUO as OLD
 
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import FrontierPoint, ImprovabilityResult
 
-_ALIKE = f"its values go with the status quo's (eigenvalue below {EIGENVALUE_LIMIT:g}): p-values are rough"
-_NO_CANDIDATE = "undefined: no split has a candidate"
+_ALIKE = say("alike", least=EIGENVALUE_LIMIT)
 
 
 def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator[FrontierPoint]:
     """Yield the status quo and every candidate; of a search also what it chooses at larger margins."""
     most = max(
-        trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == "ok")
+        trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == OK)
     )
     points = [_point(inputs, STATUS_QUO, most, OLD)]
     fairness = targets(inputs)[0]
@@ -53,9 +54,9 @@ def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterat
 def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> FrontierPoint:
     spec = inputs.spec
     named = {"model": name, "metric": spec.utility.name, "gap_metric": spec.fairness[0].name}
-    known = [trial for trial in trials if trial.piece.status == "ok"]
+    known = [trial for trial in trials if trial.piece.status == OK]
     if not known:
-        return records.FrontierPoint(**named, n=0, accuracy=None, gap=None, status=_NO_CANDIDATE)
+        return records.FrontierPoint(**named, n=0, accuracy=None, gap=None, status=NO_CANDIDATE)
     accuracy, gap = (
         [finite(value) for value in row] for row in np.mean([t.estimates.region[side] for t in known], axis=0)
     )
@@ -70,7 +71,7 @@ def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> Fro
         gap_low=gap[1],
         gap_high=gap[2],
         eigenvalue=eigenvalue,
-        status=_ALIKE if eigenvalue is not None and eigenvalue < EIGENVALUE_LIMIT else "ok",
+        status=_ALIKE if eigenvalue is not None and eigenvalue < EIGENVALUE_LIMIT else OK,
     )
 
 
@@ -150,7 +151,7 @@ def _region(point: FrontierPoint) -> dict[str, Any]:
 def frontier_figure(result: ImprovabilityResult) -> Figure:
     """Return the chart of the frontier."""
     shown = [point.model for point in result.frontier if point.better]
-    claim = f"Beyond chance better in both: {', '.join(shown)}." if shown else "None is beyond chance better in both."
+    claim = say("better_in_both", models=tuple(shown)) if shown else say("none_better_in_both")
     side = "right" if result.better == "higher" else "left"
     described = [
         f"{_title(p)}: accuracy {show(p.accuracy, result.metrics[p.metric].style())}, gap "
@@ -170,7 +171,7 @@ def frontier_figure(result: ImprovabilityResult) -> Figure:
 def frontier_table(result: ImprovabilityResult) -> DisplayTable:
     """Return the table behind the chart."""
 
-    def style(name: str) -> Any:
+    def style(name: str) -> Format:
         return result.metrics[name].style()
 
     return make_table(
@@ -185,7 +186,7 @@ def frontier_table(result: ImprovabilityResult) -> DisplayTable:
             "Efficient": lambda p: None if p.efficient is None else "yes" if p.efficient else "no",
             "Regret": lambda p: Number(p.regret, style(p.gap_metric)),
             "Smallest eigenvalue": lambda p: Number(p.eigenvalue),
-            "Remark": lambda p: "" if p.status == "ok" else p.status,
+            "Remark": lambda p: "" if p.status == OK else p.status.text,
         },
         result.frontier,
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from evenhand.audits.improvability.candidates import Candidate, described
+from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.core.groups import require_reference
 from evenhand.core.records import LeftOut
-from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, problem
+from evenhand.messages.shared import say as shared
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import read_features
 from evenhand.stats.types import FloatArray, IntArray
@@ -158,12 +160,17 @@ def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
         raise ConfigError("improvability compares groups; name the table's `groups`.")
     if spec.grouping is None and len(table.groupings) > 1:
         raise ConfigError(
-            f"the table has {len(table.groupings)} groupings; name the one to compare as `grouping`: "
-            f"{did_you_mean('', table.groupings)}."
+            "the table has {number} groupings; name the one to compare as `grouping`: {hint}.",
+            number=len(table.groupings),
+            hint=did_you_mean("", table.groupings),
         )
     grouping = next(iter(table.groupings)) if spec.grouping is None else spec.grouping
     if grouping not in table.groupings:
-        raise ConfigError(f"`grouping` is {grouping!r}; {did_you_mean(grouping, table.groupings)}")
+        raise ConfigError(
+            "`grouping` is {grouping!r}; {hint}",
+            grouping=grouping,
+            hint=did_you_mean(grouping, table.groupings),
+        )
     return grouping
 
 
@@ -175,15 +182,20 @@ def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
 
 
 def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> None:
-    for name, what in ((_outcome_column(table, spec), "the outcome"), (table.roles.id, "the id")):
+    for name, what in ((_outcome_column(table, spec), problem("the outcome")), (table.roles.id, problem("the id"))):
         if name in spec.features:
-            raise ConfigError(f"`features` names {name!r}, which is {what}; leave it out.")
+            raise ConfigError(
+                "`features` names {name!r}, which is {what}; leave it out.",
+                name=name,
+                what=what,
+            )
     for name in table.groupings[grouping]:
         if name in spec.features and not spec.use_group:
             raise ConfigError(
-                f"`features` names {name!r}, which the grouping is made of: a candidate that uses it would treat the "
-                "groups differently on purpose, which is another question in law (disparate treatment). Leave it out, "
-                "or set `use_group` to true where that is allowed."
+                "`features` names {name!r}, which the grouping is made of: a candidate that uses it would treat "
+                "the groups differently on purpose, which is another question in law (disparate treatment). "
+                "Leave it out, or set `use_group` to true where that is allowed.",
+                name=name,
             )
 
 
@@ -210,8 +222,10 @@ def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Sour
         if source.column == outcome:
             whose = name.split(", column")[0].replace("_", " ")
             raise ConfigError(
-                f"{whose} is {outcome!r}, which is the outcome: nobody knows it when deciding. Name a column of "
-                "decisions or scores."
+                "{whose} is {outcome!r}, which is the outcome: nobody knows it when deciding. Name a column of "
+                "decisions or scores.",
+                whose=whose,
+                outcome=outcome,
             )
         yield name, source
 
@@ -238,7 +252,10 @@ def _require_column(table: Table, candidate: str, column: str) -> None:
     if column not in known:
         hint = did_you_mean(column, [*ESTIMATORS, "search", "sweep", "milp", "reductions", *known])
         raise ConfigError(
-            f"the candidate {candidate!r} is {column!r}, which is no estimator, rule, model or column; {hint}"
+            "the candidate {candidate!r} is {column!r}, which is no estimator, rule, model or column; {hint}",
+            candidate=candidate,
+            column=column,
+            hint=hint,
         )
 
 
@@ -268,7 +285,9 @@ def _predictions(coded: Coded, source: _Source) -> Predictions:
         return Predictions(_decisions(coded, column, selected, "decision"), "decision", None)
     if not _are_numbers(coded):
         raise DataError(
-            f"column {column!r} must hold decisions or scores; it holds {shown_values(list(coded.values), 3)}."
+            "column {column!r} must hold decisions or scores; it holds {held}.",
+            column=column,
+            held=shown_values(list(coded.values), 3),
         )
     return Predictions(_numbers(coded), kind, threshold)
 
@@ -284,16 +303,26 @@ def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> Floa
         states = [_word(value) == _word(yes) for value in coded.values]
         if states and not any(states):
             held = shown_values(list(coded.values), 3)
-            raise DataError(f"no row of the {role} {column!r} is {yes!r}; it holds {held}.")
+            raise DataError(
+                "no row of the {role} {column!r} is {yes!r}; it holds {held}.",
+                role=role,
+                column=column,
+                yes=yes,
+                held=held,
+            )
     return np.array([*states, np.nan], dtype=np.float64)[coded.codes]
 
 
 def _refuse_other_words(other: list[Any], column: str, role: str, *, numbers: bool) -> None:
     """Refuse values that are neither yes nor no."""
-    more = "name it as `outcome` of the audit, or say" if role == "outcome" and numbers else "say"
+    more = problem("name it as `outcome` of the audit, or say" if role == "outcome" and numbers else "say")
     raise DataError(
-        f"the {role} {column!r} holds {shown_values(other, 3)}, which is neither yes nor no; {more} which value "
-        f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
+        "the {role} {column!r} holds {held}, which is neither yes nor no; {more} which value counts ({which}).",
+        role=role,
+        column=column,
+        held=shown_values(other, 3),
+        more=more,
+        which=problem("`positive` of the table" if role == "outcome" else "`selected`"),
     )
 
 
@@ -309,7 +338,10 @@ def _numbers(coded: Coded, what: str = "") -> FloatArray:
     """Return the values of a column of numbers; where it is named, infinite ones are refused."""
     values = np.array([*(float(value) for value in coded.values), np.nan])[coded.codes]
     if what and np.isinf(values).any():
-        raise DataError(f"{what} holds infinite values; replace them.")
+        raise DataError(
+            "{what} holds infinite values; replace them.",
+            what=what,
+        )
     return values
 
 
@@ -317,7 +349,9 @@ def _amounts(coded: Coded, name: str) -> FloatArray:
     """Return a column that a utility depends on."""
     if not _are_numbers(coded):
         raise DataError(
-            f"a utility names {name!r}, which holds {shown_values(list(coded.values), 3)}; it needs numbers."
+            "a utility names {name!r}, which holds {held}; it needs numbers.",
+            name=name,
+            held=shown_values(list(coded.values), 3),
         )
     return _numbers(coded, f"the column {name!r} of a utility")
 
@@ -326,7 +360,7 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     """Leave out rows with something missing where that was asked for, and groups that are none or too small."""
     left_out = []
     if table.dropped:
-        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
+        left_out.append(LeftOut(n=table.dropped, reason=shared("rows_dropped")))
     holes = {f"feature {name!r}": np.isnan(sample.matrix[:, i]) for i, name in enumerate(sample.features)}
     holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.given.items()}
     holes |= {f"column {name!r} of a utility": np.isnan(values) for name, values in sample.columns.items()}
@@ -334,15 +368,17 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     for name, hole in holes.items():
         if hole.any() and table.roles.missing != "drop":
             raise DataError(
-                f"{name} is missing in {count(int(hole.sum()), 'row')} of {len(sample):,}; fill them, or drop them "
-                "with missing='drop' in eh.Table."
+                "{name} is missing in {rows} of {number:,}; fill them, or drop them with `missing='drop' in eh.Table`.",
+                name=name,
+                rows=count(int(hole.sum()), "row"),
+                number=len(sample),
             )
         lost |= hole
     if lost.any():
-        left_out.append(LeftOut(n=int(lost.sum()), reason="missing feature, decision or score: rows dropped"))
+        left_out.append(LeftOut(n=int(lost.sum()), reason=say("missing_score")))
     unlabelled = np.isnan(sample.outcome) & ~lost if table.roles.missing == "drop" else np.zeros_like(lost)
     if unlabelled.any():
-        left_out.append(LeftOut(n=int(unlabelled.sum()), reason="missing outcome: rows dropped"))
+        left_out.append(LeftOut(n=int(unlabelled.sum()), reason=say("missing_outcome")))
     sample, records = _large_groups(sample.rows(np.flatnonzero(~lost & ~unlabelled)), spec)
     before = table.dropped if spec.outcome is None else 0
     return replace(sample, left_out=(*left_out, *records), unlabelled=before + int(unlabelled.sum()))
@@ -351,8 +387,8 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
 def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
-    reasons = {MISSING: "missing group: rows left out of the test"}
-    small = f"fewer than {spec.min_count} rows: left out of the test"
+    reasons = {MISSING: say("missing_group")}
+    small = say("few_rows", least=spec.min_count)
     records = [
         LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=reasons.get(name, small))
         for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
@@ -370,14 +406,22 @@ def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilityS
     if len(groups) < 2:
         small = "; ".join(f"{record.group!r} has {record.n}" for record in left_out if record.n)
         raise DataError(
-            f"improvability compares groups, and only {count(len(groups), 'group')} of {grouping!r} "
-            f"{'has' if len(groups) == 1 else 'have'} at least {spec.min_count} rows"
-            f"{f' ({small})' if small else ''}; use more rows, merge groups or lower `min_count`."
+            "improvability compares groups, and only {groups} of {grouping!r} {has} at least {least} rows{small}; use "
+            "more rows, merge groups or lower `min_count`.",
+            groups=count(len(groups), "group"),
+            has="has" if len(groups) == 1 else "have",
+            grouping=grouping,
+            least=spec.min_count,
+            small=f" ({small})" if small else "",
         )
     for name in spec.test.worst_pair or ():
         if name not in groups:
             hint = did_you_mean(name, groups)
-            raise ConfigError(f"`worst_pair` names {name!r}, which is no group of the test; {hint}")
+            raise ConfigError(
+                "`worst_pair` names {name!r}, which is no group of the test; {hint}",
+                name=name,
+                hint=hint,
+            )
 
 
 def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
@@ -387,7 +431,10 @@ def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
         return sample
     values, is_chance = _scores(model, sample.matrix), hasattr(model, "predict_proba")
     if values.shape != (len(sample),) or not np.isfinite(values).all():
-        raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
+        raise EvenhandError(
+            "the status quo {model} must return one finite number a row.",
+            model=described(model),
+        )
     if threshold is None and spec.capacity is None and is_chance:
         threshold = 0.5
     is_decision = threshold is None and bool(np.isin(values, (0.0, 1.0)).all())
@@ -395,13 +442,21 @@ def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
     return replace(sample, given={**sample.given, STATUS_QUO: Predictions(values, kind, threshold)})
 
 
-def _scores(model: Any, matrix: FloatArray) -> FloatArray:
+def _scores(model: object, matrix: FloatArray) -> FloatArray:
+    chances: Callable[[FloatArray], object] | None = getattr(model, "predict_proba", None)
+    predict: Callable[[FloatArray], object] | None = getattr(model, "predict", model if callable(model) else None)
     try:
-        if hasattr(model, "predict_proba"):
-            return np.asarray(model.predict_proba(matrix), dtype=np.float64)[:, 1]
-        return np.asarray((model.predict if hasattr(model, "predict") else model)(matrix), dtype=np.float64)
+        if chances is not None:
+            return np.asarray(chances(matrix), dtype=np.float64)[:, 1]
+        if predict is None:
+            raise TypeError("it is no function and has no `predict`")
+        return np.asarray(predict(matrix), dtype=np.float64)
     except Exception as error:
-        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
+        raise EvenhandError(
+            "the status quo {model} cannot score the features: {error}",
+            model=described(model),
+            error=error,
+        ) from error
 
 
 def telling_features(sample: Sample) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -15,10 +16,11 @@ from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.core.descriptor import AuditDescriptor
-from evenhand.core.records import Gap, Record, Value, column
+from evenhand.core.records import OK, Gap, Record, Reveals, Value, column, matching
 from evenhand.core.result import Result
 from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean
+from evenhand.messages import Message
 from evenhand.stats.improvability import FairnessTest
 
 Reason = Literal["too_few_rows", "not_found", "unclear", "unchanged"]
@@ -39,7 +41,7 @@ _GROUP = "the group whose accuracy is to improve; '(overall)' for all that is te
 class ImprovabilityValue(Value):
     """A group's value by a utility under the status quo (`model` 'status_quo') or a candidate, the mean over splits."""
 
-    stderr: float | None = column("the bootstrap's standard error, the mean over splits", None)
+    stderr: float | None = column("the bootstrap's standard error, the mean over splits", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,33 +52,38 @@ class ImprovabilityGap(Gap):
     largest of the others.
     """
 
-    split: int = column(_SPLIT)
+    split: int = column(_SPLIT, reveals="safe")
     component: Literal["accuracy", "fairness", "all"] = column(
-        "'accuracy' of a group, 'fairness' by a utility, or 'all' of them"
+        "'accuracy' of a group, 'fairness' by a utility, or 'all' of them", reveals="name"
     )
-    test: FairnessTest | None = column(f"{_TEST}; null for accuracy, which both share", None)
-    model_value: float | None = column("the candidate's value, or its gap between groups", None)
-    reference_value: float | None = column("the same of the status quo", None)
-    n_reference: int = column("the rows that count under the status quo; `n` under the candidate")
-    binding: bool = column("whether its p-value is the largest of the components")
+    test: FairnessTest | None = column(f"{_TEST}; null for accuracy, which both share", None, reveals="name")
+    model_value: float | None = column("the candidate's value, or its gap between groups", None, reveals="share")
+    reference_value: float | None = column("the same of the status quo", None, reveals="share", of="n_reference")
+    n_reference: int = column(
+        "the rows that count under the status quo; `n` under the candidate", reveals="count", of=""
+    )
+    binding: bool = column("whether its p-value is the largest of the components", reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint(Record):
     """The p-values of all splits at one margin."""
 
-    model: str = column(_MODEL)
-    grouping: str = column("the grouping")
-    group: str = column(_GROUP)
-    metric: Literal["improvable_fairness", "improvable_accuracy"] = column(_WHAT)
-    test: FairnessTest = column(_TEST)
-    margin: float = column("the share by which things must improve")
-    p_median: float | None = column("the median p-value of the splits")
-    p_value: float | None = column("the combined p-value of the splits, to be compared with alpha")
-    p_adjusted: float | None = column("the combined p-value times the number of candidates, at most 1")
-    rejected: bool = column("whether the candidate's own test rejects")
+    model: str = column(_MODEL, reveals="name")
+    grouping: str = column("the grouping", reveals="name")
+    group: str = column(_GROUP, reveals="name")
+    metric: Literal["improvable_fairness", "improvable_accuracy"] = column(_WHAT, reveals="name")
+    test: FairnessTest = column(_TEST, reveals="name")
+    margin: float = column("the share by which things must improve", reveals="safe")
+    p_median: float | None = column("the median p-value of the splits", reveals="number")
+    p_value: float | None = column("the combined p-value of the splits, to be compared with alpha", reveals="number")
+    p_adjusted: float | None = column(
+        "the combined p-value times the number of candidates, at most 1", reveals="number"
+    )
+    rejected: bool = column("whether the candidate's own test rejects", reveals="number")
     established: bool | None = column(
-        "whether `p_adjusted` is below alpha at this margin and at all smaller ones; null for the published test"
+        "whether `p_adjusted` is below alpha at this margin and at all smaller ones; null for the published test",
+        reveals="number",
     )
 
 
@@ -85,10 +92,11 @@ class Decision(CurvePoint):
     """The decision over all splits at a margin that was asked for."""
 
     rejected_by_median: bool | None = column(
-        "whether the paper's rule rejects, the median p of several splits below alpha / 2; null without splits"
+        "whether the paper's rule rejects, the median p of several splits below alpha / 2; null without splits",
+        reveals="number",
     )
-    splits: int = column("the number of splits; 1 in one pass")
-    status: str = column("'ok', or why there is no p-value, or in how many splits or steps there was no candidate")
+    splits: int = column("the number of splits; 1 in one pass", reveals="safe")
+    status: Message = column("'ok', or why there is no p-value, or in how many splits or steps there was no candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +106,8 @@ class Margin(Value):
     It holds for all candidates together.
     """
 
-    test: FairnessTest = column(_TEST)
-    binding: str | None = column("the component that ends the run", None)
+    test: FairnessTest = column(_TEST, reveals="name")
+    binding: str | None = column("the component that ends the run", None, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,107 +117,121 @@ class FrontierPoint(Record):
     The limits hold for accuracy and gap of the status quo and all candidates together.
     """
 
-    model: str = column("the candidate, or 'status_quo'")
-    margin: float | None = column("of a search's further choices the smallest margin at which they are made", None)
-    metric: str = column("the utility of accuracy")
-    gap_metric: str = column("the utility of the gap")
-    n: int = column("the test rows")
-    accuracy: float | None = column("the value over everyone")
-    accuracy_low: float | None = column("its lower limit, for all points together", None)
-    accuracy_high: float | None = column("its upper limit", None)
-    gap: float | None = column("the largest difference between groups")
-    gap_low: float | None = column("its lower limit, for all points together", None)
-    gap_high: float | None = column("its upper limit", None)
-    efficient: bool | None = column("whether no other point is as good in both and better in one", None)
-    better: bool | None = column("whether it is shown to be better in accuracy and gap, adjusted for all", None)
+    model: str = column("the candidate, or 'status_quo'", reveals="name")
+    margin: float | None = column(
+        "of a search's further choices the smallest margin at which they are made", None, reveals="safe"
+    )
+    metric: str = column("the utility of accuracy", reveals="name")
+    gap_metric: str = column("the utility of the gap", reveals="name")
+    n: int = column("the test rows", reveals="count")
+    accuracy: float | None = column("the value over everyone", reveals="share")
+    accuracy_low: float | None = column("its lower limit, for all points together", None, reveals="number")
+    accuracy_high: float | None = column("its upper limit", None, reveals="number")
+    gap: float | None = column("the largest difference between groups", reveals="number")
+    gap_low: float | None = column("its lower limit, for all points together", None, reveals="number")
+    gap_high: float | None = column("its upper limit", None, reveals="number")
+    efficient: bool | None = column(
+        "whether no other point is as good in both and better in one", None, reveals="number"
+    )
+    better: bool | None = column(
+        "whether it is shown to be better in accuracy and gap, adjusted for all", None, reveals="number"
+    )
     regret: float | None = column(
         "by how much its gap exceeds the smallest of the candidates that are as accurate as the status quo, on the "
         "test rows; the smallest of several flatters itself",
         None,
+        reveals="number",
     )
-    eigenvalue: float | None = column("the smallest eigenvalue of assumption 2; below 0.01 p-values are rough", None)
-    status: str = column("'ok', or what is wrong", "ok")
+    eigenvalue: float | None = column(
+        "the smallest eigenvalue of assumption 2; below 0.01 p-values are rough", None, reveals="number"
+    )
+    status: Message = column("'ok', or what is wrong", OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRecord(Record):
     """What a candidate was in one split or step, and how it decided the test rows."""
 
-    model: str = column(_MODEL)
-    split: int = column(_STEP)
-    rule: RuleName = column("the rule that made it")
-    what: str = column("what it is, in words")
-    n: int = column("the test rows")
-    selected: int = column("how many of them it selects")
-    selected_reference: int = column("how many the status quo selects")
-    changed: int = column("how many are decided otherwise than by the status quo")
-    tied: int = column("rows with the same score at the cut of the capacity")
-    tied_selected: int = column("those of them that were drawn")
-    tied_reference: int = column("tied rows under the status quo")
-    found_by: str | None = column("of a linear search, what found it: 'sweep' or 'milp'", None)
-    solver_status: str | None = column("what HiGHS said", None)
-    claimed: float | None = column("the objective that HiGHS claims", None)
-    bound: float | None = column("its bound on the objective", None)
-    relative_gap: float | None = column("the relative gap between the two", None)
-    reproduced: bool | None = column("whether the coefficients reach what HiGHS claims", None)
-    polished: bool | None = column("whether they were repaired by a margin program", None)
-    status: str = column("'ok', or why there is no candidate", "ok")
+    model: str = column(_MODEL, reveals="name")
+    split: int = column(_STEP, reveals="safe")
+    rule: RuleName = column("the rule that made it", reveals="name")
+    what: str = column("what it is, in words", reveals="name")
+    n: int = column("the test rows", reveals="count")
+    selected: int = column("how many of them it selects", reveals="count")
+    selected_reference: int = column("how many the status quo selects", reveals="count")
+    changed: int = column("how many are decided otherwise than by the status quo", reveals="count")
+    tied: int = column("rows with the same score at the cut of the capacity", reveals="count")
+    tied_selected: int = column("those of them that were drawn", reveals="count", of="tied")
+    tied_reference: int = column("tied rows under the status quo", reveals="count")
+    found_by: str | None = column("of a linear search, what found it: 'sweep' or 'milp'", None, reveals="name")
+    solver_status: str | None = column("what HiGHS said", None, reveals="name")
+    claimed: float | None = column("the objective that HiGHS claims", None, reveals="number")
+    bound: float | None = column("its bound on the objective", None, reveals="number")
+    relative_gap: float | None = column("the relative gap between the two", None, reveals="number")
+    reproduced: bool | None = column("whether the coefficients reach what HiGHS claims", None, reveals="number")
+    polished: bool | None = column("whether they were repaired by a margin program", None, reveals="number")
+    status: Message = column("'ok', or why there is no candidate", OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientRecord(Record):
     """A coefficient of a linear candidate in one split or step."""
 
-    model: str = column(_MODEL)
-    split: int = column(_STEP)
-    feature: str = column("the feature, 'feature=text' for one of text, or '(intercept)'")
-    value: float = column("what one unit of it adds to the score, to six digits; an exported candidate has them all")
+    model: str = column(_MODEL, reveals="name")
+    split: int = column(_STEP, reveals="safe")
+    feature: str = column("the feature, 'feature=text' for one of text, or '(intercept)'", reveals="name")
+    value: float = column(
+        "what one unit of it adds to the score, to six digits; an exported candidate has them all", reveals="number"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ScenarioRecord(Record):
     """An improvement that power is worked out for."""
 
-    model: str = column(_MODEL)
-    scenario: Scenario = column("'found' for the improvement on the test rows, 'planned' for the one of `plan`")
-    gain: float | None = column("of the planned improvement, the gain in accuracy", None)
-    reduction: float | None = column("of the planned improvement, the reduction of the gap", None)
+    model: str = column(_MODEL, reveals="name")
+    scenario: Scenario = column(
+        "'found' for the improvement on the test rows, 'planned' for the one of `plan`", reveals="name"
+    )
+    gain: float | None = column("of the planned improvement, the gain in accuracy", None, reveals="safe")
+    reduction: float | None = column("of the planned improvement, the reduction of the gap", None, reveals="safe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerRecord(_ScenarioRecord):
     """The power of the test with so many rows, adjusted for all candidates, the median over the splits."""
 
-    n: int = column("rows in all")
-    value: float | None = column("the power")
-    status: str = column("'ok', or why there is none")
+    n: int = column("rows in all", reveals="count")
+    value: float | None = column("the power", reveals="number")
+    status: Message = column("'ok', or why there is none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSizeRecord(_ScenarioRecord):
     """How many rows in all give the power wanted."""
 
-    power: float = column("the power wanted")
-    n: int | None = column("rows in all; null where no number gives this power")
-    status: str = column("'ok', or why there is none")
+    power: float = column("the power wanted", reveals="safe")
+    n: int | None = column("rows in all; null where no number gives this power", reveals="count")
+    status: Message = column("'ok', or why there is none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonRecord(Record):
     """Why no improvement is established for a candidate, as far as the data tell."""
 
-    model: str = column(_MODEL)
+    model: str = column(_MODEL, reveals="name")
     reason: Reason = column(
         "'too_few_rows' where the candidate improved on the test rows but not beyond chance, 'not_found' where it did "
         "not and the test would have found a planned improvement, 'unchanged' where it decides as the status quo does, "
-        "else 'unclear'"
+        "else 'unclear'",
+        reveals="name",
     )
-    improved_splits: int = column("splits in which every component improved on the test rows")
-    splits: int = column("the number of splits; 1 in one pass")
-    power_found: float | None = column("the power here for the improvement found")
-    power_planned: float | None = column("the power here for the planned improvement")
-    n_needed: int | None = column("rows in all that the improvement found would take")
-    sentence: str = column("the reason in words")
+    improved_splits: int = column("splits in which every component improved on the test rows", reveals="safe")
+    splits: int = column("the number of splits; 1 in one pass", reveals="safe")
+    power_found: float | None = column("the power here for the improvement found", reveals="number")
+    power_planned: float | None = column("the power here for the planned improvement", reveals="number")
+    n_needed: int | None = column("rows in all that the improvement found would take", reveals="count")
+    sentence: Message = column("the reason in words")
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +268,14 @@ class ImprovabilityResult(Result):
     descriptor: ClassVar[AuditDescriptor] = AUDIT
     places: ClassVar[tuple[str, ...]] = ("split", "component", "test")
     main_table: ClassVar[str] = "decisions"
+    reveals: ClassVar[Mapping[str, Reveals]] = {
+        "groups": "name",
+        "furthest_apart": "name",
+        "better": "name",
+        "n": "count",
+        "unlabelled": "count",
+        "hash": "safe",
+    }
 
     spec: ImprovabilitySpec
     values: tuple[ImprovabilityValue, ...]
@@ -299,7 +329,7 @@ class ImprovabilityResult(Result):
     def rejections(self) -> tuple[Decision, ...]:
         """The candidates whose own test rejects at the smallest margin asked for; the signed one, which is valid."""
         least = min(self.spec.test.margins)
-        decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, metric=FAIRNESS, margin=least)
+        decisions: tuple[Decision, ...] = matching(self.decisions, test=JUDGED, metric=FAIRNESS, margin=least)
         return tuple(decision for decision in decisions if decision.rejected)
 
     def export(
@@ -326,10 +356,14 @@ class ImprovabilityResult(Result):
         """
         inputs, trials = self.evidence.inputs, self.evidence.trials
         if candidate is not None and candidate not in trials:
-            raise ConfigError(f"there is no candidate {candidate!r}; {did_you_mean(candidate, trials)}")
+            raise ConfigError(
+                "there is no candidate {candidate!r}; {hint}",
+                candidate=candidate,
+                hint=did_you_mean(candidate, trials),
+            )
         files: dict[str, bytes] = {}
         for number, name in enumerate([candidate] if candidate is not None else trials):
-            decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, model=name)
+            decisions: tuple[Decision, ...] = matching(self.decisions, test=JUDGED, model=name)
             exhibit = Exhibit(inputs, name, trials[name], *shown_piece(trials[name], split)).files(decisions)
             files |= {f"{file_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
         return list(write_files(folder, files).values())

@@ -13,7 +13,8 @@ import numpy as np
 
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.gather import Kind, Predictions, Sample
-from evenhand.errors import ConfigError, EvenhandError, require_extra
+from evenhand.audits.improvability.messages import say
+from evenhand.errors import ConfigError, EvenhandError, problem, require_extra
 from evenhand.models.estimators import make_pipeline, small_seed
 from evenhand.stats.improvability import Utility, select_top
 from evenhand.stats.linear_search import LinearCandidate, search_problem, solve_milp, sweep_directions
@@ -119,10 +120,14 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
         with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of threads differ in their last bits
             return make(candidate, rows.known())
     except EvenhandError as error:
-        raise type(error)(f"candidate {name!r}: {error}") from error
+        raise type(error)(say("of_candidate", candidate=name, problem=error.message)) from error
     except Exception as error:
         reason = str(error).strip() or type(error).__name__
-        raise EvenhandError(f"the candidate {name!r} could not be made: {reason}") from error
+        raise EvenhandError(
+            "the candidate {name!r} could not be made: {reason}",
+            name=name,
+            reason=reason,
+        ) from error
 
 
 def decide(
@@ -148,11 +153,19 @@ def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
             values = np.asarray(fitted.score(matrix), dtype=np.float64)
     except Exception as error:  # whatever the user's code, or its shape, can raise
         reason = str(error).strip() or type(error).__name__
-        raise EvenhandError(f"the candidate {name!r} cannot score the features: {reason}") from error
-    if values.shape != (len(matrix),) or not np.isfinite(values).all():
         raise EvenhandError(
-            f"the candidate {name!r} must return one finite number a row, {len(matrix)} here; got shape {values.shape}"
-            + ("." if values.shape != (len(matrix),) else " with values that are not finite.")
+            "the candidate {name!r} cannot score the features: {reason}",
+            name=name,
+            reason=reason,
+        ) from error
+    if values.shape != (len(matrix),) or not np.isfinite(values).all():
+        wrong = None if values.shape != (len(matrix),) else problem(" with values that are not finite")
+        raise EvenhandError(
+            "the candidate {name!r} must return one finite number a row, {rows} here; got shape {shape}{wrong}.",
+            wrong=wrong,
+            name=name,
+            rows=len(matrix),
+            shape=str(values.shape),
         )
     return values
 
@@ -273,7 +286,8 @@ def _own(candidate: Candidate, rows: TrainingRows) -> Fitted:
     made = candidate.own(rows)
     if not callable(made):
         raise EvenhandError(
-            f"a selection rule must return a function of a feature matrix; got {type(made).__name__} instead."
+            "a selection rule must return a function of a feature matrix; got {name} instead.",
+            name=type(made).__name__,
         )
     ranked = rows.capacity is not None or candidate.threshold is not None
     kind: Kind = candidate.kind or ("score" if ranked else "decision")
@@ -285,7 +299,10 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: Utility) -> Fitte
     if candidate.amounts is not None and rows.capacity is not None:
         raise ConfigError("`amounts` go with no `capacity`: a capacity selects people, and amounts are set for all.")
     if candidate.goal != "fairness" and candidate.goal not in rows.groups:
-        raise ConfigError(f"`goal` is {candidate.goal!r}, which is neither 'fairness' nor a group.")
+        raise ConfigError(
+            "`goal` is {goal!r}, which is neither 'fairness' nor a group.",
+            goal=candidate.goal,
+        )
     prepared = prepare_columns(rows)
     names = [rows.names[position] for _, position in column_names(prepared, rows.names, rows.labels)]
     problem = search_problem(

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.improvability import charts, frontier
+from evenhand.audits.improvability.estimate import NONE_ESTABLISHED
 from evenhand.audits.improvability.metrics import FAIRNESS, MEANINGS, PAPER
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, make_table
-from evenhand.core.formats import show, show_confidence, show_p
-from evenhand.core.records import OVERALL
+from evenhand.core.findings import without_kind
+from evenhand.core.records import OK, OVERALL, matching
 from evenhand.errors import count
+from evenhand.messages.formats import show, show_confidence, show_p
 
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import Decision, ImprovabilityGap, ImprovabilityResult, Margin
@@ -143,7 +145,7 @@ def _meaning(utility: str) -> str:
 def _status_quo_gap(result: ImprovabilityResult) -> str:
     utility = result.spec.fairness[0].name
     style = result.metrics[utility].style()
-    values = result.rows("values", model=STATUS_QUO, metric=utility)
+    values = matching(result.values, model=STATUS_QUO, metric=utility)
     known = (v for v in values if v.group != OVERALL and v.value is not None)
     listed = ", ".join(f"{v.group} {show(v.value, style)}" for v in known)
     return f"For orientation, {utility.replace('_', ' ')} under the status quo: {listed}."
@@ -191,7 +193,7 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     """
     tests = (None, JUDGED, result.spec.test.fairness)
     splits: dict[int, list[ImprovabilityGap]] = {}
-    for gap in result.rows("gaps", model=candidate):
+    for gap in matching(result.gaps, model=candidate):
         if gap.test in tests and gap.component != "all":
             splits.setdefault(gap.split, []).append(gap)
     return DisplayTable(
@@ -211,21 +213,22 @@ def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -
         style = result.metrics[gap.metric].style()
         values = Number(gap.model_value, style), Number(gap.reference_value, style)
         yield split, f"{name}{published}", *values, Number(gap.p_value, "p")
-    whole = result.get("gaps", model=gaps[0].model, split=gaps[0].split, component="all", test=JUDGED)
+    of = {"model": gaps[0].model, "split": gaps[0].split, "test": JUDGED}
+    whole = matching(result.gaps, component="all", **of)[0]
     yield split, "All of these, the largest p", None, None, Number(whole.p_value, "p")
 
 
 def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:
     """Return what follows from the p-values of the splits at a margin of 0."""
-    point = result.get("curves", model=candidate, test=JUDGED, metric=FAIRNESS, margin=0.0)
+    point = matching(result.curves, model=candidate, test=JUDGED, metric=FAIRNESS, margin=0.0)[0]
     shown = "an" if point.established else "no"
     return f"{charts.p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
 
 
 def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
     """Return the decisions; at a margin of 0 all targets are the same hypothesis, which is listed once."""
-    decisions = [d for d in result.rows("decisions", test=test) if d.margin > 0 or d.metric == FAIRNESS]
-    alone = any(_decided(decision).startswith(_ALONE) for decision in decisions)
+    decisions = [d for d in matching(result.decisions, test=test) if d.margin > 0 or d.metric == FAIRNESS]
+    alone = any(decision.established is False and decision.rejected for decision in decisions)
     splits = result.spec.test.design == "splits" and result.spec.test.splits > 1
     tried = f"; {_ALONE} means that its own test rejects, but {len(result.spec.candidates)} candidates were tried"
     caption = f"Decisions at level {result.spec.test.alpha:g}{tried if alone else ''}"
@@ -257,12 +260,12 @@ def _decided(decision: Decision) -> str:
         words = "shown"
     else:
         words = _ALONE if decision.rejected else "not shown"
-    return words if decision.status == "ok" else f"{words}; {decision.status}"
+    return words if decision.status == OK else f"{words}; {decision.status}"
 
 
 def _margin_table(result: ImprovabilityResult, test: str) -> DisplayTable:
     """Return the paper's table 2: the largest margins; at a margin of 0 all targets are one hypothesis."""
-    margins = [m for m in result.rows("margins", test=test) if m.metric == FAIRNESS or not _shows_nothing(m)]
+    margins = [m for m in matching(result.margins, test=test) if m.metric == FAIRNESS or not _shows_nothing(m)]
     several = "; those of all candidates hold together" if len(result.spec.candidates) > 1 else ""
     caption = f"Largest margins: the end of the unbroken run of rejections from 0, a lower bound{several}"
     return make_table(
@@ -280,19 +283,19 @@ def _margin_table(result: ImprovabilityResult, test: str) -> DisplayTable:
 
 
 def _shows_nothing(margin: Margin) -> bool:
-    return margin.value is None and "at a margin of 0" in margin.status
+    return margin.value is None and margin.status == NONE_ESTABLISHED
 
 
 def _ended_by(margin: Margin) -> str | None:
     if _shows_nothing(margin):
         return "not shown"
-    return margin.binding if margin.status == "ok" else margin.status.split(": ", 1)[1]
+    return margin.binding if margin.status == OK else without_kind(margin.status).text
 
 
 def _size_table(result: ImprovabilityResult) -> DisplayTable:
     def needed(model: str, scenario: str) -> Cell:
-        record = result.get("sample_sizes", model=model, scenario=scenario)
-        return Number(record.n, "count") if record.n is not None else str(record.status).removeprefix("undefined: ")
+        record = matching(result.sample_sizes, model=model, scenario=scenario)[0]
+        return Number(record.n, "count") if record.n is not None else without_kind(record.status).text
 
     return DisplayTable(
         f"Rows in all for a power of {show(result.spec.plan.power, 'percent')}{charts.adjusted_clause(result)}",
@@ -304,7 +307,7 @@ def _size_table(result: ImprovabilityResult) -> DisplayTable:
 def _reason_table(result: ImprovabilityResult) -> DisplayTable:
     words = {"too_few_rows": "Too few rows", "not_found": "No better algorithm found", "unclear": "Either"}
     words |= {"unchanged": "Nothing to compare"}
-    rows = tuple((reason.model, words[reason.reason], reason.sentence) for reason in result.reasons)
+    rows = tuple((reason.model, words[reason.reason], reason.sentence.text) for reason in result.reasons)
     return DisplayTable("Why no improvement is shown", ("Candidate", "Plausible reason", "What the data say"), rows)
 
 
@@ -314,7 +317,7 @@ def _candidate_table(result: ImprovabilityResult) -> DisplayTable:
         {
             "Candidate": lambda r: r.model,
             "Split": lambda r: Number(r.split, "count"),
-            "What it is": lambda r: r.what if r.status == "ok" else r.status,
+            "What it is": lambda r: r.what if r.status == OK else r.status.text,
             "Test rows": lambda r: Number(r.n, "count"),
             "Selected": lambda r: Number(r.selected, "count"),
             "Status quo selects": lambda r: Number(r.selected_reference, "count"),

@@ -24,7 +24,8 @@ from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMEN
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Names, Spec, is_recorded
 from evenhand.core.thresholds import GroupingName
-from evenhand.errors import ConfigError, brief, count, did_you_mean
+from evenhand.errors import ConfigError, SettingError, brief, count, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.settings import Settings, named_once
 from evenhand.stats.improvability import (
     UTILITIES,
@@ -60,10 +61,13 @@ class StatusQuo(Settings):
     @model_validator(mode="after")
     def _one_source(self, info: ValidationInfo) -> Self:
         if (self.column is None) == (self.model is None):
-            raise ValueError("`status_quo` needs exactly one of `column` and `model`")
+            raise SettingError("`status_quo` needs exactly one of `column` and `model`")
         usable = self.model is None or callable(self.model) or hasattr(self.model, "predict") or is_recorded(info)
         if not usable:
-            raise ValueError(f"`model` of `status_quo` must have `predict` or be a function; got {brief(self.model)}")
+            raise SettingError(
+                "`model` of `status_quo` must have `predict` or be a function; got {model}",
+                model=brief(self.model),
+            )
         return self
 
     @field_serializer("model")
@@ -142,7 +146,12 @@ class Test(Settings):
         for other in _OF_DESIGN:
             for name in _OF_DESIGN[other] if other != design else ():
                 if name in values and design in _OF_DESIGN:
-                    raise ValueError(f"`{name}` is a setting of design = '{other}', and the design is '{design}'")
+                    raise SettingError(
+                        "`{name}` is a setting of design = '{other}', and the design is '{design}'",
+                        name=name,
+                        other=other,
+                        design=design,
+                    )
         return {**values, "design": design}
 
     @model_serializer(mode="wrap")
@@ -156,15 +165,21 @@ class Test(Settings):
     def _shares_in_order(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         for margin in value:
             if not 0 <= margin < 1:
-                raise ValueError(f"each of `margins` must be at least 0 and below 1; got {margin:g}")
+                raise SettingError(
+                    "each of `margins` must be at least 0 and below 1; got {margin:g}",
+                    margin=margin,
+                )
         return tuple(sorted(set(value)))
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.fairness == "published" and self.studentised:
-            raise ValueError("the published fairness test has no studentised form; use fairness = 'signed'")
+            raise SettingError("the published fairness test has no studentised form; use fairness = 'signed'")
         if self.worst_pair is not None and self.worst_pair[0] == self.worst_pair[1]:
-            raise ValueError(f"`worst_pair` must name two groups; got {self.worst_pair[0]!r} twice")
+            raise SettingError(
+                "`worst_pair` must name two groups; got {group!r} twice",
+                group=self.worst_pair[0],
+            )
         return self
 
 
@@ -195,6 +210,13 @@ class ImprovabilitySpec(Spec):
     audit: ClassVar[str] = "improvability"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
     column_settings: ClassVar[tuple[str, ...]] = ("features", "outcome", "status_quo")
+    input_types: ClassVar[Mapping[str, str]] = {
+        "status_quo": "object",
+        "utility": "str | Mapping[str, str] | Utility",
+        "fairness_utility": "str | Mapping[str, str] | Utility | Sequence[str | Mapping[str, str] | Utility] | None",
+        "candidates": "object",
+        "grouping": "str | Sequence[str] | None",
+    }
     code_or_name: ClassVar[tuple[str, ...]] = ("status_quo", "utility", "fairness_utility", "candidates")
 
     status_quo: Annotated[StatusQuo, BeforeValidator(_as_status_quo)] = Field(
@@ -273,16 +295,17 @@ class ImprovabilitySpec(Spec):
     @classmethod
     def _some_processes(cls, value: int | None) -> int | None:
         if value == 0:
-            raise ValueError("it must be a number of processes, or -1 for one per core; got 0")
+            raise SettingError("it must be a number of processes, or -1 for one per core; got 0")
         return value if value is None else min(value, os.cpu_count() or 1)  # more would only take memory
 
     @field_validator("capacity")
     @classmethod
     def _some_but_not_all(cls, value: float | None) -> float | None:
         if value is not None and not 0 < value < 1:
-            raise ValueError(
-                "it must be a share above 0 and below 1, since with nobody or everybody selected there is nothing to "
-                f"compare; got {value:g}"
+            raise SettingError(
+                "it must be a share above 0 and below 1, since with nobody or everybody selected there is "
+                "nothing to compare; got {value:g}",
+                value=value,
             )
         return value
 
@@ -294,49 +317,64 @@ class ImprovabilitySpec(Spec):
         return None if value is None else tuple(_utility(utility, info) for utility in _tuple(value)) or None
 
     @field_serializer("utility", "fairness_utility")
-    def _utility_names(self, value: Any) -> Any:
-        return [_written(utility) for utility in value] if isinstance(value, tuple) else value and _written(value)
+    def _utility_names(self, value: Utility | tuple[Utility, ...] | None) -> object:
+        if value is None:
+            return None
+        return [_written(utility) for utility in value] if isinstance(value, tuple) else _written(value)
 
     @field_validator("candidates")
     @classmethod
     def _other_names(cls, value: dict[str, Candidate]) -> dict[str, Candidate]:
         if STATUS_QUO in value:
-            raise ValueError(f"a candidate is called {STATUS_QUO!r}, our name for what it is compared with; rename it")
+            raise SettingError(
+                "a candidate is called {name!r}, our name for what it is compared with; rename it",
+                name=STATUS_QUO,
+            )
         return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for problem in chain(self._utility_problems(), self._feature_problems(), self._test_problems()):
-            raise ValueError(problem)
+        for wrong in chain(self._utility_problems(), self._feature_problems(), self._test_problems()):
+            raise SettingError(wrong)
         return self
 
-    def _utility_problems(self) -> Iterator[str]:
+    def _utility_problems(self) -> Iterator[Message]:
         names = Counter(utility.name for utility in dict.fromkeys((self.utility, *self.fairness)))
         for name in (name for name, utilities in names.items() if utilities > 1):
-            yield f"two different utilities are called {name!r}; give each a name of its own"
+            yield problem("two different utilities are called {name!r}; give each a name of its own", name=name)
 
-    def _feature_problems(self) -> Iterator[str]:
+    def _feature_problems(self) -> Iterator[Message]:
         if not self.features:
             for name in self._refitted:
-                yield f"`features` is empty, and the candidate {name!r} has to be fitted to some"
+                yield problem("`features` is empty, and the candidate {name!r} has to be fitted to some", name=name)
             if self.status_quo.model is not None:
-                yield "`features` is empty, and the status quo is a model that needs some"
+                yield problem("`features` is empty, and the status quo is a model that needs some")
         for name, candidate in self.candidates.items():
             for member in (candidate, *candidate.family):
                 for feature in (*member.monotone, *member.excluded):
                     if feature not in self.features:
                         hint = did_you_mean(feature, self.features)
-                        yield f"candidate {name!r} names {feature!r}, which is no feature; {hint}"
+                        yield problem(
+                            "candidate {name!r} names {feature!r}, which is no feature; {hint}",
+                            name=name,
+                            feature=feature,
+                            hint=hint,
+                        )
 
-    def _test_problems(self) -> Iterator[str]:
+    def _test_problems(self) -> Iterator[Message]:
         either = self.test.design == "one_pass" and self.test.worst_pair is None  # at most twice, for two directions
         most = (2 if either else 1) * self.counts
         if most >= self.test.alpha * (self.resamples + 1):
             splits = f"{count(self.test.splits, 'split')} and " if self.test.design == "splits" else ""
-            yield (
-                f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
-                f"{splits}{count(len(self.candidates), 'candidate')} one below {self.test.alpha / most:.2g} is needed. "
-                f"Set it to {int(most / self.test.alpha):,} or more"
+            yield problem(
+                "`resamples` is {resamples:,}, so no p-value can be below {smallest:.2g}; with {splits}{candidates} "
+                "one below {needed:.2g} is needed. Set it to {least:,} or more",
+                resamples=self.resamples,
+                smallest=1 / (self.resamples + 1),
+                splits=splits,
+                candidates=count(len(self.candidates), "candidate"),
+                needed=self.test.alpha / most,
+                least=int(most / self.test.alpha),
             )
 
     @property
@@ -373,12 +411,22 @@ def _written(utility: Utility) -> object:
 def _formula(value: Mapping[str, Any]) -> Utility:
     for name in value:
         if name not in _FORMULA:
-            raise ValueError(f"there is no setting `{name}` of a utility; {did_you_mean(name, _FORMULA)}")
+            raise SettingError(
+                "there is no setting `{name}` of a utility; {hint}",
+                name=name,
+                hint=did_you_mean(name, _FORMULA),
+            )
     for name in ("name", "u"):
         if not isinstance(value.get(name), str):
-            raise ValueError(f"a utility in formulas needs its `{name}`, as text")
+            raise SettingError(
+                "a utility in formulas needs its `{name}`, as text",
+                name=name,
+            )
     if value.get("better", "higher") not in ("higher", "lower"):
-        raise ValueError(f"`better` of a utility must be 'higher' or 'lower'; got {value['better']!r}")
+        raise SettingError(
+            "`better` of a utility must be 'higher' or 'lower'; got {value!r}",
+            value=value["better"],
+        )
     return formula_utility(value["name"], value["u"], str(value.get("w", "1")), value.get("better", "higher"))
 
 
@@ -386,17 +434,23 @@ def _utility(value: object, info: ValidationInfo) -> Utility:
     try:
         value = _formula(value) if isinstance(value, Mapping) else value
     except ConfigError as error:
-        raise ValueError(str(error)) from None
+        raise SettingError(error.message) from None
     if not isinstance(value, str | Utility):
-        raise ValueError(f"a utility must be a name or an evenhand.stats.improvability.Utility; got {brief(value)}")
+        raise SettingError(
+            "a utility must be a name or an evenhand.stats.improvability.Utility; got {value}",
+            value=brief(value),
+        )
     if isinstance(value, str) and value not in UTILITIES and is_recorded(info):
         return Utility(name=value, u=_not_recorded, w=_not_recorded)
     if isinstance(value, Utility) and value.name in (FAIRNESS, ACCURACY, IMPROVEMENT):
-        raise ValueError(f"a utility is called {value.name!r}, the name of something else; rename it")
+        raise SettingError(
+            "a utility is called {name!r}, the name of something else; rename it",
+            name=value.name,
+        )
     try:
         return get_utility(value)
     except ConfigError as error:
-        raise ValueError(str(error)) from None
+        raise SettingError(error.message) from None
 
 
 def _not_recorded(_: FloatArray, __: FloatArray) -> FloatArray:

@@ -20,8 +20,11 @@ from evenhand.audits.improvability import rules
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import Curves, Margins, Power
 from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.errors import ConfigError, DataError, EvenhandError, count
+from evenhand.core.records import OK
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, problem
+from evenhand.messages import Message
 from evenhand.stats import improvability as stats
 from evenhand.stats.linear_search import LinearCandidate
 from evenhand.stats.types import FloatArray, IntArray
@@ -81,7 +84,7 @@ class Piece(NamedTuple):
     test: IntArray
     status_quo: rules.Decisions
     made: MadeCandidate | None
-    status: str
+    status: Message
 
     @property
     def stopped(self) -> bool:
@@ -158,7 +161,7 @@ class Trial:
     tests: Tests
     search: Search | None = None
     steps: tuple[Piece, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Message, ...] = ()
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -226,14 +229,14 @@ def _try_single(
     try:
         made = make_candidate(inputs, name, candidate, number, split)
     except NoCandidateError as error:
-        return replace(trial, piece=trial.piece._replace(status=f"no candidate: {error}"))
-    return tested(inputs, name, trial, made, Comparison(f"split {number + 1}"))
+        return replace(trial, piece=trial.piece._replace(status=say("no_candidate", why=error.message)))
+    return tested(inputs, name, trial, made, Comparison(say("split", split=number + 1)))
 
 
 class Comparison(NamedTuple):
     """How a candidate is compared: where, in which steps its rows were decided, and for which pair of groups."""
 
-    where: str
+    where: Message
     part: IntArray | None = None
     direction: stats.Direction = "named"
 
@@ -243,9 +246,9 @@ def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, compari
     spec, shown, where = inputs.spec, trial.candidate, comparison.where
     old, new = trial.piece.status_quo.values, made.decisions.values
     _refuse_all_or_none(new, old, shown, where)
-    rows = rows_of(inputs, trial.piece.test, old, new, f"{where}, candidate {shown!r}")
-    of = where if spec.test.design == "one_pass" else f"the test rows of {where}"
-    remarks = stats.check_counts(rows, f"{of}, candidate {shown!r}")
+    rows = rows_of(inputs, trial.piece.test, old, new, say("candidate_in", where=where, candidate=shown))
+    of = where if spec.test.design == "one_pass" else say("test_rows_of", where=where)
+    remarks = stats.check_counts(rows, say("candidate_in", where=of, candidate=shown))
     draws = stats.bootstrap_values(
         rows,
         resamples=spec.resamples,
@@ -280,7 +283,7 @@ def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Tria
     nothing, ones = np.full(shape, np.nan), inputs.curves(1.0)
     return Trial(
         candidate=name,
-        piece=Piece(number, split.test, _status_quo(inputs, "test", number, split.test), None, "ok"),
+        piece=Piece(number, split.test, _status_quo(inputs, "test", number, split.test), None, OK),
         worst=tuple(_worst_pairs(inputs, number, split)),
         estimates=Estimates(
             values=nothing,
@@ -327,19 +330,23 @@ def _tests(inputs: Inputs, tests: Mapping[stats.FairnessTest, stats.SplitTest]) 
     )
 
 
-def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str) -> None:
+def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: Message) -> None:
     """Refuse a candidate that decides the same for everybody: it wins on an error rate without choosing anybody."""
     if not np.isin(old, (0.0, 1.0)).all():  # prices, which may be the same for all
         return
-    for value, whom in ((0.0, "none"), (1.0, "all")):
+    for value, whom in ((0.0, problem("none")), (1.0, problem("all"))):
         if (new == value).all():
             raise DataError(
-                f"in {where}, the candidate {name!r} selects {whom} of the {count(new.size, 'test row')}, so there is "
-                "nothing to compare; give a `capacity` or another `threshold`, or leave the candidate out."
+                "in {where}, the candidate {name!r} selects {whom} of the {test_rows}, so there is nothing to "
+                "compare; give a `capacity` or another `threshold`, or leave the candidate out.",
+                where=where,
+                name=name,
+                whom=whom,
+                test_rows=count(new.size, "test row"),
             )
 
 
-def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: str) -> stats.Rows:
+def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: Message) -> stats.Rows:
     """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
     sample = inputs.sample.rows(rows)
     try:
@@ -359,11 +366,14 @@ def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, wh
             raise
         chosen = int((unknown & (new != 0) & (old == 0)).sum())
         raise DataError(
-            f"in {where}, the outcome of {count(int(unknown.sum()), 'row')} is missing and is needed (of these the "
-            f"candidate selects {chosen:,} whom the status quo does not). Where outcomes are known only for people who "
-            "were selected (selective labels), nobody can tell how others would have done: use people whose outcome is "
-            "known whatever was decided, or leave such rows out with missing='drop' in eh.Table and say that the "
-            "result then holds for the others only."
+            "in {where}, the outcome of {rows} is missing and is needed (of these the candidate selects "
+            "{chosen:,} whom the status quo does not). Where outcomes are known only for people who were "
+            "selected (selective labels), nobody can tell how others would have done: use people whose "
+            "outcome is known whatever was decided, or leave such rows out with `missing='drop' in "
+            "eh.Table` and say that the result then holds for the others only.",
+            where=where,
+            rows=count(int(unknown.sum()), "row"),
+            chosen=chosen,
         ) from error
 
 
@@ -387,7 +397,7 @@ def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, 
         raise
     except EvenhandError as error:
         if candidate.linear_search:
-            raise NoCandidateError(str(error)) from error
+            raise NoCandidateError(error.message) from error
         raise
 
 
@@ -425,7 +435,7 @@ def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[st
     known = ~np.isnan(inputs.sample.outcome[split.train])
     old = _status_quo(inputs, "train", number, split.train).values[known]
     sample = inputs.sample.rows(split.train[known])
-    where = "the rows" if split.train is split.test else f"the training rows of split {number + 1}"
+    where = say("rows") if split.train is split.test else _training_rows(number)
     for utility in inputs.spec.fairness:
         yield stats.worst_pair(
             sample.group,
@@ -437,6 +447,10 @@ def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[st
             where=where,
             columns=sample.columns,
         )
+
+
+def _training_rows(number: int) -> Message:
+    return say("training_rows_of", where=say("split", split=number + 1))
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
@@ -472,7 +486,7 @@ def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: s
     except NoCandidateError:
         return inputs.curves(-np.inf)
     old = _status_quo(inputs, "train", number, split.train).values
-    rows = rows_of(inputs, split.train, old, decisions, f"the training rows of split {number + 1}")
+    rows = rows_of(inputs, split.train, old, decisions, _training_rows(number))
     draws = stats.bootstrap_values(rows, resamples=1, rng=np.random.default_rng(0), studentised=True)
     worst = tuple(_worst_pairs(inputs, number, split))
     return split_curves.z_curves(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import ClassVar
+
+from evenhand.audits.improvability.result import ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.core.records import Record
+from evenhand.core.result import Result
 from evenhand.core.withhold import Withholder
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 
 
 class ImprovabilityWithholder(Withholder[ImprovabilitySpec]):
     """Decisions and margins count nobody but all rows."""
+
+    whole: ClassVar[tuple[str, ...]] = ("decisions", "curves", "coefficients", "power", "sample_sizes", "reasons")
+    places: ClassVar[tuple[str, ...]] = ()
 
     def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""
@@ -16,6 +26,12 @@ class ImprovabilityWithholder(Withholder[ImprovabilitySpec]):
             return table
         is_value = type(record).__name__.endswith("Value")
         return "values of groups" if hasattr(record, "component") or is_value else ""
+
+    def left_out(self, result: Result) -> Iterator[tuple[Message, int]]:
+        """Yield how many people no number of the result tells of, and why."""
+        yield from super().left_out(result)
+        if isinstance(result, ImprovabilityResult):
+            yield say("rows_dropped"), result.unlabelled
 
 
 WITHHOLD = ImprovabilityWithholder()

@@ -24,6 +24,7 @@ AUDIT = AuditDescriptor(
     run="evenhand.audits.parity.audit:run",
     section="evenhand.audits.parity.section",
     charts="evenhand.audits.parity.charts:CHARTS",
+    messages="evenhand.audits.parity.messages:say",
     reweight="evenhand.audits.parity.reweight:ParityReweighter",
     pair="evenhand.audits.parity.pair:influence",
     power="evenhand.audits.parity.power:POWER",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,32 +17,10 @@ from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.resampled import Custom
 from evenhand.audits.parity.result import ParityGap
+from evenhand.core.estimates import Estimate
 from evenhand.core.records import Value
 
-R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class Estimate(Generic[R]):
-    """A record with what its limits are computed from.
-
-    Parameters
-    ----------
-    record : the value or gap, with limits at the confidence of the settings.
-    limits : gives the record with limits at another confidence; None where they are known at one level only.
-
-    Examples
-    --------
-    >>> Estimate("0.2 at 95 %", lambda confidence: f"0.2 at {confidence:.0%}").at(0.9)
-    '0.2 at 90%'
-    """
-
-    record: R
-    limits: Callable[[float], R] | None = None
-
-    def at(self, confidence: float) -> R | None:
-        """Return the record with limits at another confidence; None where they are unknown."""
-        return None if self.limits is None else self.limits(confidence)
+R = TypeVar("R", bound=Value | ParityGap)
 
 
 @dataclass(frozen=True)
@@ -69,12 +47,22 @@ def analyse(analysis: Analysis) -> Analysed:
 
 def _estimates(records_at: Callable[[float], Sequence[R]], confidence: float) -> list[Estimate[R]]:
     """Return the records at a confidence, each with its limits at any other."""
-    cached_records = lru_cache(maxsize=4)(records_at)
 
-    def limits(position: int, level: float) -> R:
-        return cached_records(level)[position]
+    @lru_cache(maxsize=4)
+    def by_key(level: float) -> dict[Hashable, R]:
+        return {_key(record): record for record in records_at(level)}
 
-    return [Estimate(record, partial(limits, position)) for position, record in enumerate(cached_records(confidence))]
+    def limits(key: Hashable, level: float) -> R:
+        return by_key(level)[key]
+
+    return [Estimate(record, partial(limits, key)) for key, record in by_key(confidence).items()]
+
+
+def _key(record: Value | ParityGap) -> Hashable:
+    """Return what tells a record of one metric from the others; the worst pair is told by being that."""
+    if isinstance(record, Value):
+        return record.group
+    return record.kind, record.against, None if record.against == "worst_pair" else record.group
 
 
 def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:

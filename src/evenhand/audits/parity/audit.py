@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from evenhand.audits.parity.analyse import Estimate, analyse
+from evenhand.audits.parity.analyse import analyse
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.calibration import calibration_records
-from evenhand.audits.parity.findings import SENTENCES, make_claims
+from evenhand.audits.parity.findings import make_claims
 from evenhand.audits.parity.gather import GroupCells
+from evenhand.audits.parity.messages import SMALL, say
 from evenhand.audits.parity.metrics import BOOTSTRAPPED, BUILT_IN, DEFAULTS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import DrawCache, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.findings import Claim
+from evenhand.core.estimates import Estimate
 from evenhand.core.groups import reference_of, require_reference
 from evenhand.core.records import STANDARDISED, LeftOut, Value
 from evenhand.core.result import Draft, settled
 from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, problem
+from evenhand.messages import Argument, Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import normal_quantile
@@ -71,38 +74,25 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
     cache = DrawCache()
     parts = [part for model in table.models for part in _analyse_model(table, model, spec, cache)]
-    values = [value.record for part in parts for value in part.values]
-    gaps = [gap for part in parts for gap in part.gaps]
+    whole = _Part(
+        **{item.name: tuple(chain.from_iterable(getattr(part, item.name) for part in parts)) for item in fields(_Part)}
+    )
+    values = [value.record for value in whole.values]
     _require_computed(spec, {value.metric for value in values})
-    limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
-
-    def claims(records: Iterable[ParityGap]) -> list[Claim]:
-        return list(make_claims(list(records), values, spec, table.roles))
-
-    def at(confidence: float) -> list[Claim]:
-        return claims((gap.at(confidence) if gap.record.metric in limited else None) or gap.record for gap in gaps)
-
-    left_out = [record for part in parts for record in part.left_out]
-    if table.dropped:
-        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
-    notes = [
-        *table.source.notes,
-        *spec.translated,
-        *_replacement_notes(spec),
-        *(note for part in parts for note in part.notes),
-    ]
+    dropped = [LeftOut(n=table.dropped, reason=shared("rows_dropped"))] if table.dropped else []
+    notes = [*table.source.notes, *spec.translated, *_replacement_notes(spec), *whole.notes]
     result = ParityResult(
         spec=spec,
         findings=(),
-        left_out=tuple(left_out),
+        left_out=(*whole.left_out, *dropped),
         notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
         values=tuple(values),
-        gaps=tuple(gap.record for gap in gaps),
-        calibration=tuple(record for part in parts for record in part.calibration),
+        gaps=tuple(gap.record for gap in whole.gaps),
+        calibration=whole.calibration,
         favourable={model: table.prediction(model).favourable for model in table.models},
     )
-    return Draft(result=result, claims=claims(result.gaps), at=at, sentences=SENTENCES)
+    return Draft(result=result, claims=list(make_claims(whole.gaps, values, spec, table.roles)), own=say)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +103,7 @@ class _Part:
     gaps: tuple[Estimate[ParityGap], ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     calibration: tuple[CalibrationRecord, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache) -> Iterator[_Part]:
@@ -184,22 +174,22 @@ def _rng(spec: ParitySpec, *names: str) -> np.random.Generator:
     return named_rng(spec.seed, *names)
 
 
-def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[str]:
+def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
     """Say for which metrics strata were left out of the standardisation, and how many people they hold."""
     if not pooled.spec.within:
         return
     support = _support(pooled, whole)
     people, least = whole.n.sum(axis=(1, 2, 3)), pooled.spec.min_count
-    where, factor = f"{pooled.model}, by {pooled.grouping}", TIMES.join(pooled.spec.within)
+    where = shared("model_place", model=pooled.model, place=shared("by", grouping=pooled.grouping))
+    factor = TIMES.join(pooled.spec.within)
     for used in dict.fromkeys(tuple(strata.tolist()) for strata in support.values() if not strata.all()):
-        names = ", ".join(name for name, strata in support.items() if tuple(strata.tolist()) == used)
-        share = people[np.array(used)].sum() / people.sum()
+        names = tuple(name for name, strata in support.items() if tuple(strata.tolist()) == used)
+        told: dict[str, Argument] = {"where": where, "metrics": names, "factor": factor, "least": least}
+        share = float(people[np.array(used)].sum() / people.sum())
         yield (
-            f"{where}: {names} is standardised over {sum(used)} of {len(used)} strata of {factor}, those in which "
-            f"every group has {least} people; they hold {share:.0%} of all people."
+            say("standardised_over", **told, used=sum(used), strata=len(used), share=share)
             if any(used)
-            else f"{where}: {names} cannot be standardised, since no stratum of {factor} has min_count {least} people "
-            "of every group."
+            else say("not_standardised", **told)
         )
 
 
@@ -210,18 +200,22 @@ def _shared_strata(whole: GroupCells, metric: ParityMetric, least: int) -> BoolA
     return np.asarray((rows[:, large] >= least).all(axis=1) & large.any(), dtype=np.bool_)
 
 
-def _replacement_notes(spec: ParitySpec) -> Iterator[str]:
+def _replacement_notes(spec: ParitySpec) -> Iterator[Message]:
     """Say which metrics of the user's own stand in the place of a built-in one."""
     for name in spec.custom:
         if name in BUILT_IN:
-            yield f"{name} is your own function, not the built-in metric of that name."
+            yield say("own_function", metric=name)
 
 
 def _require_roles(table: Table) -> None:
     if not table.models:
-        raise ConfigError("the table names no predictions; give predictions={'model': 'column'} (scores or decisions).")
+        raise ConfigError(
+            "the table names no predictions; give `predictions={'model': 'column'}` (scores or decisions).",
+        )
     if not table.groupings:
-        raise ConfigError("the table names no groups; give groups=['column', ...].")
+        raise ConfigError(
+            "the table names no groups; give `groups=['column', ...]`.",
+        )
 
 
 def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
@@ -230,48 +224,63 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
         metric = spec.known_metrics()[spec.metric_of(threshold)]
         if metric.name not in computed:
             raise ConfigError(
-                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no model has what "
-                f"the metric needs, {' and '.join(metric.needs)}; {_what_to_give(metric.needs)}, or leave it out."
+                "the threshold for {metric!r} ({limit}) limits nothing: no model has what the metric needs, "
+                "{needs:noun and}; {advice:and}, or leave it out.",
+                metric=threshold.metric,
+                limit=threshold.message(),
+                needs=metric.needs,
+                advice=_what_to_give(metric.needs),
             )
 
 
-def _what_to_give(needs: Iterable[str]) -> str:
+def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
     """Say which roles would give a metric what it lacks."""
     advice = {
-        "outcome": "name an `outcome` column",
-        "scores": "give the model's scores instead of its decisions",
-        "scores between 0 and 1": "give scores that are probabilities",
+        "outcome": problem("name an `outcome` column"),
+        "scores": problem("give the model's scores instead of its decisions"),
+        "scores between 0 and 1": problem("give scores that are probabilities"),
     }
-    return " and ".join(advice[need] for need in needs if need in advice)
+    return tuple(advice[need] for need in needs if need in advice)
 
 
-def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[str]]:
+def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[Message]]:
     """Return the metrics that the data allows, and what is not computed; a metric asked for by name must be allowed."""
-    known = spec.known_metrics()
-    limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
-    chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
+    known, chosen = spec.known_metrics(), _chosen_metrics(spec)
     lacking = {name: _lacking(table, model, known[name]) for name in chosen}
     unmet = {name: needs for name, needs in lacking.items() if needs}
     if unmet and spec.metrics:
         name, needs = next(iter(unmet.items()))
         raise ConfigError(
-            f"the metric {name!r} needs {' and '.join(needs)}, which model {model!r} does not have; "
-            f"{_what_to_give(needs)}, or leave the metric out."
+            "the metric {metric!r} needs {needs:noun and}, which model {model!r} does not have; {advice:and}, or "
+            "leave the metric out.",
+            metric=name,
+            needs=tuple(needs),
+            model=model,
+            advice=_what_to_give(needs),
         )
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
     metrics = [(known[name], functions.get(name)) for name in chosen if not lacking[name]]
-    notes = [f"{model}: not computed {'; '.join(_not_computed(unmet))}."] if unmet else []
+    notes = [say("not_computed", model=model, lacking=_not_computed(unmet))] if unmet else []
     return [*metrics, *((custom_metric(name), function) for name, function in spec.custom.items())], notes
 
 
-def _not_computed(unmet: Mapping[str, Iterable[str]]) -> list[str]:
+def _chosen_metrics(spec: ParitySpec) -> list[str]:
+    """Return the built-in metrics to compute: those named, else the default ones and those that thresholds limit."""
+    limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
+    return [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
+
+
+def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:
     """Return the metrics that are not computed, by what they lack; "scores" says enough where there are none."""
     without_scores = "scores" in chain.from_iterable(unmet.values())
-    by_needs: dict[str, list[str]] = {}
+    by_needs: dict[tuple[str, ...], list[str]] = {}
     for name, needs in unmet.items():
-        told = ("scores" if without_scores and need.startswith("scores") else need for need in needs)
-        by_needs.setdefault(" and ".join(dict.fromkeys(told)), []).append(name)
-    return [f"without {needs}: {', '.join(names)}" for needs, names in by_needs.items()]
+        told = ("scores" if without_scores and need in _OF_SCORES else need for need in needs)
+        by_needs.setdefault(tuple(dict.fromkeys(told)), []).append(name)
+    return tuple(say("without", needs=needs, metrics=tuple(names)) for needs, names in by_needs.items())
+
+
+_OF_SCORES = ("scores", "scores between 0 and 1")
 
 
 def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
@@ -282,7 +291,7 @@ def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
     return [need for need in metric.needs if not has[need]]
 
 
-def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[str]]:
+def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[Message]]:
     """Return the scores by rank where AUC needs them, and notes on them."""
     if not any(metric.method == "rank" for metric, _ in metrics):
         return None, []
@@ -296,16 +305,13 @@ def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tupl
             for which in (rows.positive, ~rows.positive)
         ]
         error = float(binned_auc_error(*counts))
-        notes.append(
-            f"{model}: the AUC of {table.rows:,} rows was computed from {FINE_BINS:,} score bins; "
-            f"the overall value is within {error:.1e} of the exact one."
-        )
+        notes.append(say("auc_from_bins", model=model, rows=table.rows, bins=FINE_BINS, error=error))
     if spec.within:
-        notes.append("AUC is compared over all strata together, not within them.")
+        notes.append(say("auc_not_within"))
     return rows, [*notes, *_other_way_round(model, rows, spec.confidence)]
 
 
-def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[str]:
+def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[Message]:
     """Say so where the score seems to point away from the outcome.
 
     Without any relation the AUC of m and n people has the variance (m + n + 1) / (12 m n): Mann and Whitney (1947).
@@ -313,10 +319,7 @@ def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator
     auc = rows.auc[0]
     m, n = (float(rows.groups.n[side].sum()) for side in (rows.positive, ~rows.positive))
     if m * n > 0 and auc < 0.45 and 0.5 - auc > normal_quantile(confidence) * np.sqrt((m + n + 1) / (12 * m * n)):
-        yield (
-            f"{model}: the score seems to point the other way, since people with the positive outcome score lower than "
-            f"those without (AUC {auc:.3f}); check the score and the table's `positive`."
-        )
+        yield say("other_way_round", model=model, auc=float(auc))
 
 
 def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
@@ -333,14 +336,14 @@ def _left_out(pooled: Analysis, values: Sequence[Value]) -> Iterator[LeftOut]:
     cells, least = pooled.cells, pooled.spec.min_count
     sizes = dict(zip(cells.labels, cells.n.sum(axis=(0, 2, 3)).tolist(), strict=True))
 
-    def record(group: str, n: int, reason: str) -> LeftOut:
+    def record(group: str, n: int, reason: Message) -> LeftOut:
         return LeftOut(model=pooled.model, grouping=pooled.grouping, group=group, n=n, reason=reason)
 
     for label, size in sizes.items():
         if label == MISSING:
-            yield record(label, size, "missing group: left out of gaps")
+            yield record(label, size, shared("group_missing_in_gaps"))
         elif size < least:
-            yield record(label, size, f"fewer than min_count {least} people")
+            yield record(label, size, shared("few_people", least=least))
     for value in values:
-        if value.status.startswith("small") and sizes[value.group] >= least:
-            yield record(value.group, value.n, f"{value.metric}: {value.status}")
+        if value.status.id in SMALL and sizes[value.group] >= least:
+            yield record(value.group, value.n, say("small_in_metric", metric=value.metric, status=value.status))

@@ -8,7 +8,9 @@ import numpy as np
 
 from evenhand.audits.parity.result import CalibrationRecord
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.formats import finite
+from evenhand.core.records import OK
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say
 from evenhand.stats.intervals import wilson
 from evenhand.stats.types import FloatArray
 from evenhand.table.cells import Cells
@@ -43,7 +45,7 @@ def calibration_records(
     edges = low + (high - low) * np.arange(spec.bins + 1) / spec.bins
     for cell in np.flatnonzero(n):
         group, part = divmod(int(cell), spec.bins)
-        status = "ok" if n[cell] >= spec.min_count else f"small: {int(n[cell])}, fewer than min_count {spec.min_count}"
+        is_small = n[cell] < spec.min_count
         yield CalibrationRecord(
             model=model,
             grouping=grouping,
@@ -55,5 +57,5 @@ def calibration_records(
             value=finite(share[cell]),
             low=finite(limits.low[cell]),
             high=finite(limits.high[cell]),
-            status=status,
+            status=say("small_bin", n=int(n[cell]), least=spec.min_count) if is_small else OK,
         )

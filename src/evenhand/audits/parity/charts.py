@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evenhand.audits.parity.messages import SMALL
 from evenhand.charts import MOST_LINES
+from evenhand.core.records import OK
 from evenhand.curve import curve
 from evenhand.forest import MOST_ROWS, forest, forest_row, limits_of, share_axis
 from evenhand.table.roles import MISSING
@@ -31,7 +33,7 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
     panels = []
     for name in headline_metrics(result):
         rows = [
-            {**forest_row(r, r.group, r.model), "small": r.status.startswith("small")}
+            {**forest_row(r, r.group, r.model), "small": r.status.id in SMALL}
             for r in result.rows("values", grouping=grouping, stratum=None, metric=name)
             if r.group in groups
         ]
@@ -103,7 +105,7 @@ def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
             [
                 {"x": r.mean_score, "y": r.value, "low": r.low, "high": r.high, "series": r.group}
                 for r in bins
-                if (r.model, r.status) == (model, "ok") and r.group in largest
+                if r.model == model and r.status == OK and r.group in largest
             ],
             title=model,
             x="Mean score of the bin",

@@ -13,11 +13,14 @@ from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.equality import Test
 from evenhand.audits.parity.estimate import GroupValues, no_limits
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, limit_pairs
+from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
 from evenhand.audits.parity.resampled import KINDS, Resampled
 from evenhand.audits.parity.result import ParityGap
-from evenhand.core.formats import finite
-from evenhand.core.records import OVERALL, Against, Kind, Value
+from evenhand.core.records import OK, OVERALL, Against, Kind, Value
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.adverse_impact import most_by_chance
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.types import IntArray, Interval
@@ -64,7 +67,7 @@ class Comparison:
         for kind in KINDS:
             reason = self._why_no_gap(kind)
             if reason is not None:
-                records.append(self._gap(kind, "worst_pair", n=0, value=None, status=f"undefined: {reason}"))
+                records.append(self._gap(kind, "worst_pair", n=0, value=None, status=shared("undefined", why=reason)))
                 continue
             gaps = list(self._gaps(kind, confidence))
             for gap, ends in zip(gaps, _possible_limits(gaps, self.values.bounds), strict=True):
@@ -129,8 +132,8 @@ class Comparison:
 
     def _value_record(self, position: int, low: float, high: float) -> Value:
         status = self._status(position)
-        if status == "ok" and finite(low) is None and finite(high) is None:
-            status = f"no interval: {_why_no_interval(self.metric)}"
+        if status == OK and finite(low) is None and finite(high) is None:
+            status = shared("no_interval", why=_why_no_interval(self.metric))
         return Value(
             group=self.analysis.cells.labels[position],
             metric=self.metric.name,
@@ -142,27 +145,26 @@ class Comparison:
             **self._coordinates,
         )
 
-    def _status(self, position: int) -> str:
+    def _status(self, position: int) -> Message:
         analysis, values = self.analysis, self.values
         if np.isnan(values.value[position]):
-            shared = analysis.support is not None and analysis.cells.n[:, position].sum() > 0
-            return f"undefined: {'too few people in the strata shared by all groups' if shared else self.metric.empty}"
+            has_people = analysis.support is not None and analysis.cells.n[:, position].sum() > 0
+            return shared("undefined", why=say("too_few_shared" if has_people else self.metric.empty))
         if analysis.cells.labels[position] == MISSING:
-            return "missing group: left out of gaps"
+            return shared("missing_group")
         if values.counted[position] < analysis.spec.min_count:
-            who = f" {self.metric.counted}" if self.metric.counted else ""
-            number = int(values.counted[position])
-            return f"small: {number}{who}, fewer than min_count {analysis.spec.min_count}; left out of gaps"
-        return "ok"
+            number, least = int(values.counted[position]), analysis.spec.min_count
+            rarer = self.metric.rarer_counts
+            return say("small_rarer", n=number, least=least) if rarer else shared("small", n=number, least=least)
+        return OK
 
-    def _why_no_gap(self, kind: Kind) -> str | None:
+    def _why_no_gap(self, kind: Kind) -> Message | None:
         """Return why the groups have no gap of a kind; None where they have one."""
         if len(self.groups) < 2:
-            who = "only one group" if len(self.groups) else "no group"
-            return f"{who} can be compared (min_count {self.analysis.spec.min_count})"
+            return shared("one_group" if len(self.groups) else "no_group", least=self.analysis.spec.min_count)
         values = self.values
         if kind == "ratio" and (-np.inf < values.bounds[0] < 0 or values.value[self.groups].min() < 0):
-            return "a ratio needs values that cannot be negative"
+            return say("negative_values")
         return None
 
     def _gap_record(self, gap: GapNumbers, ends: Sequence[float], p_value: float) -> ParityGap:
@@ -240,12 +242,12 @@ def _drawn_tests(comparison: Comparison) -> dict[Test, float]:
     return tests
 
 
-def _why_no_interval(metric: ParityMetric) -> str:
+def _why_no_interval(metric: ParityMetric) -> Message:
     if metric.method == "mean":
-        return "nobody in this group differs from the others in it"
+        return say("all_alike")
     if metric.method == "rank":
-        return "too few people of one outcome, or the scores tell the outcomes apart without fail"
-    return "the resamples do not vary, or too many of them are undefined"
+        return say("told_apart")
+    return say("still_resamples")
 
 
 def _possible_limits(gaps: Sequence[GapNumbers], bounds: tuple[float, float]) -> list[list[float]]:
@@ -271,14 +273,13 @@ def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tu
     return 0.0 if against == "worst_pair" else -span, span
 
 
-def _gap_status(gap: GapNumbers, metric: ParityMetric) -> str:
+def _gap_status(gap: GapNumbers, metric: ParityMetric) -> Message:
     low, high = gap.limits
     if np.isnan(gap.value):
-        return "undefined: the value below the line is 0"
+        return shared("undefined", why=say("zero_below"))
     if np.isnan(low) and np.isnan(high):
-        if metric.method in ("mean", "rank"):
-            return "no interval: one of the groups has none of its own"
-        return "no interval: some resamples do not vary or are undefined"
+        by_formula = metric.method in ("mean", "rank")
+        return shared("no_interval", why=say("one_group_has_none" if by_formula else "some_still_resamples"))
     if np.isinf(high):
-        return "unbounded above: the value below the line may be 0"
-    return "ok"
+        return shared("unbounded_above", why=say("zero_below_possible"))
+    return OK

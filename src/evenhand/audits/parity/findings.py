@@ -4,56 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from evenhand.audits.parity.messages import NOT_COMPARED, say
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.families import Clarity
-from evenhand.core.findings import Claim
-from evenhand.core.formats import show
+from evenhand.core.findings import Arguments, Claim, in_one
 from evenhand.core.records import STANDARDISED, Value
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES, Roles
-
-_TWO = "{group_value:unit} of {group} and {reference_value:unit} of {reference}{people}"
-_OF_THOSE = "{place}, of those with the {outcome} outcome, {model} {selects} " + _TWO
-
-SENTENCES = {
-    "against_everybody": "{where}: {title} is {group_value:unit} for {group}, compared with everybody.",
-    "clause_selection_rate": "{place}, {model} {selects} " + _TWO,
-    "clause_tpr": _OF_THOSE.replace("{outcome}", "positive"),
-    "clause_fpr": _OF_THOSE.replace("{outcome}", "negative"),
-    "clause_ppv": "{place}, of those that {model} {selects}, the outcome is positive for " + _TWO,
-    "clause_accuracy": "{place}, {model} is right about " + _TWO,
-    "clause_base_rate": "{place}, the outcome is positive for " + _TWO,
-    "clause_mean_score": (
-        "{place}, {model}'s mean score is {group_value:unit} for {group} and {reference_value:unit} for "
-        "{reference}{people}"
-    ),
-}
-"""A judge reads "xgboost flags 27.9% of Black and 4.3% of Asian households"; other metrics keep their titles."""
 
 _NAMED = 3
 _Place = tuple[str | None, str | None, str | None, str]
 
 
-def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: ParitySpec, roles: Roles) -> Iterator[Claim]:
+def make_claims(
+    gaps: Sequence[Estimate[ParityGap]], values: Sequence[Value], spec: ParitySpec, roles: Roles
+) -> Iterator[Claim]:
     """Yield what can be told: every gap; the worst pair's difference in a headline metric is told in any case."""
     by_place: dict[_Place, dict[str, Value]] = {}
     for record in values:
         by_place.setdefault(_place(record), {})[record.group] = record
     compared = {place: sum(map(_is_compared, groups.values())) for place, groups in by_place.items()}
     metrics = spec.known_metrics()
-    for gap in gaps:
+    for estimate in gaps:
+        gap = estimate.record
         groups, number = by_place.get(_place(gap), {}), compared.get(_place(gap), 0)
         on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
         is_worst = (gap.kind, gap.against) == ("difference", "worst_pair")
         yield Claim(
-            records=(gap,),
+            estimates=(estimate,),
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
-            aside=_others(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else "",
-            family="all pairs of groups" if gap.against == "worst_pair" and number > 2 else None,
+            aside=_others(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
+            family=shared("all_pairs") if gap.against == "worst_pair" and number > 2 else None,
             when={} if gap.against == "overall" else _when(gap, number),
         )
 
@@ -80,56 +67,60 @@ def _when(gap: ParityGap, groups: int) -> dict[Clarity, dict[str, str]]:
 
 def _arguments(
     gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric, spec: ParitySpec, roles: Roles
-) -> dict[str, str | float | None]:
-    place = f"y {gap.grouping}"
-    if gap.stratum == STANDARDISED:
-        place += f", standardised over {TIMES.join(spec.within)}"
-    elif gap.stratum is not None:
-        place += f", within {gap.stratum}"
+) -> Arguments:
+    place = _where(gap, spec)
     sides = {"group": gap.group or "", "reference": gap.reference or ""}
     return {
-        "where": f"{gap.model}, b{place}",
-        "place": f"B{place}",
+        "where": shared("model_place", model=gap.model, place=place),
+        "place": place,
         "metric": metric.name,
         "title": metric.title_in_sentence,
         "model": gap.model,
         "selects": roles.predictions[str(gap.model)].selected_word,
-        "people": f" {roles.people}" if roles.people else "",
+        "people": shared("called", people=roles.people) if roles.people else None,
         **sides,
         **{f"{side}_value": groups[name].value for side, name in sides.items() if name in groups},
         "worse_off": gap.worse_off,
     }
 
 
+def _where(gap: ParityGap, spec: ParitySpec) -> Message:
+    if gap.stratum == STANDARDISED:
+        return shared("standardised", grouping=gap.grouping, factor=TIMES.join(spec.within))
+    if gap.stratum is not None:
+        return shared("within", grouping=gap.grouping, stratum=gap.stratum)
+    return shared("by", grouping=gap.grouping)
+
+
 def _is_compared(record: Value) -> bool:
-    return not record.status.startswith(("small", "missing", "undefined"))
+    return record.status.id not in NOT_COMPARED
 
 
-def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
     """Name the groups outside the worst pair with their values, and those that are not compared."""
-    left_out = [record for record in groups.values() if record.status.startswith(("small", "missing"))]
-    return " ".join(filter(None, (_between(gap, groups, metric), _not_compared(left_out))))
+    left_out = [record for record in groups.values() if not _is_compared(record) and record.value is not None]
+    return in_one([said for said in (_between(gap, groups, metric), _not_compared(left_out)) if said is not None])
 
 
-def _between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> str:
+def _between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
     """Return the values of the groups between the two of the worst pair, from the worse-off side; else from above."""
     values = {
         name: record.value for name, record in groups.items() if record.value is not None and _is_compared(record)
     }
     pair = {name: values.pop(name) for name in (gap.group, gap.reference) if name in values}
     if len(pair) < 2 or not values:
-        return ""
+        return None
     upwards = gap.worse_off in pair and pair[gap.worse_off] == min(pair.values())
     names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
-    named = ", ".join(f"{name} {show(values[name], metric.style())}" for name in names[:_NAMED])
-    return f"Other groups: {named}{_and_more(len(names))}."
+    named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in names[:_NAMED]]
+    return say("other_groups", groups=tuple(named), more=_and_more(len(names)))
 
 
-def _not_compared(left_out: Sequence[Value]) -> str:
+def _not_compared(left_out: Sequence[Value]) -> Message | None:
     """Name the groups that have a value but do not enter the gap."""
-    named = ", ".join(f"{record.group} (n = {record.n:,})" for record in left_out[:_NAMED])
-    return f"Not compared: {named}{_and_more(len(left_out))}." if named else ""
+    named = [say("group_size", group=record.group, n=record.n) for record in left_out[:_NAMED]]
+    return say("not_compared", groups=tuple(named), more=_and_more(len(left_out))) if named else None
 
 
-def _and_more(groups: int) -> str:
-    return f" and {count(groups - _NAMED, 'more group')}" if groups > _NAMED else ""
+def _and_more(groups: int) -> Message | None:
+    return say("more_groups", n=groups - _NAMED) if groups > _NAMED else None

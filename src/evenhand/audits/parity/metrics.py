@@ -83,8 +83,8 @@ class ParityMetric(Metric):
         'custom' (bootstrap).
     worse : which value is worse for the people of a group, where being selected is good for them and where it is bad.
     needs : what the table must have: 'outcome', 'scores', 'scores between 0 and 1'.
-    empty : why it is undefined when the denominator is empty.
-    counted : whom `min_count` counts, if not all people in the denominator; completes "fewer than ...".
+    empty : why it is undefined when the denominator is empty, a key of the audit's sentences.
+    rarer_counts : whether `min_count` counts the people of the rarer outcome, not all in the denominator.
     default : whether it is computed when no metrics are named.
     """
 
@@ -95,7 +95,7 @@ class ParityMetric(Metric):
     worse: Worse = (None, None)
     needs: tuple[str, ...] = ()
     empty: str
-    counted: str = ""
+    rarer_counts: bool = False
     default: bool = True
 
     def worse_value(self, favourable: str | None) -> Literal["lower", "higher"] | None:
@@ -164,13 +164,13 @@ def _ratio_coefficients(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
 
 
 _EMPTY = {
-    ("n",): "the group has no people",
-    ("tp", "fn"): "nobody in the group has the positive outcome",
-    ("fp", "tn"): "nobody in the group has the negative outcome",
-    ("tp", "fp"): "nobody in the group is selected",
-    ("fn", "tn"): "everybody in the group is selected",
+    ("n",): "no_people",
+    ("tp", "fn"): "no_positives",
+    ("fp", "tn"): "no_negatives",
+    ("tp", "fp"): "nobody_selected",
+    ("fn", "tn"): "everybody_selected",
 }
-"""Why a metric is undefined, by the measures of its denominator."""
+"""Why a metric is undefined, by the measures of its denominator: a key of the audit's sentences."""
 
 _AGAINST: tuple[Against, ...] = ("worst_pair", "reference", "overall")
 
@@ -182,7 +182,7 @@ def _limits(most: float) -> tuple[Limit, ...]:
 def _ratio_of_sums(name: str, title: str, meaning: str, formula: str, **row: Any) -> ParityMetric:
     """Return the row of a metric that is a ratio of sums; a rate, unless the row says otherwise."""
     ratio = Ratio.parse(formula, MEASURES)
-    empty = _EMPTY.get(tuple(name for name, _ in ratio.denominator), "nobody in the group counts below the line")
+    empty = _EMPTY.get(tuple(name for name, _ in ratio.denominator), "nobody_counts")
     row = {"unit": "share", "method": "rate", "needs": ("outcome",), "caveat": _LABELS, "empty": empty, **row}
     identity: dict[str, Any] = {"name": name, "title": title, "meaning": meaning, "formula": formula}
     return ParityMetric(**identity, ratio=ratio, limits=_limits(inf if row["method"] == "mean" else 1.0), **row)
@@ -321,8 +321,8 @@ _TABLE = (
         better="higher",
         worse=("lower", "lower"),
         needs=("outcome", "scores"),
-        empty="the group has only one of the two outcomes",
-        counted="of the rarer outcome",
+        empty="one_outcome",
+        rarer_counts=True,
         caveat="It compares people within a group only; equal AUCs can go with very unequal scores between groups. "
         + _LABELS,
         reference="DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44",
@@ -338,7 +338,7 @@ _TABLE = (
         function=RateFunction((_JACCARD,), lambda j: 2 * j / (1 + j), lambda j: (2 / (1 + j) ** 2,)),
         better="higher",
         worse=("lower", "lower"),
-        empty="nobody in the group is selected or has the positive outcome",
+        empty="neither",
         default=False,
         caveat="It ignores people who are rightly not selected, and it moves with the group's base rate. " + _LABELS,
         reference="van Rijsbergen 1979, Information Retrieval",
@@ -354,8 +354,8 @@ _TABLE = (
         better="higher",
         worse=("lower", "lower"),
         needs=("outcome",),
-        empty="the group has only one of the two outcomes",
-        counted="of the rarer outcome",
+        empty="one_outcome",
+        rarer_counts=True,
         default=False,
         caveat="A high rate of one kind can hide a low one of the other; see both. " + _LABELS,
         reference="Brodersen et al. 2010, The balanced accuracy and its posterior distribution, ICPR",
@@ -373,7 +373,7 @@ def custom_metric(name: str) -> ParityMetric:
         meaning="your own function of the cells",
         formula="your own function of the cells",
         method="custom",
-        empty="your function returned no number",
+        empty="no_number",
         caveat="It shows what your own metric measures, no more.",
         reference="your own",
         headline=True,
@@ -394,7 +394,7 @@ WEIGHTED_F1 = ParityMetric(
     better="higher",
     worse=("lower", "lower"),
     needs=("outcome",),
-    empty="the group has no people",
+    empty="no_people",
     default=False,
     caveat="It moves with the share of positive outcomes, which may differ between groups. " + _LABELS,
     reference="van Rijsbergen 1979, Information Retrieval; weighted as in scikit-learn",

@@ -125,8 +125,10 @@ def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Exp
     lacking = [name for name in (metric.name, below) if name is not None and name not in rates]
     if lacking and needed:
         raise ConfigError(
-            f"`rates` in [power] has no {lacking[0]!r}, which the threshold for {metric.name!r} needs; add it, or "
-            "give a file of like data with --pilot."
+            "`rates` in [power] has no {lacking!r}, which the threshold for {name!r} needs; add it, or give "
+            "a file of like data with --pilot.",
+            lacking=lacking[0],
+            name=metric.name,
         )
     if lacking:
         return
@@ -146,7 +148,11 @@ def _planned_groups(plan: Plan) -> Mapping[str, Mapping[str, float]]:
     for grouping in plan.settings.groups:
         if plan.groupings and grouping not in plan.groupings:
             hint = did_you_mean(grouping, plan.groupings)
-            raise ConfigError(f"`groups` in [power] names {grouping!r}, which is no grouping of [data]; {hint}")
+            raise ConfigError(
+                "`groups` in [power] names {grouping!r}, which is no grouping of [data]; {hint}",
+                grouping=grouping,
+                hint=hint,
+            )
     return plan.settings.groups
 
 
@@ -189,7 +195,7 @@ def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float])
         "metric": question.metric.name,
         "model": expected.model,
         "grouping": expected.grouping,
-        "threshold": None if threshold is None else threshold.in_words(points=question.kind == "difference"),
+        "threshold": None if threshold is None else threshold.message(points=question.kind == "difference").text,
         "kind": question.kind,
         "points": True,
     }

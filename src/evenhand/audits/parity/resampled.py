@@ -135,11 +135,19 @@ def _own_metric(name: str, custom: Custom, totals: Totals) -> FloatArray:
     try:
         values = np.asarray(custom(totals), dtype=np.float64)
     except Exception as error:
-        raise ConfigError(f"the metric {name!r} failed: {type(error).__name__}: {error}") from error
+        raise ConfigError(
+            "the metric {metric!r} failed: {kind}: {error}",
+            metric=name,
+            kind=type(error).__name__,
+            error=error,
+        ) from error
     if values.shape != totals.tp.shape:
         raise ConfigError(
-            f"the metric {name!r} must return one value a group, shape {totals.tp.shape}; got shape {values.shape}. "
-            "Use only operations that work element by element."
+            "the metric {metric!r} must return one value a group, shape {wanted}; got shape {shape}. Use "
+            "only operations that work element by element.",
+            metric=name,
+            wanted=totals.tp.shape,
+            shape=values.shape,
         )
     return values
 
@@ -194,9 +202,13 @@ class Resampled:
         if p_values:
             self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same in parts of any size
         for confidence, parts in limits.items():
-            low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
-            still = low == high  # nobody was drawn who would have made a difference: that is no certainty
-            self._intervals[metric, method, confidence] = Interval(*(np.where(still, np.nan, end) for end in ends))
+            self._intervals[metric, method, confidence] = self._joined(parts)
+
+    def _joined(self, parts: Sequence[Interval]) -> Interval:
+        """Return the intervals of all groups; undefined where the draws do not vary."""
+        low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
+        still = low == high  # nobody was drawn who would have made a difference: that is no certainty
+        return Interval(*(np.where(still, np.nan, end) for end in ends))
 
     def _by_block(self, numbers: Sequence[FloatArray]) -> FloatArray:
         """Put together what was computed of some groups at a time, as an array of blocks and groups."""

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from evenhand.audits.parity import AUDIT
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.descriptor import AuditDescriptor
-from evenhand.core.records import Gap, Record, Value, column
+from evenhand.core.records import Gap, Record, Reveals, Value, column
 from evenhand.core.result import Result
+from evenhand.messages import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityGap(Gap):
     """A gap between two groups, or between a group and everybody."""
 
-    name: str | None = column("the gap's own name in the literature, where it has one", None)
+    name: str | None = column("the gap's own name in the literature, where it has one", None, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRecord(Record):
     """The share with the positive outcome among a group's people whose scores fall into one bin."""
 
-    model: str = column("the model")
-    grouping: str = column("the grouping")
-    group: str = column("the group")
-    bin_low: float = column("lower edge of the score bin")
-    bin_high: float = column("upper edge of the score bin")
-    n: int = column("the people in the bin")
-    mean_score: float | None = column("their mean score")
-    value: float | None = column("the share of them with the positive outcome")
-    low: float | None = column("lower limit of the share")
-    high: float | None = column("upper limit of the share")
-    status: str = column("'ok', or why the bin is not drawn")
+    model: str = column("the model", reveals="name")
+    grouping: str = column("the grouping", reveals="name")
+    group: str = column("the group", reveals="name")
+    bin_low: float = column("lower edge of the score bin", reveals="safe")
+    bin_high: float = column("upper edge of the score bin", reveals="safe")
+    n: int = column("the people in the bin", reveals="count")
+    mean_score: float | None = column("their mean score", reveals="number")
+    value: float | None = column("the share of them with the positive outcome", reveals="share")
+    low: float | None = column("lower limit of the share", reveals="number")
+    high: float | None = column("upper limit of the share", reveals="number")
+    status: Message = column("'ok', or why the bin is not drawn")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -47,6 +49,7 @@ class ParityResult(Result):
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
+    reveals: ClassVar[Mapping[str, Reveals]] = {"favourable": "name"}
 
     spec: ParitySpec
     values: tuple[Value, ...]

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.findings import Finding
-from evenhand.core.records import STANDARDISED
+from evenhand.core.records import OK, STANDARDISED
 from evenhand.core.reweighting import Mix, threshold_of
 from evenhand.core.thresholds import Verdict, judge
 from evenhand.stats.weighted import Judged, Moments, Weighted, everybody_judged, gap_judged, value_judged
@@ -74,7 +74,7 @@ class ParityReweighter:
         if finding.against == "reference":
             return [labels.index(str(finding.group)), labels.index(str(finding.reference))]
         place = {name: getattr(finding, name) for name in ("model", "grouping", "metric", "stratum")}
-        return [labels.index(value.group) for value in self.result.rows("values", **place) if value.status == "ok"]
+        return [labels.index(value.group) for value in self.result.rows("values", **place) if value.status == OK]
 
     def _sums(self, finding: Finding, mix: Mix) -> tuple[Moments, tuple[str, ...]]:
         """Return the sums of a metric by group and part of the other column."""

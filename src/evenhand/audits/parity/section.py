@@ -18,11 +18,12 @@ from evenhand.core.display import (
     value_table,
     what_it_shows,
 )
-from evenhand.core.formats import show, show_confidence
 from evenhand.forest import MOST_ROWS
+from evenhand.messages.formats import show, show_confidence
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
+    from evenhand.audits.parity.metrics import ParityMetric
     from evenhand.audits.parity.result import ParityResult
     from evenhand.audits.parity.spec import ParitySpec
 
@@ -135,11 +136,7 @@ def methods(result: ParityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec = result.spec
     computed = [spec.known_metrics()[name] for name in dict.fromkeys(record.metric for record in result.values)]
-    for metric in computed:
-        if metric.method != "custom":
-            meaning = f"{metric.meaning[:1].upper()}{metric.meaning[1:]}"
-            text = meaning if metric.formula == metric.meaning else f"{meaning}: {metric.formula}"
-            yield Method(f"{metric.title} ({metric.name})", f"{text}.", metric.reference)
+    yield from (_metric_method(metric) for metric in computed if metric.method != "custom")
     yield from _auto_methods() if spec.interval == "auto" else [_bootstrap_method(spec)]
     if spec.interval == "auto" and any(metric.method == "function" for metric in computed):
         yield _function_method()
@@ -162,6 +159,12 @@ def methods(result: ParityResult) -> Iterator[Method]:
         f"A group with fewer than {spec.min_count} people in a metric's denominator is shown but left out of gaps; "
         "people whose group is missing are a row of their own.",
     )
+
+
+def _metric_method(metric: ParityMetric) -> Method:
+    meaning = f"{metric.meaning[:1].upper()}{metric.meaning[1:]}"
+    text = meaning if metric.formula == metric.meaning else f"{meaning}: {metric.formula}"
+    return Method(f"{metric.title} ({metric.name})", f"{text}.", metric.reference)
 
 
 def _auto_methods() -> Iterator[Method]:

@@ -13,7 +13,7 @@ from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
-from evenhand.errors import did_you_mean
+from evenhand.errors import SettingError, did_you_mean
 
 
 class ParitySpec(Spec):
@@ -67,7 +67,11 @@ class ParitySpec(Spec):
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
             if name not in BUILT_IN:
-                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, BUILT_IN)}")
+                raise SettingError(
+                    "there is no metric {name!r}; {hint}",
+                    name=name,
+                    hint=did_you_mean(name, BUILT_IN),
+                )
         return value
 
     @field_validator("custom")
@@ -75,5 +79,8 @@ class ParitySpec(Spec):
     def _new_names(cls, value: dict[str, Any]) -> dict[str, Any]:
         for name in value:
             if name in DEFAULTS:
-                raise ValueError(f"{name!r} is a built-in metric; give your own another name")
+                raise SettingError(
+                    "{name!r} is a built-in metric; give your own another name",
+                    name=name,
+                )
         return value

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.withhold import Kept, Withholder, has_small
+from evenhand.messages import Message
 
 if TYPE_CHECKING:
     from evenhand.table.table import Table
@@ -25,17 +27,21 @@ class ParityWithholder(Withholder[ParitySpec]):
         notes = []
         if spec.within and (is_entangled or _small_strata(table, spec.within, least)):
             changed["within"] = ()
-            why = "" if is_entangled else ": some strata are too small"
-            notes.append(f"Gaps within strata of {', '.join(spec.within)} are withheld{why}.")
+            notes.append(say("strata_withheld" if is_entangled else "small_strata_withheld", factors=spec.within))
         bins = None if is_entangled else _enough_bins(table, spec, least)
-        if bins is not None and bins != spec.bins:
-            changed["bins"] = bins
-            notes.append(f"Calibration is shown in {bins} score bins in place of {spec.bins}.")
-        scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
-        if bins is None and scored:
-            notes.append(f"Calibration is withheld{'' if is_entangled else ': some score bins hold too few people'}.")
+        changed |= {} if bins is None else {"bins": bins}
+        notes += _bin_notes(table, spec, bins, is_entangled=is_entangled)
         dropped = () if bins is not None else ("calibration",)
         return Kept(spec.model_copy(update=changed), {}, dropped, tuple(notes))
+
+
+def _bin_notes(table: Table, spec: ParitySpec, bins: int | None, *, is_entangled: bool) -> Iterator[Message]:
+    """Yield what is left out of the calibration: some score bins, or all of it."""
+    scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
+    if bins is not None and bins != spec.bins:
+        yield say("fewer_bins", bins=bins, asked=spec.bins)
+    elif bins is None and scored:
+        yield say("calibration_withheld" if is_entangled else "small_bins_withheld")
 
 
 def _small_strata(table: Table, within: Sequence[str], least: int) -> bool:

@@ -25,6 +25,7 @@ AUDIT = AuditDescriptor(
     run="evenhand.audits.reliability.audit:run",
     section="evenhand.audits.reliability.section",
     charts="evenhand.audits.reliability.charts:CHARTS",
+    messages="evenhand.audits.reliability.messages:say",
     not_reweighted="models and mistakes were made from these people, and others would have other ones",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.reliability.withhold:WITHHOLD",

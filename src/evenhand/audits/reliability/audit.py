@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 from evenhand.audits.reliability.derived import make_derivation
 from evenhand.audits.reliability.estimate import Setup, model_records, run_simulation, value_records
-from evenhand.audits.reliability.findings import SENTENCES, make_claims
-from evenhand.audits.reliability.gaps import attribution_records, gap_records, undefined_gaps, with_worse_off
+from evenhand.audits.reliability.findings import make_claims
+from evenhand.audits.reliability.gaps import (
+    GapPlace,
+    attribution_records,
+    gap_place,
+    gap_records,
+    undefined_gaps,
+    with_worse_off,
+)
 from evenhand.audits.reliability.gather import People, deal_folds, gather
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.mistakes import make_mistakes, untouched_features
 from evenhand.audits.reliability.mitigation import mitigation_records
 from evenhand.audits.reliability.models import FOLDS, Model, needs_folds, prepare_model
@@ -24,12 +32,15 @@ from evenhand.audits.reliability.result import (
     ReliabilityValue,
 )
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
 from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.table.table import Table
 
 
@@ -84,7 +95,7 @@ def reliability(model: object, table: Table, **settings: Any) -> ReliabilityResu
     ...     risk, table, features=["age", "arrests_year4"], noise=noise, replicates=10, resamples=100
     ... )
     >>> gap = result.get("gaps", metric="pabak", against="reference", noise_level=None)
-    >>> gap.group, gap.reference, gap.status
+    >>> gap.group, gap.reference, gap.status.text
     ('Female', 'Male', 'ok')
     """
     return settled(run(table, ReliabilitySpec.parse({"model": model, **settings}, "the arguments of reliability()")))
@@ -99,7 +110,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     derivation = make_derivation(people, table.roles.group_columns, spec)
     untouched = untouched_features(people, table.roles.group_columns, derivation.following, spec)
     settings = [make_mistakes(setting, people, table.groupings, untouched, spec) for setting in spec.noise.settings]
-    notes = list(table.source.notes)
+    notes: list[Message] = list(table.source.notes)
     for mistakes in settings:
         notes += mistake_notes(people, mistakes, derivation.following, spec)
     notes += setup_notes(table, people, groups, untouched, spec)
@@ -128,10 +139,12 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
                 notes += () if remarked else simulation_notes(simulated)
                 remarked = True
 
-    def estimated(spec: ReliabilitySpec) -> list[ReliabilityGap]:
-        return [with_worse_off(gap) for gaps in compared for gap in gaps(spec)]
+    @cache
+    def gaps_at(confidence: float) -> Mapping[GapPlace, ReliabilityGap]:
+        at = spec.at(confidence)
+        return {gap_place(gap): with_worse_off(gap) for gaps in compared for gap in gaps(at)}
 
-    gaps = estimated(spec)
+    gaps = [Estimate(gap, partial(_limited, gaps_at, place)) for place, gap in gaps_at(spec.confidence).items()]
     result = ReliabilityResult(
         spec=spec,
         findings=(),
@@ -139,7 +152,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
         notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
         values=tuple(values),
-        gaps=tuple(gaps),
+        gaps=tuple(gap.record for gap in gaps),
         attribution=tuple(attribution),
         moved=tuple(places),
         mitigation=tuple(
@@ -151,10 +164,16 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     return Draft(
         result=result,
         claims=list(make_claims(gaps, groups, spec)),
-        at=lambda confidence: list(make_claims(estimated(spec.at(confidence)), groups, spec)),
-        sentences=SENTENCES,
+        own=say,
         notes=lambda found: outcome_notes(values, found.gaps, spec),
     )
+
+
+def _limited(
+    gaps_at: Callable[[float], Mapping[GapPlace, ReliabilityGap]], place: GapPlace, confidence: float
+) -> ReliabilityGap:
+    """Return a gap with limits at another confidence, from the same simulated mistakes and resampled people."""
+    return gaps_at(confidence)[place]
 
 
 def _models(table: Table, people: People, spec: ReliabilitySpec) -> list[Model]:
@@ -169,8 +188,8 @@ def _models(table: Table, people: People, spec: ReliabilitySpec) -> list[Model]:
 
 def _left_out(table: Table, people: People, groups: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
     if table.dropped:
-        yield LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped")
+        yield LeftOut(n=table.dropped, reason=shared("rows_dropped"))
     if people.dropped:
-        yield LeftOut(n=people.dropped, reason="missing feature")
+        yield LeftOut(n=people.dropped, reason=say("missing_feature"))
     for grouping in groups:
         yield from grouping.left_out

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH
-from evenhand.curve import curve
+from evenhand.core.records import matching
+from evenhand.curve import Curve, curve
 from evenhand.forest import forest, forest_row
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def runs(result: ReliabilityResult, grouping: str | None = None) -> list[Run]:
 
 def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
     """Return all groups of a grouping: each has one colour in all figures, also where the reference is not drawn."""
-    return list(dict.fromkeys(record.group for record in result.rows("values", grouping=grouping)))
+    return list(dict.fromkeys(record.group for record in matching(result.values, grouping=grouping)))
 
 
 def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
@@ -51,7 +52,7 @@ def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
     groups = groups_of(result, grouping)
     if len(groups) <= len(PALETTE):
         return groups
-    sizes = {record.group: record.n for record in result.rows("values", grouping=grouping)}
+    sizes = {record.group: record.n for record in matching(result.values, grouping=grouping)}
     largest = sorted(groups, key=lambda group: -sizes[group])[:MOST_LINES]
     return [group for group in groups if group in largest]
 
@@ -59,7 +60,7 @@ def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
 def curve_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: a line for each group, with bands for other people."""
     titles = {name: result.metrics[name].title for name in result.spec.metrics}
-    known = {record.metric for record in result.rows("values", **run.columns) if record.value is not None}
+    known = {record.metric for record in matching(result.values, **run.columns) if record.value is not None}
     return [_value_curves(result, run, name, title) for name, title in titles.items() if name in known]
 
 
@@ -68,9 +69,9 @@ def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     return [_value_curves(result, run, name, "Scores, squared") for name in ("mean_squared_error", "variance_second")]
 
 
-def _value_curves(result: ReliabilityResult, run: Run, metric: str, axis: str) -> Any:
+def _value_curves(result: ReliabilityResult, run: Run, metric: str, axis: str) -> Curve:
     groups = drawn_groups(result, run.grouping)
-    records = result.rows("values", metric=metric, **run.columns)
+    records = matching(result.values, metric=metric, **run.columns)
     return curve(
         [_curve_row(r) for r in records if r.value is not None and r.group in groups],
         title=result.metrics[metric].title,
@@ -96,7 +97,7 @@ def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: each group less the reference, with bands that hold at all levels together."""
     panels, groups = [], drawn_groups(result, run.grouping)
     for name in result.spec.metrics:
-        every = result.rows("gaps", metric=name, against="reference", **run.columns)
+        every = matching(result.gaps, metric=name, against="reference", **run.columns)
         gaps = [gap for gap in every if gap.value is not None and gap.group in groups]
         if not gaps:
             continue
@@ -122,7 +123,7 @@ def part_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     return [_part_panel(result, run, group) for group in groups_of(result, run.grouping)]
 
 
-def _part_panel(result: ReliabilityResult, run: Run, group: str) -> Any:
+def _part_panel(result: ReliabilityResult, run: Run, group: str) -> Curve:
     return curve(
         [*_ends(result, run, group), *_parts(result, run, group)],
         title=group,
@@ -136,15 +137,15 @@ def _part_panel(result: ReliabilityResult, run: Run, group: str) -> Any:
 
 def _ends(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str, Any]]:
     for metric in ("kappa", "pabak"):
-        for r in result.rows("values", metric=metric, group=group, **run.columns):
+        for r in matching(result.values, metric=metric, group=group, **run.columns):
             if r.value is not None:
                 yield {**_curve_row(r), "series": result.metrics[metric].title}
 
 
 def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str, Any]]:
-    kappa = result.rows("values", metric="kappa", group=group, **run.columns)
+    kappa = matching(result.values, metric="kappa", group=group, **run.columns)
     for line, part in (("with prevalence", "prevalence_part"), ("with bias", "bias_part")):
-        added = result.rows("values", metric=part, group=group, **run.columns)
+        added = matching(result.values, metric=part, group=group, **run.columns)
         for whole, piece in zip(kappa, added, strict=True):
             if whole.value is not None:
                 yield {"series": line, "x": whole.noise_level, "y": whole.value + (piece.value or 0.0)}
@@ -153,7 +154,7 @@ def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str
 def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return what the mistakes in each feature add to the gap, a panel for each metric and group."""
     panels = []
-    records = [r for r in result.rows("attribution", **run.columns) if r.value]
+    records = [r for r in matching(result.attribution, **run.columns) if r.value]
     for name, group in dict.fromkeys((r.metric, r.group) for r in records):
         parts = sorted((r for r in records if (r.metric, r.group) == (name, group)), key=lambda r: -abs(r.value or 0.0))
         rows = [
@@ -168,13 +169,13 @@ def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 def model_gap_panels(result: ReliabilityResult, setting: str, grouping: str) -> list[Any]:
     """Return one panel per metric: every model's gap averaged over noise levels, with its interval."""
     where = {"setting": setting, "grouping": grouping, "noise_level": None, "against": "reference"}
-    return _model_panels(result, grouping, lambda name: result.rows("gaps", metric=name, **where), zero=0.0)
+    return _model_panels(result, grouping, lambda name: matching(result.gaps, metric=name, **where), zero=0.0)
 
 
 def model_value_panels(result: ReliabilityResult, setting: str, grouping: str, noise_level: float) -> list[Any]:
     """Return one panel per metric: every model and group at one noise level, with its interval."""
     where = {"setting": setting, "grouping": grouping, "noise_level": noise_level}
-    return _model_panels(result, grouping, lambda name: result.rows("values", metric=name, **where), zero=None)
+    return _model_panels(result, grouping, lambda name: matching(result.values, metric=name, **where), zero=None)
 
 
 def _model_panels(

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from evenhand.audits.reliability.gather import ModelFeature, People
 from evenhand.audits.reliability.noise import as_names
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, DataError, EvenhandError, count
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, problem
+from evenhand.messages import Message
 from evenhand.stats.noise import FixedFunction, RowFunction, fixed_functions
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import column_key
@@ -43,9 +44,15 @@ def make_derivation(people: People, group_columns: Sequence[str], spec: Reliabil
     made = () if hook is None else hook.names
     for name in (*linked, *made):
         if name in group_columns:
-            raise ConfigError(f"{name!r} defines groups and must stay as it is; it cannot follow other features.")
+            raise ConfigError(
+                "{name!r} defines groups and must stay as it is; it cannot follow other features.",
+                name=name,
+            )
         if name in linked and name in made:
-            raise ConfigError(f"`linked` and `derive` both make {name!r}; leave it to one of them.")
+            raise ConfigError(
+                "`linked` and `derive` both make {name!r}; leave it to one of them.",
+                name=name,
+            )
     early, late = _in_order(linked, made)
     if hook is not None:
         hook.require_rows_alone()
@@ -84,8 +91,11 @@ def _require_same(people: People, following: Sequence[str], derive: RowFunction)
         differ = ~_equal(people.matrix[:, position], made[:, position])
         if differ.any():
             raise DataError(
-                f"{name!r} is not what `linked` or `derive` makes of the other features in "
-                f"{count(int(differ.sum()), 'row')} of {len(differ):,}; mend the rule or the data."
+                "{name!r} is not what `linked` or `derive` makes of the other features in {rows} of {number:,}; "
+                "mend the rule or the data.",
+                name=name,
+                rows=count(int(differ.sum()), "row"),
+                number=len(differ),
             )
 
 
@@ -95,7 +105,10 @@ def _linked(name: str, sources: str | tuple[str, ...], people: People) -> RowFun
     target, *factors = people.positions([name, *sources])
     for feature in (people.features[position] for position in (target, *factors)):
         if feature.is_text:
-            raise ConfigError(f"`linked` makes a product of {feature.name!r}, which holds text; use `derive`.")
+            raise ConfigError(
+                "`linked` makes a product of {name!r}, which holds text; use `derive`.",
+                name=feature.name,
+            )
 
     def product(rows: FloatArray) -> FloatArray:
         rows[:, target] = np.prod(rows[:, factors], axis=1)
@@ -115,8 +128,10 @@ def _function_of(name: str, source: str, people: People) -> RowFunction:
     wrong = present & ~(value[np.minimum(nearest, len(known) - 1)] == people.matrix[:, target])
     if wrong.any():
         raise DataError(
-            f"`linked` makes {name!r} a function of {source!r}, but people with the same {source!r} differ in it; "
-            "leave it out, or use `derive`."
+            "`linked` makes {name!r} a function of {source!r}, but people with the same {source!r} differ "
+            "in it; leave it out, or use `derive`.",
+            name=name,
+            source=source,
         )
     middle = (known[:-1] + known[1:]) / 2
 
@@ -138,7 +153,10 @@ class _Hook:
     def __call__(self, rows: FloatArray) -> FloatArray:
         made = self._made(rows)
         if tuple(made) != self.names:
-            raise EvenhandError(f"`derive` must return the same columns each time: {', '.join(self.names)}.")
+            raise EvenhandError(
+                "`derive` must return the same columns each time: {names}.",
+                names=", ".join(self.names),
+            )
         for name, column in made.items():
             position = self.people.positions([name])[0]
             rows[:, position] = _as_numbers(self.people.features[position], column, len(rows))
@@ -156,8 +174,9 @@ class _Hook:
         if differ.any():
             name = self.people.names[int(np.argmax(differ))]
             raise EvenhandError(
-                f"`derive` gives {name!r} other values when it is asked about fewer people; it must make each person's "
-                "value of that person's own columns."
+                "`derive` gives {name!r} other values when it is asked about fewer people; it must make each "
+                "person's value of that person's own columns.",
+                name=name,
             )
 
     def require_sources(self, unfinished: Sequence[str]) -> None:
@@ -173,25 +192,41 @@ class _Hook:
             except EvenhandError:
                 same = False
             if not same:
-                raise ConfigError(f"`derive` looks at {name!r}, {self._unfinished(name)}")
+                raise ConfigError(
+                    "`derive` looks at {name!r}, {why}",
+                    name=name,
+                    why=self._unfinished(name),
+                )
 
-    def _unfinished(self, name: str) -> str:
+    def _unfinished(self, name: str) -> Message:
         if name in self.names:
-            return "which it makes itself: those are the values from before; use the ones that it works out."
-        return f"which `linked` makes of what `derive` returns; let `derive` make {name!r} too, and use that."
+            return problem("which it makes itself: those are the values from before; use the ones that it works out.")
+        return problem(
+            "which `linked` makes of what `derive` returns; let `derive` make {name!r} too, and use that.", name=name
+        )
 
     def _made(self, rows: FloatArray) -> dict[str, Any]:
         columns = {f.name: f.as_column(rows[:, i].copy()) for i, f in enumerate(self.people.features)}
         try:
             made = self.derive(columns)
         except Exception as error:
-            raise EvenhandError(f"`derive` failed: {type(error).__name__}: {error}") from error
+            raise EvenhandError(
+                "`derive` failed: {name}: {error}",
+                name=type(error).__name__,
+                error=error,
+            ) from error
         if not hasattr(made, "keys") and not hasattr(made, "columns"):
-            raise EvenhandError(f"`derive` must return columns by name; it returned {type(made).__name__}.")
+            raise EvenhandError(
+                "`derive` must return columns by name; it returned {name}.",
+                name=type(made).__name__,
+            )
         names = list(made.columns if hasattr(made, "columns") else made.keys())
         for name in names:
             if str(name) not in self.people.names:
-                raise ConfigError(f"`derive` returns {name!r}, which is not among `features`.")
+                raise ConfigError(
+                    "`derive` returns {name!r}, which is not among `features`.",
+                    name=name,
+                )
         return {str(name): made[name] for name in names}
 
 
@@ -208,7 +243,10 @@ def _as_numbers(feature: ModelFeature, column: object, rows: int) -> FloatArray:
     if values.shape != (rows,):
         shape = " by ".join(str(size) for size in values.shape) or "one value"
         raise EvenhandError(
-            f"`derive` must return one value a row for {feature.name!r}; {count(rows, 'row')} gave {shape}."
+            "`derive` must return one value a row for {name!r}; {rows} gave {shape}.",
+            name=feature.name,
+            rows=count(rows, "row"),
+            shape=shape,
         )
     absent = np.equal(values, np.array(None, dtype=object)).astype(np.bool_) if values.dtype == object else None
     return (_text_codes if feature.is_text else _plain_numbers)(feature, values, absent)
@@ -219,7 +257,11 @@ def _text_codes(feature: ModelFeature, values: npt.NDArray[Any], absent: BoolArr
     known, codes = np.unique(text if absent is None else np.where(absent, feature.labels[0], text), return_inverse=True)
     unknown = [label for label in known.tolist() if label not in feature.labels]
     if unknown:
-        raise EvenhandError(f"`derive` returns {unknown[0]!r} for {feature.name!r}, which the data does not have.")
+        raise EvenhandError(
+            "`derive` returns {unknown!r} for {name!r}, which the data does not have.",
+            unknown=unknown[0],
+            name=feature.name,
+        )
     numbers = np.array([float(feature.labels.index(label)) for label in known.tolist()])[codes]
     return numbers if absent is None else np.where(absent, np.nan, numbers)
 
@@ -234,7 +276,9 @@ def _plain_numbers(feature: ModelFeature, values: npt.NDArray[Any], absent: Bool
         except (TypeError, ValueError):
             pass
     raise EvenhandError(
-        f"`derive` must return numbers for {feature.name!r}, which holds numbers; got {there.tolist()[0]!r}."
+        "`derive` must return numbers for {name!r}, which holds numbers; got {value!r}.",
+        name=feature.name,
+        value=there.tolist()[0],
     )
 
 

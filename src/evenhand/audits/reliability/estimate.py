@@ -11,14 +11,20 @@ import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
 from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import COMPANIONS, METRICS
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.formats import finite
+from evenhand.core.findings import without_kind
 from evenhand.core.groups import ComparedGroups
+from evenhand.core.records import OK
 from evenhand.core.run import step
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
+from evenhand.stats.agreement import Undefined
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.draws import Draws
@@ -43,8 +49,6 @@ from evenhand.stats.reliability import (
     metric_values,
 )
 from evenhand.stats.types import FloatArray, Interval
-
-EVERY_RUN = "in every run"
 
 PEOPLE_REPLICATES = 20
 """Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
@@ -209,24 +213,27 @@ def centred(draws: Draws, value: FloatArray) -> Draws:
     return Draws(value, draws.values + (value - draws.estimate))
 
 
-def why_no_intervals(draws: Draws) -> list[str | None]:
+def why_no_intervals(draws: Draws) -> list[Message | None]:
     """Return for each number of the resamples why it has no interval, None where it has one."""
     stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
     rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
     return [
-        f"no interval: it is undefined in {lost:,} of {resamples:,} resamples of people"
+        shared("no_interval", why=say("undefined_in_resamples", lost=lost, resamples=resamples))
         if np.isnan(spread)
-        else "no interval: no resample of people differs"
+        else shared("no_interval", why=say("no_resample_differs"))
         if spread <= least
         else None
         for spread, lost, least in zip(stderr.tolist(), undefined.tolist(), rounding.tolist(), strict=True)
     ]
 
 
-def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> str | None:
+def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> Message | None:
     """Return why a metric of some groups has no value at a noise level, None where it has one."""
     lost = [group for group in groups if np.isnan(curve.mean[level, group])]
-    return f"undefined: {curve.reasons[level, lost[0]] or 'no value'}" if lost else None
+    if not lost:
+        return None
+    reason = str(curve.reasons[level, lost[0]])
+    return shared("undefined", why=Undefined(reason).message if reason else say("no_value"))
 
 
 # Values and models ----------------------------------------------------------------------------------------------------
@@ -250,10 +257,10 @@ def _curve_records(
     for level, noise_level in enumerate(curve.levels):
         low, high = finite(limits.low[level]), finite(limits.high[level])
         value = finite(curve.mean[level, group])
-        status = _value_status(curve, level, group, simulated) or no_interval[level] or "ok"
+        status = _value_status(curve, level, group, simulated) or no_interval[level] or OK
         if low is None and noise_level == 0 and value is not None:
             low = high = value  # without mistakes everybody agrees, whoever they are
-            status = "ok"
+            status = OK
         yield ReliabilityValue(
             **simulated.coordinates,
             group=simulated.label(group),
@@ -280,12 +287,20 @@ def _possible(name: str, limits: Interval) -> Interval:
     return Interval(np.clip(limits.low, *ends), np.clip(limits.high, *ends))
 
 
-def _value_status(curve: Curves, level: int, group: int, simulated: Simulated) -> str | None:
-    why = why_undefined_at(curve, level, (group,))
-    if why is None:
+def _value_status(curve: Curves, level: int, group: int, simulated: Simulated) -> Message | None:
+    undefined = why_undefined_at(curve, level, (group,))
+    if undefined is None:
         return None
+    why = without_kind(undefined)
     runs, lost = len(curve.values) * simulated.experiment.cells[0], int(curve.undefined[level, group])
-    return f"{why} {EVERY_RUN}" if lost == runs else f"{why} in {lost:,} of {runs:,} runs"
+    every = lost == runs
+    why = say("in_every_run", why=why) if every else say("in_some_runs", why=why, lost=lost, runs=runs)
+    return shared("undefined", why=why)
+
+
+def undefined_in_every_run(record: ReliabilityValue) -> bool:
+    """Tell whether a value is undefined in every fold and replicate."""
+    return without_kind(record.status).id == "reliability.in_every_run"
 
 
 def model_records(models: Sequence[Model], people: People) -> Iterator[ModelRecord]:

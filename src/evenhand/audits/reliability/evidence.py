@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.audits.reliability.estimate import Simulated, centred, why_no_intervals, why_undefined_at
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import measures_harm
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import count
+from evenhand.core.findings import without_kind
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.intervals import t_quantile, tail_share
 from evenhand.stats.reliability import (
@@ -35,16 +38,12 @@ than means over people do. No fold may have less than three quarters as many. Se
 docs/methods/reliability.md.
 """
 
-TOO_FEW = ", and a test needs "
-
 LEAST_DAMAGED, LEAST_MOVED = 5, 10
 """People that the damage must rest on, to decisions and to scores, for the bootstrap's interval, test or verdict.
 
 Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
 show that: they only know these few. The agreement audit asks for as many.
 """
-
-RESTS_ON = "what mistakes change rests on "
 
 BOUNDED = "pabak"
 """The metric whose gap is one of means between 0 and 1, of shares of changed decisions: it has limits that hold for any
@@ -56,44 +55,58 @@ def least_in_a_fold(metric: str) -> int:
     return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
 
 
-def _too_few(simulated: Simulated, group: int, metric: str) -> str | None:
+def too_few(status: Message) -> Message | None:
+    """Return who is too few for a test, as a clause; None where that is not why there is none."""
+    why = without_kind(status)
+    who = why.args.get("who") if why.id == "reliability.few_people" else None
+    return who if isinstance(who, Message) else None
+
+
+def rests_on_few(status: Message) -> str | None:
+    """Return the group whose damage rests on too few people for a test; None where that is not why there is none."""
+    why = without_kind(status)
+    return str(why.args["group"]) if why.id in ("reliability.rests_on", "reliability.rests_on_nobody") else None
+
+
+def _too_few(simulated: Simulated, group: int, metric: str) -> Message | None:
     """Return why a group is too small for a test, None where it is not."""
     sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
     if sizes.sum() < LEAST_PEOPLE:
-        return f"no interval: {label} has {count(int(sizes.sum()), 'person', 'people')}{TOO_FEW}{LEAST_PEOPLE}"
+        who = say("has_people", group=label, n=int(sizes.sum()))
+        return shared("no_interval", why=say("few_people", who=who, least=LEAST_PEOPLE))
     least = least_in_a_fold(metric)
     if len(sizes) > 1 and (sizes.mean() < least or sizes.min() < 0.75 * least):  # folds are dealt one person apart
-        people = count(int(sizes.min()), "person", "people")
-        return f"no interval: {label} has {people} in a fold{TOO_FEW}{least}"
+        who = say("has_people_in_a_fold", group=label, n=int(sizes.min()))
+        return shared("no_interval", why=say("few_people", who=who, least=least))
     return None
 
 
-def _too_concentrated(simulated: Simulated, group: int, metric: str) -> str | None:
+def _too_concentrated(simulated: Simulated, group: int, metric: str) -> Message | None:
     """Return why the damage to a group rests on too few people for a test, None where it does not."""
     scores = metric not in COUNT_METRICS
     people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
     if people >= least:
         return None
-    amount = f"{people:.1f} of its people" if people else "nobody"
-    return f"no interval: for {simulated.label(group)}, {RESTS_ON}{amount}, and it takes {least}"
+    label = simulated.label(group)
+    why = say("rests_on", group=label, people=people, least=least)
+    return shared("no_interval", why=why if people else say("rests_on_nobody", group=label, least=least))
 
 
-def _pilot_unknown(simulated: Simulated) -> str | None:
+def _pilot_unknown(simulated: Simulated) -> Message | None:
     """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
     pilot = simulated.mistakes.setting.pilot
     if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
         return None
-    takes = "more replicates" if pilot.resample else "`resample`"
-    return f"no interval: mistakes were learned by group, and what another pilot would give takes {takes}"
+    return shared("no_interval", why=say("pilot_takes_replicates" if pilot.resample else "pilot_takes_resample"))
 
 
-def _why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+def _why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
     """Return why a gap of two groups is not tested by the bootstrap, None where it may be."""
     few = next((why for group in pair if (why := _too_few(simulated, group, metric))), None)
     return few or _pilot_unknown(simulated)
 
 
-def _why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+def _why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
     """Return why the damage to one of two groups rests on too few people, None where it does not."""
     return next((why for group in pair if (why := _too_concentrated(simulated, group, metric))), None)
 
@@ -117,8 +130,8 @@ class LevelGaps:
     gap: Gap
     levels: FloatArray
     sd: FloatArray
-    untested: str | None
-    no_interval: list[str | None]
+    untested: Message | None
+    no_interval: list[Message | None]
 
     def clear_at(self, level: float) -> bool:
         """Tell whether the interval of the gap at a noise level leaves out 0; between levels that of the average."""
@@ -214,7 +227,7 @@ class MeanGap:
     """
 
     value: float
-    unknown: str | None
+    unknown: Message | None
     limits: Callable[[float], tuple[float, float]]
     p_value: float = float("nan")
     stderr: float = float("nan")
@@ -231,7 +244,7 @@ def mean_gap(
     untested = whole.untested or whole.no_interval[-1]
     if undefined is None and untested is not None and name == BOUNDED and not simulated.mistakes.learned_by_group:
         return _bounded(simulated, pair, gap.average, spec)
-    few = undefined is None and untested is not None and (TOO_FEW in untested or RESTS_ON in untested)
+    few = undefined is None and untested is not None and (too_few(untested) or rests_on_few(untested))
     least = _least_of_any_test(simulated, name, pair, spec) if few else None
     return MeanGap(
         value=gap.average,
@@ -289,10 +302,10 @@ def _bounded(simulated: Simulated, pair: tuple[int, int], value: float, spec: Re
     return MeanGap(value=value, unknown=None, limits=limits, p_value=bounded_p(second, first), least_shown=least)
 
 
-def _why_undefined(gap: Gap, curve: Curves, groups: tuple[int, int]) -> str | None:
+def _why_undefined(gap: Gap, curve: Curves, groups: tuple[int, int]) -> Message | None:
     if not np.isnan(gap.average):
         return None
     levels = np.flatnonzero(curve.levels > 0)
     lost = [why for level in levels if (why := why_undefined_at(curve, int(level), groups))]
-    why = lost[0].removeprefix("undefined: ") if lost else "a replicate has no value"
-    return f"undefined: at {len(lost)} of {len(levels)} noise levels, since {why}"
+    why = without_kind(lost[0]) if lost else say("replicate_without_value")
+    return shared("undefined", why=say("at_levels", lost=len(lost), levels=len(levels), why=why))

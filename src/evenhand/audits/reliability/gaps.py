@@ -10,14 +10,16 @@ import numpy as np
 
 from evenhand.audits.reliability.estimate import Simulated, why_undefined_at
 from evenhand.audits.reliability.evidence import MeanGap, level_gaps, mean_gap
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import measures_harm
 from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
-from evenhand.core.records import Against
+from evenhand.core.records import OK, Against
 from evenhand.core.thresholds import size_of_gap
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.noise import Attribution
 from evenhand.stats.reliability import Curves, curves, run_band, share_lower
@@ -55,9 +57,19 @@ def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: Relia
                 against=pair,
                 n=sum(groups.sizes),
                 value=None,
-                status=f"undefined: fewer than two groups have min_count {spec.min_count} people",
+                status=shared("undefined", why=shared("two_groups_needed", least=spec.min_count)),
                 setting=setting,
             )
+
+
+GapPlace = tuple[str | float | None, ...]
+"""What tells one gap of a result from all others."""
+
+
+def gap_place(gap: ReliabilityGap) -> GapPlace:
+    """Return model, setting, grouping, metric, comparison, groups and noise level of a gap."""
+    whose = (gap.model, gap.setting, gap.grouping, gap.metric, gap.against)
+    return (*whose, gap.group, gap.reference, gap.noise_level)
 
 
 def with_worse_off(gap: ReliabilityGap) -> ReliabilityGap:
@@ -94,7 +106,7 @@ def _gaps_to_reference(
     mean = replace(
         common,
         value=finite(average.value),
-        status=average.unknown or "ok",
+        status=average.unknown or OK,
         stderr=finite(average.stderr),
         share_lower=finite(float(share_lower(gap.value))),
         replicate_sd=finite(whole.sd[-1]),
@@ -103,9 +115,9 @@ def _gaps_to_reference(
     yield _tested(mean, average, len(simulated.groups.others), spec) if average.unknown is None else untested
     for position, level in enumerate(above.tolist()):
         undefined = why_undefined_at(curve, level, pair)
-        status = undefined or whole.untested or whole.no_interval[position] or "ok"
+        status = undefined or whole.untested or whole.no_interval[position] or OK
         limits = (gap.simultaneous.low[position], gap.simultaneous.high[position])
-        low, high = (finite(end) if status == "ok" else None for end in limits)
+        low, high = (finite(end) if status == OK else None for end in limits)
         yield replace(
             common,
             value=finite(gap.value[position]),
@@ -186,7 +198,7 @@ def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> Relia
         joint_low=low,
         joint_high=high,
         p_value=p_value,
-        status=_worst_status(list(pairs.values())) if sized else str(worst.unknown),
+        status=_worst_status(list(pairs.values())) if sized else worst.unknown or OK,
         stderr=finite(worst.stderr) if known else None,
         df=finite(worst.freedom) if known else None,
         least_shown=worst.least_shown,
@@ -210,13 +222,13 @@ def _worst_limits(pairs: Sequence[MeanGap], spec: ReliabilitySpec) -> tuple[floa
     return finite(least) if least > 0 else None, None, finite(p_value)  # without a gap that is sure, nothing is known
 
 
-def _worst_status(pairs: Sequence[MeanGap]) -> str:
-    unknown = [pair for pair in pairs if pair.unknown is not None]
+def _worst_status(pairs: Sequence[MeanGap]) -> Message:
+    unknown = [pair.unknown for pair in pairs if pair.unknown is not None]
     if not unknown:
-        return "ok"
-    why = str(unknown[0].unknown).removeprefix("no interval: ")
-    verb = "has" if len(unknown) == 1 else "have"
-    return f"unbounded above: {len(unknown)} of {count(len(pairs), 'pair')} {verb} no interval; {why}"
+        return OK
+    why = unknown[0].args["why"] if unknown[0].id == "core.no_interval" else unknown[0]
+    without = say("pairs_without_interval", n=len(unknown), pairs=len(pairs), why=why)
+    return shared("unbounded_above", why=without)
 
 
 # What each feature adds -----------------------------------------------------------------------------------------------
@@ -253,5 +265,5 @@ def _parts_of_gap(
             replicate_low=None if band is None else finite(band.low[item]),
             replicate_high=None if band is None else finite(band.high[item]),
             method="exact" if attribution.exact else "sampled",
-            status="ok" if value is not None else "undefined: the metric is undefined without some mistakes",
+            status=OK if value is not None else shared("undefined", why=say("needs_all_mistakes")),
         )

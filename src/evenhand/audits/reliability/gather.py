@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, DataError, EvenhandError, count, showable
+from evenhand.core.findings import in_one
+from evenhand.errors import ConfigError, DataError, EvenhandError, problem
+from evenhand.messages import Message, showable
 from evenhand.models.features import Feature, FeatureMatrix, read_features
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.coding import Coded
+from evenhand.table.frames import TableData
 from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.roles import MISSING, Scalar
 from evenhand.table.sources import engine_errors, open_source
@@ -63,7 +67,10 @@ class ModelFeature(Feature):
                 pass
         known = ", ".join(self.shown(number) for number in self.distinct[:8])
         raise ConfigError(
-            f"`noise` names the value {value!r} of {self.name!r}, which does not hold it; it has {known}."
+            "`noise` names the value {value!r} of {name!r}, which does not hold it; it has {known}.",
+            value=value,
+            name=self.name,
+            known=known,
         )
 
     def shown(self, number: float) -> str:
@@ -178,17 +185,24 @@ def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
     return int(same.sum())
 
 
-_MISSING_ADVICE = (
-    "fill them, leave these people out with missing='drop', or give them to the model as they are with missing='keep'"
+_MISSING_ADVICE = problem(
+    "fill them, leave these people out with `missing='drop'`, or give them to the model as they are with "
+    "`missing='keep'`"
 )
 
 
 def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
     if not table.groupings:
-        raise ConfigError("the table names no groups; give groups=['column', ...].")
-    for column, what in ((table.roles.outcome, "the outcome"), (table.roles.id, "the id")):
+        raise ConfigError(
+            "the table names no groups; give `groups=['column', ...]`.",
+        )
+    for column, what in ((table.roles.outcome, problem("the outcome")), (table.roles.id, problem("the id"))):
         if column is not None and column in spec.features:
-            raise ConfigError(f"`features` names {column!r}, which is {what}; leave it out.")
+            raise ConfigError(
+                "`features` names {column!r}, which is {what}; leave it out.",
+                column=column,
+                what=what,
+            )
 
 
 def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
@@ -232,9 +246,9 @@ def is_negative(value: object, yes: Scalar | None) -> bool:
     return yes_or_no(value) is False or label_of(value).strip() == "-1"
 
 
-def _same_number(value: Any, yes: Scalar) -> bool:
+def _same_number(value: object, yes: Scalar) -> bool:
     try:
-        return float(value) == float(yes)
+        return float(value) == float(yes)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
 
@@ -272,7 +286,7 @@ class LearnedMistakes:
     pilot: Pilot
     names: tuple[str, ...]
     groups: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def read_pilot(
@@ -319,7 +333,7 @@ def read_pilot(
         )
         pilot.items()
     except EvenhandError as error:
-        raise ConfigError(f"`pilot`: {error}") from error
+        raise ConfigError("`pilot`: {problem}", problem=error.message) from error
     notes = _pilot_notes(int(complete.sum()), int((~complete).sum()), features, free, shared=settings.by is None)
     return LearnedMistakes(pilot, tuple(f.name for f in features), groups, (*notes, *group_note))
 
@@ -331,7 +345,10 @@ def _rated_features(
     rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(known)]
     for name in settings.columns:
         if name not in [feature.name for feature, _ in rated]:
-            raise ConfigError(f"`pilot` names columns for {name!r}, which it does not have or which may not go wrong.")
+            raise ConfigError(
+                "`pilot` names columns for {name!r}, which it does not have or which may not go wrong.",
+                name=name,
+            )
     if not rated:
         raise ConfigError("`pilot` has no feature with a column of each rater; check `suffixes` and `columns`.")
     return rated
@@ -341,18 +358,22 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequen
     columns = () if settings.by is None else groupings[settings.by]
     for column in columns:
         if column not in known:
-            raise ConfigError(f"`pilot` learns by {settings.by!r} and has no column {column!r}.")
+            raise ConfigError(
+                "`pilot` learns by {by!r} and has no column {column!r}.",
+                by=settings.by,
+                column=column,
+            )
     return columns
 
 
 def _ratings(
-    source: Any, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
+    source: TableData, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
     """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
     try:
         table = Table(source, groups=list(grouped_by))
     except DataError as error:
-        raise DataError(f"`pilot`: {error}") from error
+        raise DataError("`pilot`: {problem}", problem=error.message) from error
     columns = {f"{rater} of {f.name}": pair[number] for f, pair in rated for number, rater in enumerate(_RATERS)}
     rows = table.coded_rows(columns)
     first, second = (
@@ -366,18 +387,25 @@ def _ratings(
 def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
     """Return the ratings of a column in the numbers that stand for the feature's values; nan where missing."""
     if not feature.is_text and any(isinstance(value, str) for value in coded.values):
-        raise DataError(f"`pilot` holds text for {feature.name!r}, which holds numbers.")
+        raise DataError(
+            "`pilot` holds text for {name!r}, which holds numbers.",
+            name=feature.name,
+        )
     try:
         numbers = [feature.number_of(value) for value in coded.values]
     except ConfigError:
         unknown = next(value for value in coded.values if str(value) not in feature.labels)
-        raise DataError(f"`pilot` holds {unknown!r} for {feature.name!r}, which the data does not have.") from None
+        raise DataError(
+            "`pilot` holds {unknown!r} for {name!r}, which the data does not have.",
+            unknown=unknown,
+            name=feature.name,
+        ) from None
     return np.array([*numbers, np.nan])[coded.codes]
 
 
 def _own_mistakes(
     settings: PilotTable, codes: IntArray, labels: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[IntArray, ...], list[str]]:
+) -> tuple[tuple[str, ...], tuple[IntArray, ...], list[Message]]:
     """Return the groups with enough people in the pilot for mistakes of their own, their rows, and a remark."""
     if settings.by is None:
         return (), (), []
@@ -385,17 +413,21 @@ def _own_mistakes(
     sizes = {label: int(n) for label, n in zip(labels, np.bincount(codes, minlength=len(labels)), strict=True)}
     learned = tuple(label for label in labels if label != MISSING and sizes[label] >= enough)
     note = _own_mistakes_note(settings, sizes, learned, enough)
-    return learned, tuple(np.flatnonzero(codes == labels.index(label)) for label in learned), [note]
+    rows = tuple(np.flatnonzero(codes == labels.index(label)) for label in learned)
+    return learned, rows, [] if note is None else [note]
 
 
-def _own_mistakes_note(settings: PilotTable, sizes: Mapping[str, int], learned: Sequence[str], enough: int) -> str:
-    listed = " and ".join(f"{label} ({sizes[label]} people of the pilot)" for label in learned) or "no group"
-    note = (
-        f"By {settings.by}, mistakes were learned apart for {listed}; everybody else goes wrong as the whole pilot "
-        "does. That they were learned apart does not show that they differ."
-    )
-    few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
-    return f"{note} Fewer than {enough} people of the pilot are {', '.join(few)}." if few else note
+def _own_mistakes_note(
+    settings: PilotTable, sizes: Mapping[str, int], learned: Sequence[str], enough: int
+) -> Message | None:
+    listed = [say("own_mistakes_of", group=label, size=sizes[label]) for label in learned] or [say("no_group")]
+    notes = [say("own_mistakes", grouping=settings.by, groups=tuple(listed))]
+    few = [
+        say("group_size", group=label, size=n)
+        for label, n in sizes.items()
+        if label != MISSING and label not in learned
+    ]
+    return in_one([*notes, say("few_in_pilot", enough=enough, groups=tuple(few))] if few else notes)
 
 
 def _categories(feature: ModelFeature) -> tuple[float, ...]:
@@ -404,19 +436,13 @@ def _categories(feature: ModelFeature) -> tuple[float, ...]:
 
 def _pilot_notes(
     used: int, lost: int, features: Sequence[ModelFeature], free: Sequence[ModelFeature], *, shared: bool
-) -> list[str]:
-    notes = [
-        f"The mistakes were learned from {count(used, 'person', 'people')} whom two raters rated; noise level 1 is as "
-        f"often as there.{' All groups share one profile of errors.' if shared else ''}"
-    ]
+) -> list[Message]:
+    notes = [say("learned_shared" if shared else "learned", n=used)]
     if used < FEW_RATED_TWICE:
-        notes.append(
-            f"{count(used, 'person', 'people')} rated twice are few to learn mistakes from: rare mistakes may be "
-            f"missing, and another pilot may give other gaps. Rate {FEW_RATED_TWICE} people or more twice."
-        )
+        notes.append(say("rated_twice", n=used, least=FEW_RATED_TWICE))
     if lost:
-        notes.append(f"{count(lost, 'person', 'people')} of the pilot lack a rating and were not used.")
-    unrated = [feature.name for feature in free if feature not in features]
+        notes.append(say("lack_rating", n=lost))
+    unrated = tuple(feature.name for feature in free if feature not in features)
     if unrated:
-        notes.append(f"The pilot does not have {', '.join(unrated)}; they were not perturbed.")
+        notes.append(say("not_in_pilot", features=unrated))
     return notes

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from evenhand.audits.reliability.derived import features_of_groups
 from evenhand.audits.reliability.gather import Groupings, ModelFeature, People, read_pilot
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.noise import FeatureNoise, GroupNoise, NoiseSetting
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.stats.noise import (
     Confusion,
     Flip,
@@ -30,6 +33,17 @@ from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING
 
 MOST_CATEGORIES = 50
+Untouched = Literal["fixed", "follows", "groups"]
+"""Why a feature must not go wrong."""
+
+_UNTOUCHED: dict[Untouched, Message] = {
+    "fixed": problem("is held fixed"),
+    "follows": problem("follows other features"),
+    "groups": problem("defines groups and stays as it is"),
+}
+Reasons = Mapping[str, Untouched]
+"""Features that must not go wrong, and why."""
+
 Redraw = Callable[[np.random.Generator], Sequence[NoiseItem]]
 
 
@@ -76,7 +90,7 @@ class Mistakes:
     attribution_level: float | None
     redraw: Redraw | None
     profiles: Profiles | None
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -98,11 +112,15 @@ class _Items:
     shares: Shares = "bernoulli"
     redraw: Redraw | None = None
     learned: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def make_mistakes(
-    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
+    setting: NoiseSetting,
+    people: People,
+    groupings: Groupings,
+    untouched: Reasons,
+    spec: ReliabilitySpec,
 ) -> Mistakes:
     """Return the mistakes of a setting.
 
@@ -161,15 +179,20 @@ def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...
 
 def untouched_features(
     people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
-) -> dict[str, str]:
+) -> dict[str, Untouched]:
     """Return the features that must not go wrong, and why."""
-    held = dict.fromkeys((name for name in people.names if name in spec.noise.fixed), "is held fixed")
-    held |= dict.fromkeys(following, "follows other features")
-    return held | {name: "defines groups and stays as it is" for name in people.names if name in group_columns}
+    follows: Untouched = "follows"
+    held: dict[str, Untouched] = {name: "fixed" for name in people.names if name in spec.noise.fixed}
+    held |= dict.fromkeys(following, follows)
+    return held | {name: "groups" for name in people.names if name in group_columns}
 
 
 def _make_items(
-    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
+    setting: NoiseSetting,
+    people: People,
+    groupings: Groupings,
+    untouched: Reasons,
+    spec: ReliabilitySpec,
 ) -> _Items:
     if setting.published is None and setting.pilot is None:
         return _items_by_feature(setting.features, untouched, people)
@@ -222,15 +245,20 @@ def _require_possible(
     most = largest_level(items, people.matrix, code, paces)
     if shares == "exact":
         most = min(most, 1.0 if paces is None else 1.0 / max(1.0, float(paces.max())))
-    asked = (
-        ("`noise_levels` go up to", "them", float(levels[-1])),
-        ("`attribution` is", "it", attribution_level or 0.0),
-    )
-    for setting, pronoun, level in asked:
-        if level > most * (1 + 1e-9):
-            raise ConfigError(
-                f"{setting} {level:g}, and more than {most:.3g} would change more than every entry; lower {pronoun}."
-            )
+    possible = most * (1 + 1e-9)
+    if levels[-1] > possible:
+        raise ConfigError(
+            "`noise_levels` go up to {level:g}, and more than {most:.3g} would change more than every entry; lower "
+            "them.",
+            level=float(levels[-1]),
+            most=most,
+        )
+    if attribution_level is not None and attribution_level > possible:
+        raise ConfigError(
+            "`attribution` is {level:g}, and more than {most:.3g} would change more than every entry; lower it.",
+            level=attribution_level,
+            most=most,
+        )
 
 
 # Items ----------------------------------------------------------------------------------------------------------------
@@ -247,7 +275,10 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: People, sp
         items += map(_flipped_item, wider_at, wider)
         perturbed, notes = [*perturbed, *binary, *wider], list(map(_wider_note, wider))
     if not items:
-        raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
+        raise ConfigError(
+            "the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.",
+            name=name,
+        )
     return _Items(
         items=tuple(items), names=tuple(feature.name for feature in perturbed), shares=noise.shares, notes=tuple(notes)
     )
@@ -269,20 +300,21 @@ def _flipped_item(position: int, feature: ModelFeature) -> NoiseItem:
     return NoiseItem((position,), _other_category(feature))
 
 
-def _wider_note(feature: ModelFeature) -> str:
-    return (
-        f"The published study had no feature with more than two categories; {feature.name!r} has "
-        f"{len(feature.distinct)}, and a mistake makes it one of the others, each with equal chance."
-    )
+def _wider_note(feature: ModelFeature) -> Message:
+    return say("wider", name=feature.name, number=len(feature.distinct))
 
 
-def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, str], people: People) -> _Items:
+def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: Reasons, people: People) -> _Items:
     items = []
     for name, how in noise.items():
         columns = how.columns(name)
         for column in columns:
             if column in untouched:
-                raise ConfigError(f"`noise` names {column!r}, which {untouched[column]}; leave it out.")
+                raise ConfigError(
+                    "`noise` names {column!r}, which {why}; leave it out.",
+                    column=column,
+                    why=_UNTOUCHED[untouched[column]],
+                )
         positions = people.positions(columns)
         model: NoiseModel = OneHot() if how.one_hot else _noise_model(how, people.features[positions[0]])
         items.append(NoiseItem(tuple(positions), model))
@@ -292,7 +324,10 @@ def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, st
 def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
     if how.sd is not None:
         if feature.kind != "number":
-            raise ConfigError(f'`noise` gives {feature.name!r} an `sd`, but it holds no numbers; use "flip".')
+            raise ConfigError(
+                '`noise` gives {name!r} an `sd`, but it holds no numbers; use "flip".',
+                name=feature.name,
+            )
         whole = feature.whole if how.whole is None else how.whole
         return Normal(how.sd, whole=whole, minimum=how.minimum, maximum=how.maximum)
     if how.flip:
@@ -312,7 +347,10 @@ def _other_category(feature: ModelFeature) -> NoiseModel:
     if len(values) == 2:
         return Flip(float(values[0]), float(values[1]))
     if len(values) < 2:
-        raise ConfigError(f"{feature.name!r} has one value only, so there is nothing to flip it to; leave it out.")
+        raise ConfigError(
+            "{name!r} has one value only, so there is nothing to flip it to; leave it out.",
+            name=feature.name,
+        )
     _require_few(feature, values)
     chances = (1.0 - np.eye(len(values))) / (len(values) - 1)
     return Confusion(tuple(values.tolist()), tuple(tuple(row) for row in chances.tolist()))
@@ -321,7 +359,10 @@ def _other_category(feature: ModelFeature) -> NoiseModel:
 def _neighbour(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
     if how.ordinal is True:
         if feature.is_text:
-            raise ConfigError(f"{feature.name!r} holds text, which has no order; list its values as `ordinal`.")
+            raise ConfigError(
+                "{name!r} holds text, which has no order; list its values as `ordinal`.",
+                name=feature.name,
+            )
         values = tuple(feature.distinct.tolist())
     else:
         listed = how.ordinal if isinstance(how.ordinal, tuple) else ()
@@ -333,14 +374,23 @@ def _neighbour(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
 
 def _require_few(feature: ModelFeature, values: Sequence[float] | FloatArray) -> None:
     if len(values) > MOST_CATEGORIES:
-        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+        raise ConfigError(
+            "{name!r} has {number} different values; for numbers give the `sd` of errors.",
+            name=feature.name,
+            number=len(values),
+        )
 
 
 def _require_listed(feature: ModelFeature, values: Sequence[float], setting: str) -> None:
     lacking = [feature.shown(number) for number in feature.distinct if number not in values]
     if lacking:
         shown = ", ".join(lacking[:5])
-        raise ConfigError(f"`{setting}` of the noise of {feature.name!r} leaves out {shown}; list all values.")
+        raise ConfigError(
+            "`{setting}` of the noise of {name!r} leaves out {shown}; list all values.",
+            setting=setting,
+            name=feature.name,
+            shown=shown,
+        )
 
 
 # Mistakes that differ by group ----------------------------------------------------------------------------------------
@@ -351,10 +401,17 @@ def _noise_grouping(setting: NoiseSetting, groupings: Groupings, spec: Reliabili
     given, learned = next(iter(spec.noise.group_noise), None), setting.pilot.by if setting.pilot is not None else None
     for option, grouping in (("group_noise", given), ("by", learned)):
         if grouping is not None and grouping not in groupings:
-            raise ConfigError(f"`{option}` names the grouping {grouping!r}; {did_you_mean(grouping, groupings)}")
+            raise ConfigError(
+                "`{option}` names the grouping {grouping!r}; {hint}",
+                option=option,
+                grouping=grouping,
+                hint=did_you_mean(grouping, groupings),
+            )
     if given is not None and learned is not None and given != learned:
         raise ConfigError(
-            f"`group_noise` is about {given!r} and `pilot` learns by {learned!r}; let both be about one grouping."
+            "`group_noise` is about {given!r} and `pilot` learns by {learned!r}; let both be about one grouping.",
+            given=given,
+            learned=learned,
         )
     return given or learned
 
@@ -368,7 +425,12 @@ def _make_profiles(
     known = [label for label in labels if label != MISSING]
     for group in group_noise:
         if group not in known:
-            raise ConfigError(f"`group_noise` names {group!r} of {grouping!r}; {did_you_mean(group, known)}")
+            raise ConfigError(
+                "`group_noise` names {group!r} of {grouping!r}; {hint}",
+                group=group,
+                grouping=grouping,
+                hint=did_you_mean(group, known),
+            )
     groups = tuple(label for label in known if label in group_noise or label in learned)
     profile_of = np.array([groups.index(label) + 1 if label in groups else 0 for label in labels], dtype=np.int64)
     paces = np.array([1.0, *(group_noise.get(group, GroupNoise()).times for group in groups)])
@@ -376,7 +438,7 @@ def _make_profiles(
 
 
 def _with_profiles(
-    made: _Items, profiles: Profiles, untouched: dict[str, str], people: People, spec: ReliabilitySpec
+    made: _Items, profiles: Profiles, untouched: Reasons, people: People, spec: ReliabilitySpec
 ) -> tuple[tuple[NoiseItem, ...], Redraw | None, list[str]]:
     """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
     by_group: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
@@ -394,8 +456,9 @@ def _with_profiles(
     for item in added:
         if any(other is not item and set(other.columns) & set(item.columns) for other in items):
             raise ConfigError(
-                f"`group_noise` lets {names[item.columns]!r} go wrong by itself, and `noise` together with other "
-                "columns; let both name the same columns."
+                "`group_noise` lets {names!r} go wrong by itself, and `noise` together with other columns; let "
+                "both name the same columns.",
+                names=names[item.columns],
             )
     redraw = made.redraw
     redraw_all = None if redraw is None else lambda rng: shaped(redraw(rng))

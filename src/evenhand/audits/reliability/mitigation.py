@@ -22,10 +22,10 @@ from evenhand.audits.reliability.model_sources import ModelSource
 from evenhand.audits.reliability.models import FOLDS, Model, fit_to_everybody, prepare_model
 from evenhand.audits.reliability.result import MitigationRecord
 from evenhand.audits.reliability.spec import Mitigation, ReliabilitySpec
-from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, require_extra
+from evenhand.messages.formats import finite
 from evenhand.stats.intervals import bonferroni, bounded_mean, t_quantile, wilson
 from evenhand.stats.noise import replicate_seeds, simulate
 from evenhand.stats.paired import paired_difference

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pydantic import Field, ValidationInfo, field_serializer, model_validator
 
 from evenhand.core.spec import is_recorded
-from evenhand.errors import ConfigError, EvenhandError, did_you_mean, require_extra
+from evenhand.errors import ConfigError, EvenhandError, SettingError, did_you_mean, require_extra
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 from evenhand.stats.types import FloatArray
@@ -86,13 +86,21 @@ class ModelSource(Settings):
     @model_validator(mode="after")
     def _one_of_three(self, info: ValidationInfo) -> Self:
         if sum(given is not None for given in (self.estimator, self.file, self.model)) != 1:
-            raise ValueError("a model needs exactly one of `estimator`, `file` and `model`")
+            raise SettingError("a model needs exactly one of `estimator`, `file` and `model`")
         if self.estimator is not None and self.estimator not in ESTIMATORS:
-            raise ValueError(f"there is no estimator {self.estimator!r}; {did_you_mean(self.estimator, ESTIMATORS)}")
+            raise SettingError(
+                "there is no estimator {estimator!r}; {hint}",
+                estimator=self.estimator,
+                hint=did_you_mean(self.estimator, ESTIMATORS),
+            )
         if self.settings and self.estimator is None:
-            raise ValueError("`settings` go with an `estimator` by name")
+            raise SettingError("`settings` go with an `estimator` by name")
         if self.file is not None and PurePath(self.file).suffix.lower() not in FILES:
-            raise ValueError(f"the file of a model must end in {', '.join(FILES)}; got {self.file!r}")
+            raise SettingError(
+                "the file of a model must end in {names}; got {file!r}",
+                names=", ".join(FILES),
+                file=self.file,
+            )
         if self.model is not None and not (is_recorded(info) and isinstance(self.model, str)):
             _require_usable(self.model)
         return self
@@ -107,7 +115,7 @@ def as_models(value: object, info: ValidationInfo) -> object:
     if is_recorded(info):
         return value
     if isinstance(value, Mapping | list | tuple) and not value:
-        raise ValueError("`model` names no model; give at least one")
+        raise SettingError("`model` names no model; give at least one")
     if isinstance(value, Mapping) and not _is_one(value):
         return {str(name): _as_source(model) for name, model in value.items()}
     return _named_models(value if isinstance(value, list | tuple) else [value])
@@ -118,7 +126,10 @@ def _named_models(models: Sequence[Any]) -> dict[str, Any]:
     names = [name for name, _ in named]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"two models are called {twice!r}; give them names: {{'one': ..., 'other': ...}}")
+        raise SettingError(
+            "two models are called {twice!r}; give them names: {{'one': ..., 'other': ...}}",
+            twice=twice,
+        )
     return dict(named)
 
 
@@ -152,9 +163,11 @@ def _as_source(given: object) -> object:
     if PurePath(given).suffix.lower() in FILES:
         return {"file": given}
     if given not in ESTIMATORS:
-        raise ValueError(
-            f"{given!r} is neither an estimator nor a file that ends in {', '.join(FILES)}; "
-            f"{did_you_mean(given, ESTIMATORS)}"
+        raise SettingError(
+            "{given!r} is neither an estimator nor a file that ends in {names}; {hint}",
+            given=given,
+            names=", ".join(FILES),
+            hint=did_you_mean(given, ESTIMATORS),
         )
     return {"estimator": given}
 
@@ -174,9 +187,15 @@ def _name(given: object) -> str:
 
 def _require_usable(model: object) -> None:
     if inspect.isclass(model):
-        raise ValueError(f"the model is the class {model.__name__}; give an instance of it")
+        raise SettingError(
+            "the model is the class {name}; give an instance of it",
+            name=model.__name__,
+        )
     if not any(callable(getattr(model, name, None)) for name in ("predict_proba", "predict", "__call__")):
-        raise ValueError(f"a model must have predict_proba or predict, or be a function; got {type(model).__name__}")
+        raise SettingError(
+            "a model must have predict_proba or predict, or be a function; got {name}",
+            name=type(model).__name__,
+        )
 
 
 def file_digest(path: Path) -> str:
@@ -184,10 +203,14 @@ def file_digest(path: Path) -> str:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        raise ConfigError(f"the model file '{path.name}' cannot be read: {error.strerror or error}.") from None
+        raise ConfigError(
+            "the model file '{name}' cannot be read: {reason}.",
+            name=path.name,
+            reason=error.strerror or error,
+        ) from None
 
 
-def load_file(path: Path, *, trusted: Sequence[str], allow_pickle: bool) -> Any:
+def load_file(path: Path, *, trusted: Sequence[str], allow_pickle: bool) -> object:
     """Return the model of a file.
 
     Parameters
@@ -202,8 +225,9 @@ def load_file(path: Path, *, trusted: Sequence[str], allow_pickle: bool) -> Any:
         return _load_skops(path, trusted)
     if path.suffix.lower() in PICKLES and not allow_pickle:
         raise ConfigError(
-            f"'{path.name}' is a pickle, and reading one can run any code; save the model as ONNX or skops, or read it "
-            "with allow_pickle=True if you made it yourself."
+            "'{name}' is a pickle, and reading one can run any code; save the model as ONNX or skops, or "
+            "read it with `allow_pickle=True` if you made it yourself.",
+            name=path.name,
         )
     require_extra("joblib", "models", f"the model file '{path.name}'")
     try:
@@ -212,7 +236,7 @@ def load_file(path: Path, *, trusted: Sequence[str], allow_pickle: bool) -> Any:
         raise _unreadable(path, error) from error
 
 
-def _load_skops(path: Path, trusted: Sequence[str]) -> Any:
+def _load_skops(path: Path, trusted: Sequence[str]) -> object:
     require_extra("skops", "models", f"the model file '{path.name}'")
     skops = import_module("skops.io")
     try:
@@ -223,8 +247,10 @@ def _load_skops(path: Path, trusted: Sequence[str]) -> Any:
     if unknown:
         listed = ", ".join(repr(name) for name in unknown[:5])
         raise ConfigError(
-            f"'{path.name}' holds types that skops does not trust: {listed}; look at them, and name them in `trusted` "
-            "if you know what they do."
+            "'{name}' holds types that skops does not trust: {listed}; look at them, and name them in "
+            "`trusted` if you know what they do.",
+            name=path.name,
+            listed=listed,
         )
     try:
         return skops.load(path, trusted=[name for name in asked if name in trusted or name in _SAFE])
@@ -234,7 +260,11 @@ def _load_skops(path: Path, trusted: Sequence[str]) -> Any:
 
 def _unreadable(path: Path, error: Exception) -> EvenhandError:
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
-    return EvenhandError(f"the model file '{path.name}' cannot be read: {reason}")
+    return EvenhandError(
+        "the model file '{name}' cannot be read: {reason}",
+        name=path.name,
+        reason=reason,
+    )
 
 
 class OnnxModel:
@@ -305,7 +335,9 @@ class OnnxModel:
             return values.astype(np.bool_)
         if wanted not in _ONNX_NUMBERS:
             raise EvenhandError(
-                f"the model '{self.name}' wants an input of the type {wanted}, which is not known here."
+                "the model '{name}' wants an input of the type {wanted}, which is not known here.",
+                name=self.name,
+                wanted=wanted,
             )
         return values.astype(_ONNX_NUMBERS[wanted])
 
@@ -315,7 +347,11 @@ class OnnxModel:
         likely = [name for name in outputs if "prob" in name.lower()]
         numbers = [name for name, kind in outputs.items() if "float" in kind or "double" in kind]
         if not likely and not numbers:
-            raise EvenhandError(f"the model '{self.name}' gives no scores; its outputs are {', '.join(outputs)}.")
+            raise EvenhandError(
+                "the model '{name}' gives no scores; its outputs are {names}.",
+                name=self.name,
+                names=", ".join(outputs),
+            )
         return (likely or numbers)[-1]
 
     def _label(self) -> str | None:

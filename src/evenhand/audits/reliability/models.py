@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.mistakes import every_mistake
 from evenhand.audits.reliability.model_sources import ModelSource, OnnxModel, described, file_digest, load_file
 from evenhand.audits.reliability.scoring import Scorer, determinism_notes, model_rows
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean, require_extra
+from evenhand.messages import Message
 from evenhand.models.estimators import make_pipeline
 from evenhand.stats.noise import Linear, NoiseItem, NoiseModel, Normal, Predictor, between, thresholded
 from evenhand.stats.types import FloatArray, IntArray
@@ -64,7 +66,7 @@ class Model:
     fold: IntArray | None
     predictors: tuple[Predictor, ...]
     linear: bool
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def prepare_model(
@@ -165,14 +167,20 @@ def _columns(name: str, source: ModelSource, asked: object, people: People) -> t
     if source.features is not None and set(fitted_to) != set(source.features):
         if not unknown:
             listed = ", ".join(fitted_to)
-            raise ConfigError(f"the model {name!r} was fitted to other features than it is given: {listed}.")
+            raise ConfigError(
+                "the model {name!r} was fitted to other features than it is given: {listed}.",
+                name=name,
+                listed=listed,
+            )
         return source.features
     if len(unknown) == len(fitted_to):  # some libraries make names up
         return people.names
     if unknown:
         raise ConfigError(
-            f"the model {name!r} was fitted to {unknown[0]!r}, which is not among `features`; "
-            f"{did_you_mean(unknown[0], people.names)}"
+            "the model {name!r} was fitted to {unknown!r}, which is not among `features`; {hint}",
+            name=name,
+            unknown=unknown[0],
+            hint=did_you_mean(unknown[0], people.names),
         )
     return fitted_to
 
@@ -212,19 +220,22 @@ class _Fitting:
     fold: IntArray
     spec: ReliabilitySpec
 
-    def fit(self, number: int) -> Any:
+    def fit(self, number: int) -> object:
         """Return the model of one fold, fitted to the people of the others."""
         name, outcome = self.name, self.people.outcome
         if outcome is None:
             raise ConfigError(
-                f"the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`."
+                "the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`.",
+                name=name,
             )
         step(f"Fitting {name}: fold {number + 1} of {int(self.fold.max()) + 1}")
         train = np.flatnonzero(self.fold != number)
         positive = outcome[train].astype(np.int64)
         if len(np.unique(positive)) < 2:
             raise DataError(
-                f"the model {name!r} cannot be fitted: the people outside fold {number + 1} have one outcome."
+                "the model {name!r} cannot be fitted: the people outside fold {fold} have one outcome.",
+                name=name,
+                fold=number + 1,
             )
         model, rows = self._estimator(train)
         with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of several threads differ in last bits
@@ -232,7 +243,11 @@ class _Fitting:
                 return model.fit(rows, positive)
             except Exception as error:
                 reason = str(error).strip() or type(error).__name__
-                raise EvenhandError(f"the model {name!r} could not be fitted: {reason}") from error
+                raise EvenhandError(
+                    "the model {name!r} could not be fitted: {reason}",
+                    name=name,
+                    reason=reason,
+                ) from error
 
     def _estimator(self, train: IntArray) -> tuple[Any, Any]:
         """Return an estimator that is not fitted yet, and the rows of these people as it takes them."""
@@ -249,7 +264,7 @@ class _Fitting:
         return made, matrix
 
 
-def fit_to_everybody(name: str, source: ModelSource, people: People, spec: ReliabilitySpec) -> Any:
+def fit_to_everybody(name: str, source: ModelSource, people: People, spec: ReliabilitySpec) -> object:
     """Return an estimator by name, fitted to all people."""
     columns = source.features or people.names
     fold = np.zeros(len(people.matrix), dtype=np.int64)
@@ -257,17 +272,13 @@ def fit_to_everybody(name: str, source: ModelSource, people: People, spec: Relia
     return fitting.fit(-1)
 
 
-def _tolerance_notes(name: str, asked: Any, refit: bool) -> Iterator[str]:
+def _tolerance_notes(name: str, asked: object, refit: bool) -> Iterator[Message]:
     """Warn of a fit that stops before the optimum: where columns depend on each other its weights are arbitrary."""
     steps = getattr(asked, "steps", None)
     last = steps[-1][-1] if isinstance(steps, list) and steps else asked
-    loose = type(last).__name__ == "LogisticRegression" and getattr(last, "tol", 0.0) > 1e-6
-    if refit and loose:
-        yield (
-            f"{name}: a logistic regression with tol={last.tol:g} stops before the optimum. Where columns add up to a "
-            "constant its coefficients, and with them these numbers, are then those of the software's version; "
-            'fit with solver="newton-cholesky", tol=1e-12.'
-        )
+    tolerance = float(getattr(last, "tol", None) or 0.0) if type(last).__name__ == "LogisticRegression" else 0.0
+    if refit and tolerance > 1e-6:
+        yield say("loose_fit", model=name, tolerance=tolerance)
 
 
 # Linear models -----------------------------------------------------------------------------------------------------
@@ -366,13 +377,13 @@ def _rows_to_try(people: People) -> FloatArray:
     return people.matrix[np.unique(np.array(pick, dtype=np.int64))]
 
 
-def _may_be_linear(model: Any) -> bool:
+def _may_be_linear(model: object) -> bool:
     """Tell whether a model is a logistic regression of scikit-learn behind steps that keep it linear."""
     if not type(model).__module__.startswith("sklearn."):
         return False
     name = type(model).__name__
     if name == "Pipeline":
-        *before, last = [part for _, part in model.steps]
+        *before, last = [part for _, part in getattr(model, "steps", ())]
         return all(_keeps_linear(part) for part in before) and _may_be_linear(last)
     return name == "LogisticRegression" and getattr(model, "coef_", np.zeros((2, 1))).shape[0] == 1
 

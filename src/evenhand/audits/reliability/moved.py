@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.reliability.estimate import PEOPLE_REPLICATES, Simulated
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.result import MovedRecord
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.formats import finite
+from evenhand.core.records import OK
 from evenhand.core.run import step
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.noise import paths, replicate_seeds
 from evenhand.stats.reliability.moved import Estimate, Reach, level_estimates, risk_level
@@ -126,10 +130,9 @@ def _ends(name: str, limits: Interval | None) -> dict[str, float | None]:
     return {f"{name}low": low, f"{name}high": high}
 
 
-def _status(estimate: Estimate, metric: str, *, few: bool, has_limits: bool) -> str:
+def _status(estimate: Estimate, metric: str, *, few: bool, has_limits: bool) -> Message:
     if few:
-        return f"no interval: fewer than {LEAST_FOR_PARTS} people"
+        return shared("no_interval", why=say("fewer_people", least=LEAST_FOR_PARTS))
     if not np.isfinite(estimate.value):
-        nobody = "no two people are no different" if metric == PASSING else "nobody is in it in some run"
-        return f"undefined: {nobody}"
-    return "ok" if has_limits else "no interval: the changes rest on too few people"
+        return shared("undefined", why=say("no_two_alike" if metric == PASSING else "nobody_in_level"))
+    return OK if has_limits else shared("no_interval", why=say("changes_rest_on_few"))

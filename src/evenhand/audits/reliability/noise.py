@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field
 from evenhand.audits.reliability.model_sources import described
 from evenhand.core.spec import Code, Names
 from evenhand.core.thresholds import GroupingName
-from evenhand.errors import brief
+from evenhand.errors import SettingError, brief, problem
+from evenhand.messages import Setting
 from evenhand.settings import Settings
 from evenhand.stats.noise import published_noise
 from evenhand.table.labels import plain_label
@@ -80,12 +81,16 @@ class FeatureNoise(Settings):
         ways = self._ways()
         chosen = [name for name, asked in ways.items() if asked]
         if len(chosen) != 1:
-            raise ValueError(f"give exactly one of {', '.join(f'`{name}`' for name in ways)}; got {len(chosen)}")
+            raise SettingError(
+                "give exactly one of {names}; got {number}",
+                names=tuple(Setting(name=name) for name in ways),
+                number=len(chosen),
+            )
         if (self.values is not None) != (self.chances is not None):
-            raise ValueError("`values` and `chances` go together")
+            raise SettingError("`values` and `chances` go together")
         limits = (self.minimum, self.maximum, self.whole)
         if self.sd is None and any(limit is not None for limit in limits):
-            raise ValueError("`whole`, `minimum` and `maximum` go with `sd`")
+            raise SettingError("`whole`, `minimum` and `maximum` go with `sd`")
         return self
 
 
@@ -123,11 +128,14 @@ class PilotTable(Settings):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.data is None) == (self.source is None):
-            raise ValueError("`pilot` needs its table: give exactly one of `data` and `source`")
+            raise SettingError("`pilot` needs its table: give exactly one of `data` and `source`")
         if self.suffixes is None and not self.columns:
-            raise ValueError("`pilot` needs `suffixes` or `columns`, to tell the columns of the two raters")
+            raise SettingError("`pilot` needs `suffixes` or `columns`, to tell the columns of the two raters")
         if self.suffixes is not None and self.suffixes[0] == self.suffixes[1]:
-            raise ValueError(f"`suffixes` must differ; got {self.suffixes[0]!r} twice")
+            raise SettingError(
+                "`suffixes` must differ; got {suffixes!r} twice",
+                suffixes=self.suffixes[0],
+            )
         return self
 
     def pair(self, feature: str) -> tuple[str, str] | None:
@@ -153,7 +161,10 @@ def _as_feature_noise(given: object) -> object:
     if isinstance(given, int | float) and not isinstance(given, bool):
         return {"sd": given}
     if isinstance(given, str):
-        raise ValueError(f'a feature\'s noise in one word is "flip"; got {given!r}')
+        raise SettingError(
+            'a feature\'s noise in one word is "flip"; got {given!r}',
+            given=given,
+        )
     return given
 
 
@@ -184,7 +195,7 @@ class GroupNoise(Settings):
 def as_group_noise(value: object) -> object:
     """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
     if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
-        raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
+        raise SettingError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
     named = {grouping_name(name) if isinstance(name, list | tuple) else name: groups for name, groups in value.items()}
     return {
         name: {
@@ -295,14 +306,20 @@ class Noise(Settings):
     @classmethod
     def _one_grouping(cls, value: dict[str, dict[str, GroupNoise]]) -> dict[str, dict[str, GroupNoise]]:
         if len(value) > 1:
-            raise ValueError(f"`group_noise` must be about one grouping; got {' and '.join(map(repr, value))}")
+            raise SettingError(
+                "`group_noise` must be about one grouping; got {names}",
+                names=" and ".join(map(repr, value)),
+            )
         return value
 
     @field_validator("noise_levels")
     @classmethod
     def _rising(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
         if value is not None and (not value or value[0] < 0 or list(value) != sorted(set(value))):
-            raise ValueError(f"`noise_levels` must be one or more rising numbers from 0 on; got {list(value)}")
+            raise SettingError(
+                "`noise_levels` must be one or more rising numbers from 0 on; got {value}",
+                value=list(value),
+            )
         return value
 
     @field_validator("linked")
@@ -310,20 +327,30 @@ class Noise(Settings):
     def _no_circle(cls, value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
         for name, sources in value.items():
             if name in as_names(sources):
-                raise ValueError(f"`linked` makes {name!r} of itself")
+                raise SettingError(
+                    "`linked` makes {name!r} of itself",
+                    name=name,
+                )
         try:
             TopologicalSorter({name: as_names(sources) for name, sources in value.items()}).prepare()
         except CycleError as error:
             circle = ", which is made of ".join(repr(name) for name in reversed(error.args[1]))
-            raise ValueError(f"`linked` goes round in a circle: {circle}") from None
+            raise SettingError(
+                "`linked` goes round in a circle: {circle}",
+                circle=circle,
+            ) from None
         return value
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         chosen = [name for name in SOURCES if getattr(self, name)]
         if len(chosen) != 1:
-            listed = ", ".join(f"`{name}`" for name in SOURCES)
-            raise ValueError(f"`noise` needs exactly one of {listed}; got {' and '.join(chosen) or 'none'}")
+            listed = tuple(Setting(name=name) for name in SOURCES)
+            raise SettingError(
+                "`noise` needs exactly one of {listed}; got {value}",
+                listed=listed,
+                value=" and ".join(chosen) or "none",
+            )
         return self
 
     @model_validator(mode="after")
@@ -333,10 +360,19 @@ class Noise(Settings):
             columns = [column for name, noise in features.items() for column in noise.columns(name)]
             for name in columns:
                 if columns.count(name) > 1:
-                    raise ValueError(f"`{setting}` speaks of {name!r} twice")
+                    raise SettingError(
+                        "`{setting}` speaks of {name!r} twice",
+                        setting=setting,
+                        name=name,
+                    )
                 if name in self.fixed or name in self.linked:
                     other = "fixed" if name in self.fixed else "linked"
-                    raise ValueError(f"{name!r} is in `{setting}` and in `{other}`; it cannot be both")
+                    raise SettingError(
+                        "{name!r} is in `{setting}` and in `{other}`; it cannot be both",
+                        name=name,
+                        setting=setting,
+                        other=other,
+                    )
         return self
 
 
@@ -345,7 +381,7 @@ def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def as_noise(value: object) -> Any:
+def as_noise(value: object) -> object:
     """Return the settings of `Noise` from a published name, several of them, or a mapping.
 
     A mapping with `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
@@ -361,14 +397,15 @@ def as_noise(value: object) -> Any:
         return _noise_of_mapping(value)
     if isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)):
         return {"published": value}
-    raise ValueError(
-        f"`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {brief(value)}"
+    raise SettingError(
+        "`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {value}",
+        value=brief(value),
     )
 
 
 def _noise_of_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
     if not value:
-        raise ValueError("`noise` names no feature; say how at least one goes wrong")
+        raise SettingError("`noise` names no feature; say how at least one goes wrong")
     source = next((name for name in SOURCES if name in value), None)
     if source is None:
         _require_features(value)
@@ -377,8 +414,13 @@ def _noise_of_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
     is_feature = not isinstance(value.get("pilot"), Mapping | PilotTable | None)
     if other is not None or is_feature:
         example = {"features": {other or "pilot": "..."}}
-        none = "" if other is None else f", and {other!r} is none"
-        raise ValueError(f"a mapping with {source!r} holds the settings of Noise{none}; write features as {example}")
+        none = "" if other is None else problem(", and {name!r} is none", name=other)
+        raise SettingError(
+            "a mapping with {source!r} holds the settings of Noise{none}; write features as {example}",
+            source=source,
+            none=none,
+            example=example,
+        )
     return value
 
 
@@ -386,7 +428,10 @@ def _require_features(value: Mapping[str, Any]) -> None:
     """Refuse settings of Noise that stand among features."""
     for name, how in value.items():
         if name in Noise.model_fields and not _is_noise(how):
-            raise ValueError(f"to set Noise's `{name}`, write the features under `features` beside it")
+            raise SettingError(
+                "to set Noise's `{name}`, write the features under `features` beside it",
+                name=name,
+            )
 
 
 def _is_noise(value: object) -> bool:

@@ -8,25 +8,27 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from evenhand.audits.reliability.derived import features_of_groups, functions_of_groups
-from evenhand.audits.reliability.estimate import EVERY_RUN, Simulated, base_predictions, unused_items
+from evenhand.audits.reliability.estimate import Simulated, base_predictions, undefined_in_every_run, unused_items
 from evenhand.audits.reliability.evidence import (
     LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
     LEAST_MOVED,
     LEAST_PEOPLE,
-    RESTS_ON,
-    TOO_FEW,
+    rests_on_few,
+    too_few,
 )
 from evenhand.audits.reliability.gaps import is_clear
 from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import METRICS
-from evenhand.audits.reliability.mistakes import Mistakes
+from evenhand.audits.reliability.mistakes import Mistakes, Reasons
 from evenhand.audits.reliability.models import Model
+from evenhand.audits.reliability.noise import GroupNoise
 from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.groups import ComparedGroups
-from evenhand.errors import count
+from evenhand.messages import Message
 from evenhand.stats.noise import FixedFunction, Normal, fixed_functions, fixed_products
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import column_key
@@ -43,7 +45,9 @@ _MOST_NAMED = 4
 # Mistakes -------------------------------------------------------------------------------------------------------------
 
 
-def mistake_notes(people: People, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec) -> Iterator[str]:
+def mistake_notes(
+    people: People, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec
+) -> Iterator[Message]:
     """Yield the remarks on a way of going wrong, contradictions first."""
     yield from _contradictions(people, mistakes.columns, following)
     yield from mistakes.notes
@@ -52,7 +56,7 @@ def mistake_notes(people: People, mistakes: Mistakes, following: Sequence[str], 
     yield from _copy_notes(people)
 
 
-def _contradictions(people: People, perturbed: Sequence[int], following: Sequence[str]) -> Iterator[str]:
+def _contradictions(people: People, perturbed: Sequence[int], following: Sequence[str]) -> Iterator[Message]:
     """Warn of features that are made of a perturbed one and are held fixed: they can turn the sign of a gap."""
     moving = {*perturbed, *people.positions(following)}
     named: dict[int, set[int]] = {}
@@ -66,7 +70,7 @@ def _contradictions(people: People, perturbed: Sequence[int], following: Sequenc
     yield from _product_notes(people, moving, named)
 
 
-def _product_notes(people: People, moving: set[int], named: dict[int, set[int]]) -> Iterator[str]:
+def _product_notes(people: People, moving: set[int], named: dict[int, set[int]]) -> Iterator[Message]:
     """Warn of products of a perturbed feature that are held fixed, and were not named as functions of it."""
     names = list(people.names)
     indicators, labels = _group_indicators(people)
@@ -75,43 +79,40 @@ def _product_notes(people: People, moving: set[int], named: dict[int, set[int]])
             continue
         named[product.column].add(product.perturbed)
         column, source, factor = names[product.column], names[product.perturbed], [*names, *labels][product.factor]
-        mend = (
-            f"let it follow with linked={{{column!r}: [{source!r}, {factor!r}]}}."
-            if product.factor < len(names)
-            else "put that column among `features` as 0 and 1, and let the product follow with `linked`."
-        )
-        if product.share < 1:
-            mend = f"mend the other rows, and {mend}"
-        what = f"{source!r} times {factor!r} in {_rows_of(product.share)}"
-        yield _contradiction(people, [column], source, what, mend)
+        links = f"{{{column!r}: [{source!r}, {factor!r}]}}"
+        own = product.factor < len(names)
+        mend = say("let_link_product", links=links) if own else say("let_link_group")
+        what = say("product", source=source, factor=factor, rows=_rows_of(product.share))
+        yield _contradiction(people, [column], source, what, _mended(mend, product.share))
 
 
-def _function_note(people: People, functions: Sequence[FixedFunction]) -> str:
+def _function_note(people: People, functions: Sequence[FixedFunction]) -> Message:
     columns = [people.names[function.column] for function in functions]
     source = people.names[functions[0].perturbed]
-    links = ", ".join(f"{column!r}: {source!r}" for column in columns)
-    follow = f"let {'it' if len(columns) == 1 else 'them'} follow with "
+    each = "" if len(columns) == 1 else "_each"
     if not functions[0].repeated:
-        return _contradiction(people, columns, source, f"all but a function of {source!r}", f"{follow}`derive`.")
+        what, mend = say("nearly_function", source=source), say(f"let_derive{each}")
+        return _contradiction(people, columns, source, what, mend)
     share = min(function.share for function in functions)
-    mend = f"{follow}linked={{{links}}}, or with `derive`."
-    mend = mend if share == 1 else f"mend the other rows, and {mend}"
-    return _contradiction(people, columns, source, f"a function of {source!r} in {_rows_of(share)}", mend)
+    links = ", ".join(f"{column!r}: {source!r}" for column in columns)
+    mend = _mended(say(f"let_link{each}", links=f"{{{links}}}"), share)
+    return _contradiction(people, columns, source, say("function", source=source, rows=_rows_of(share)), mend)
 
 
-def _contradiction(people: People, columns: Sequence[str], source: str, what: str, mend: str) -> str:
-    listed, alone = " and ".join(map(repr, columns)), len(columns) == 1
+def _mended(mend: Message, share: float) -> Message:
+    """Return what mends a contradiction; where it is not one in every row, the other rows first."""
+    return mend if share == 1 else say("mend_rows", mend=mend)
+
+
+def _contradiction(people: People, columns: Sequence[str], source: str, what: Message, mend: Message) -> Message:
     if any(column_key(column) in people.groups.codes for column in columns):
-        mend = f"columns that define groups stay as they are, so hold {source!r} fixed too."
-    return (
-        f"Warning: {listed} {'is' if alone else 'are each'} {what}, and {'was' if alone else 'were'} held fixed while "
-        f"{source!r} went wrong. A rater who errs about the one errs about the other, and the sign of a gap can turn "
-        f"on it: {mend}"
-    )
+        mend = say("hold_fixed_too", source=source)
+    key = "held_fixed" if len(columns) == 1 else "held_fixed_each"
+    return say(key, columns=tuple(map(repr, columns)), what=what, source=source, mend=mend)
 
 
-def _rows_of(share: float) -> str:
-    return "every row" if share == 1 else f"{math.floor(1000 * share) / 10:g}% of rows"
+def _rows_of(share: float) -> Message:
+    return say("every_row") if share == 1 else say("share_of_rows", share=f"{math.floor(1000 * share) / 10:g}")
 
 
 def _group_indicators(people: People) -> tuple[list[FloatArray], list[str]]:
@@ -126,27 +127,21 @@ def _group_indicators(people: People) -> tuple[list[FloatArray], list[str]]:
     return indicators, labels
 
 
-def _group_notes(mistakes: Mistakes, people: People) -> Iterator[str]:
+def _group_notes(mistakes: Mistakes, people: People) -> Iterator[Message]:
     """Say which features tell the group and were held fixed for it, and warn of those that go wrong all the same."""
     published = mistakes.setting.published
     for name, column in features_of_groups(people).items() if published is not None else ():
-        yield (
-            f"{name!r} is a function of {column!r}, which defines groups. It was not perturbed by {published!r}, as "
-            "that column would not be."
-        )
+        yield say("held_for_group", name=name, column=column, published=published)
     warned: set[int] = set()
     for function, column in functions_of_groups(people):
         if function.column in set(mistakes.columns) - warned:
             warned.add(function.column)
             name = people.names[function.column]
-            yield (
-                f"Warning: {name!r} is a function of {column!r} in {_rows_of(function.share)}, and went wrong while "
-                f"people stayed in the groups that {column!r} defines. A gap may then be the work of mistakes about "
-                f"the group itself: hold it fixed with fixed={[name]!r}, or leave it out of `noise`."
-            )
+            rows = _rows_of(function.share)
+            yield say("wrong_for_group", name=name, column=column, rows=rows, fixed=repr([name]))
 
 
-def _limit_notes(mistakes: Mistakes, people: People, spec: ReliabilitySpec) -> Iterator[str]:
+def _limit_notes(mistakes: Mistakes, people: People, spec: ReliabilitySpec) -> Iterator[Message]:
     """Warn of limits that the data itself does not keep: any mistake takes such an entry to the limit."""
     beyond: dict[tuple[int, str, float], int] = {}
 
@@ -165,118 +160,88 @@ def _limit_notes(mistakes: Mistakes, people: People, spec: ReliabilitySpec) -> I
     for name, least in spec.noise.minima.items() if mistakes.setting.pilot is not None else ():
         look(people.positions([name])[0], least, None, True)
     for (column, side, limit), n in beyond.items():
-        yield (
-            f"Warning: {people.names[column]!r} is {'below' if side == 'minimum' else 'above'} its {side} {limit:g} "
-            f"for {count(n, 'person', 'people')} of {len(people.matrix):,}. However small the error, a mistake takes "
-            f"such an entry to {limit:g}; give a {side} that the data keeps."
-        )
+        key = "below_minimum" if side == "minimum" else "above_maximum"
+        yield say(key, name=people.names[column], limit=limit, n=n, people=len(people.matrix))
 
 
-def _copy_notes(people: People) -> Iterator[str]:
+def _copy_notes(people: People) -> Iterator[Message]:
     """Warn where rows are repeated: people who were entered twice make intervals too narrow."""
     if people.copies > MOST_COPIES * len(people.matrix):
-        yield (
-            f"{count(people.copies, 'row')} of {len(people.matrix):,} "
-            f"{'is an exact copy' if people.copies == 1 else 'are exact copies'} of another one in all columns used. "
-            "Different people may well be alike in a few columns. But where people were entered more than once, "
-            "intervals are too narrow and tests too sure: leave the copies out, or name the column that tells people "
-            "apart as `id`."
-        )
+        yield say("copies", n=people.copies, rows=len(people.matrix))
 
 
 # What was asked -------------------------------------------------------------------------------------------------------
 
 
 def setup_notes(
-    table: Table, people: People, groups: Sequence[ComparedGroups], untouched: dict[str, str], spec: ReliabilitySpec
-) -> Iterator[str]:
+    table: Table,
+    people: People,
+    groups: Sequence[ComparedGroups],
+    untouched: Reasons,
+    spec: ReliabilitySpec,
+) -> Iterator[Message]:
     """Yield the remarks on what was asked."""
-    yield "Gaps hold for these models and these mistakes; other models or mistakes may give other gaps."
+    yield say("only_these")
     yield from _whose_noise(spec)
-    still = [name for name, why in untouched.items() if why.startswith("defines groups")]
+    still = tuple(name for name, why in untouched.items() if why == "groups")
     if still:
-        yield f"Columns that define groups were not perturbed: {', '.join(still)}."
+        yield say("groups_stay", columns=still)
     if table.roles.weight is not None:
-        yield "Survey weights are not used: every person counts once."
+        yield say("no_weights")
     if people.dropped:
-        yield f"{count(people.dropped, 'person', 'people')} with a missing feature were left out."
+        yield say("dropped", n=people.dropped)
     for grouping in groups:
         if len(grouping.groups) < 2:
-            yield (
-                f"{grouping.name}: fewer than two groups have min_count {spec.min_count} people, so there is nothing "
-                "to compare."
-            )
+            yield say("nothing_to_compare", grouping=grouping.name, least=spec.min_count)
     if spec.replicates < FEW_REPLICATES:
-        yield (
-            f"{count(spec.replicates, 'replicate')} of the mistakes say little of what other mistakes would give; take "
-            "100 or more."
-        )
+        yield say("few_replicates", n=spec.replicates)
     if spec.noise.noisy_raters == 2 and spec.attribution is not False:
-        yield "Two raters go wrong in the curves; the gap is shared out among features for one."
+        yield say("attributed_for_one")
 
 
-def _whose_noise(spec: ReliabilitySpec) -> Iterator[str]:
+def _whose_noise(spec: ReliabilitySpec) -> Iterator[Message]:
     """Say whether entries about all groups go wrong alike, which gaps rest on; a pilot by group has its own notes."""
     alike = spec.noise.pilot is None or not spec.noise.pilot.by
     for grouping, groups in spec.noise.group_noise.items():
-        differences = []
-        for group, how in groups.items():
-            ways = ["never" if how.times == 0 else f"{how.times:g} times as often"] if how.times != 1 else []
-            ways += [f"in another way in {_quoted(list(how.noise))}"] if how.noise else []
-            differences += [f"about {group} {' and '.join(ways)}"] if ways else []
+        ways = {group: tuple(_ways(how)) for group, how in groups.items()}
+        differences = tuple(say("about_group", group=group, ways=how) for group, how in ways.items() if how)
         if differences:
             alike = False
-            yield (
-                f"Entries do not go wrong alike for all: by {grouping}, {'; '.join(differences)}. Gaps rest on these "
-                "settings as well as on the model."
-            )
+            yield say("not_alike", grouping=grouping, differences=differences)
     if alike:
-        yield (
-            "Everybody's entries are taken to go wrong alike: equally often, and in the same ways in all groups. Where "
-            "raters err more about one group, its results suffer more than is shown here; `group_noise` can say so."
-        )
+        yield say("alike")
+
+
+def _ways(how: GroupNoise) -> Iterator[Message]:
+    """Yield how entries about one group go wrong otherwise than all."""
+    if how.times != 1:
+        yield say("times_as_often", times=how.times) if how.times else say("never")
+    if how.noise:
+        yield say("in_another_way", features=tuple(map(repr, how.noise)))
 
 
 # Models and simulations -----------------------------------------------------------------------------------------------
 
 
-def model_notes(model: Model, people: People) -> Iterator[str]:
+def model_notes(model: Model, people: People) -> Iterator[Message]:
     """Yield the remarks on a model."""
     yield from model.notes
     base = base_predictions(model, people)
     if base.score.min() == base.score.max():
-        yield (
-            f"{model.name}: all scores are {base.score[0]:g}. Kappa and ICC are undefined: they ask how far scores "
-            "tell people apart."
-        )
+        yield say("one_score", model=model.name, score=float(base.score[0]))
     elif base.label.all() or not base.label.any():
-        who = "everybody" if base.label.all() else "nobody"
-        yield (
-            f"{model.name}: {who} is selected at the threshold {model.threshold:g}. Kappa is undefined where decisions "
-            "do not differ; PABAK is not."
-        )
+        key = "selects_everybody" if base.label.all() else "selects_nobody"
+        yield say(key, model=model.name, threshold=model.threshold)
 
 
-def simulation_notes(simulated: Simulated) -> Iterator[str]:
+def simulation_notes(simulated: Simulated) -> Iterator[Message]:
     """Yield the remarks on one simulation: mistakes that changed nothing, and mistakes that changed no score."""
-    place = f"{simulated.model.name}, noise {simulated.mistakes.setting.name}"
-    without_effect = list(unused_items(simulated))
+    model, setting = simulated.model.name, simulated.mistakes.setting.name
     unchanged = [name for name in simulated.mistakes.names if not simulated.changed[name]]
-    if unchanged:
-        yield (
-            f"{place}: the mistakes in {_quoted(unchanged)} never changed an entry, so nothing is known of how the "
-            "model would react to other ones."
-        )
-    ignored = [name for name in without_effect if name not in unchanged]
-    if ignored:
-        yield (
-            f"{place}: the mistakes in {_quoted(ignored)} changed entries and no score; the model does not react to "
-            "them."
-        )
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names)
+    ignored = [name for name in unused_items(simulated) if name not in unchanged]
+    for key, names in (("never_changed", unchanged), ("no_reaction", ignored)):
+        if names:
+            yield say(key, model=model, setting=setting, features=tuple(map(repr, names)))
 
 
 # What came out --------------------------------------------------------------------------------------------------------
@@ -284,7 +249,7 @@ def _quoted(names: Sequence[str]) -> str:
 
 def outcome_notes(
     values: Sequence[ReliabilityValue], gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """Yield the remarks on the numbers: undefined values, groups that are too small, metrics that disagree."""
     yield from _undefined(values)
     to_reference = [gap for gap in gaps if gap.against == "reference"]
@@ -293,69 +258,45 @@ def outcome_notes(
     yield from _disagreements(to_reference, spec)
 
 
-def _undefined(values: Sequence[ReliabilityValue]) -> Iterator[str]:
+def _undefined(values: Sequence[ReliabilityValue]) -> Iterator[Message]:
     undefined = [record for record in values if record.value is None]
-    always = [record for record in undefined if record.status.endswith(EVERY_RUN)]
-    sometimes = [record for record in undefined if not record.status.endswith(EVERY_RUN)]
-    for records, why in (
-        (
-            always,
-            "in no fold or replicate does the metric have a value, since the results do not differ there. That lies "
-            "in the model and its threshold: PABAK and the mean squared error are defined all the same.",
-        ),
-        (
-            sometimes,
-            "in some fold or replicate the metric has no value, and a mean over the others would be another one. "
-            "Fewer folds, or a larger group, help.",
-        ),
-    ):
+    always = [record for record in undefined if undefined_in_every_run(record)]
+    sometimes = [record for record in undefined if not undefined_in_every_run(record)]
+    for key, records in (("undefined_always", always), ("undefined_sometimes", sometimes)):
         if records:
-            groups = sorted({f"{record.group} ({record.grouping})" for record in records})
-            yield (
-                f"{count(len(records), 'value')} of the curves {'is' if len(records) == 1 else 'are'} undefined, of "
-                f"{_first(groups)}: {why}"
-            )
+            yield say(key, n=len(records), groups=_named({(record.group, str(record.grouping)) for record in records}))
 
 
-def _first(groups: Sequence[str]) -> str:
-    return f"{', '.join(groups[:_MOST_NAMED])}{' and others' if len(groups) > _MOST_NAMED else ''}"
+def _named(groups: set[tuple[str, str]]) -> Message:
+    """Return the first of some groups, each with its grouping."""
+    named = sorted((say("group_of", group=group, grouping=grouping) for group, grouping in groups), key=str)
+    key = "groups_named_and_others" if len(named) > _MOST_NAMED else "groups_named"
+    return say(key, groups=tuple(named[:_MOST_NAMED]))
 
 
-_FOR_FEW = "PABAK, averaged over noise levels, is tested there by limits that hold for any number of people."
-
-
-def _too_small(gaps: Sequence[ReliabilityGap]) -> Iterator[str]:
+def _too_small(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
     """Say which gaps have no test, and for whom bands are too narrow."""
-    statuses = {gap.status for gap in gaps if TOO_FEW in gap.status}
-    few = sorted({status.removeprefix("no interval: ").partition(TOO_FEW)[0] for status in statuses})
+    few = sorted({who for gap in gaps if (who := too_few(gap.status)) is not None}, key=str)
     if few:
-        more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-        yield (
-            f"The bootstrap gives no interval, test or verdict for gaps of groups with fewer than {LEAST_PEOPLE} "
-            f"people, or with fewer than {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for kappa, ICC and their "
-            f"like): they would be wrong more often than they say. {'; '.join(few[:_MOST_NAMED])}{more}. {_FOR_FEW} "
-            "The bands of their curves are rough. A larger `min_count` leaves such groups out."
+        more = len(few) - _MOST_NAMED
+        yield say(
+            "too_small_and_more" if more > 0 else "too_small",
+            least=LEAST_PEOPLE,
+            in_a_fold=LEAST_IN_A_FOLD,
+            for_ratios=LEAST_FOR_RATIOS,
+            few=tuple(few[:_MOST_NAMED]),
+            more=more,
         )
 
 
-def _too_concentrated(gaps: Sequence[ReliabilityGap]) -> Iterator[str]:
+def _too_concentrated(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
     """Say for whom the damage rests on too few people."""
-    groups = sorted(
-        {
-            f"{gap.status.partition(': for ')[2].partition(f', {RESTS_ON}')[0]} ({gap.grouping})"
-            for gap in gaps
-            if RESTS_ON in gap.status
-        }
-    )
+    groups = {(group, str(gap.grouping)) for gap in gaps if (group := rests_on_few(gap.status)) is not None}
     if groups:
-        yield (
-            f"The bootstrap gives no interval, test or verdict where what mistakes change in a group rests on fewer "
-            f"than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores), of {_first(groups)}: with other people it could "
-            f"be nothing, or twice as much. {_FOR_FEW}"
-        )
+        yield say("too_concentrated", damaged=LEAST_DAMAGED, moved=LEAST_MOVED, groups=_named(groups))
 
 
-def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Iterator[str]:
+def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Iterator[Message]:
     """Say where one metric is clearly lower for a group and another one clearly higher."""
     by_pair: dict[tuple[str | None, ...], list[ReliabilityGap]] = {}
     for gap in gaps:
@@ -365,27 +306,32 @@ def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Ite
     notes = [note for pair_gaps in by_pair.values() if (note := _disagreement(pair_gaps, spec)) is not None]
     yield from notes
     if notes:
-        yield (
-            "Metrics that disagree measure different things: PABAK and the spread-adjusted ICC what mistakes do, "
-            "kappa also how rare selection is, ICC also how far a group's scores lie apart."
-        )
+        yield say("what_metrics_measure")
 
 
-def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> str | None:
+def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message | None:
     """Return what is to be said of the gaps of two groups, None where they do not clearly disagree."""
     first = gaps[0]
     lower = [gap for gap in gaps if (gap.value or 0.0) < 0]
     higher = [gap for gap in gaps if (gap.value or 0.0) > 0]
     if not all(any(is_clear(gap, spec) for gap in side) for side in (lower, higher)):
         return None
-    return (
-        f"{first.model}, by {first.grouping}, noise {first.setting}: the metrics disagree. For {first.group}, compared "
-        f"with {first.reference}, {_listed(lower, spec)} lower and {_listed(higher, spec)} higher."
+    return say(
+        "metrics_disagree",
+        model=first.model,
+        grouping=first.grouping,
+        setting=first.setting,
+        group=first.group,
+        reference=first.reference,
+        lower=_listed(lower, spec),
+        higher=_listed(higher, spec),
     )
 
 
-def _listed(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> str:
-    """Return metrics in words, those that differ clearly marked."""
-    names = [f"{METRICS[gap.metric].title_in_sentence}{' (clearly)' if is_clear(gap, spec) else ''}" for gap in gaps]
-    listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"{listed} {'is' if len(names) == 1 else 'are'}"
+def _listed(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message:
+    """Return metrics, those that differ clearly marked."""
+    named = tuple(
+        say("metric_clearly" if is_clear(gap, spec) else "metric_alone", title=METRICS[gap.metric].title_in_sentence)
+        for gap in gaps
+    )
+    return say("one_metric", metric=named[0]) if len(named) == 1 else say("several_metrics", metrics=named)

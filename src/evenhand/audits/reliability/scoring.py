@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from threading import Lock
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.reliability.gather import ModelFeature, People, is_negative, is_positive
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.model_sources import OnnxModel
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, EvenhandError, count
+from evenhand.messages import Message
 from evenhand.stats.types import FloatArray
 from evenhand.table.frames import build_frame, installed_backend
 from evenhand.table.keys import label_of
@@ -58,11 +60,14 @@ class Scorer:
             self.lock = None
             if model.width is not None and model.width != len(columns):
                 raise ConfigError(
-                    f"the model {name!r} takes {count(model.width, 'column')} and is given {len(columns)}; name its "
-                    "own as `features` of the model, in its order."
+                    "the model {name!r} takes {columns} and is given {number}; name its own as `features` of the "
+                    "model, in its order.",
+                    name=name,
+                    columns=count(model.width, "column"),
+                    number=len(columns),
                 )
 
-    def inputs(self, rows: FloatArray) -> Any:
+    def inputs(self, rows: FloatArray) -> object:
         """Return rows as the model takes them."""
         columns = rows[:, self.positions]
         if isinstance(self.model, OnnxModel):
@@ -75,42 +80,61 @@ class Scorer:
             with self.lock or nullcontext():
                 return self._checked(rows, self.ask(self.inputs(rows)))
         except EvenhandError as error:
-            raise EvenhandError(f"the model {self.name!r} {error}") from error
+            raise EvenhandError(
+                "the model {name!r} {problem}",
+                name=self.name,
+                problem=error.message,
+            ) from error
         except Exception as error:
             reason = str(error).strip() or "no reason given"
             raise EvenhandError(
-                f"the model {self.name!r} failed on {count(len(rows), 'row')} of {', '.join(self.columns)}: "
-                f"{type(error).__name__}: {reason}"
+                "the model {name!r} failed on {rows} of {columns}: {kind}: {reason}",
+                name=self.name,
+                rows=count(len(rows), "row"),
+                columns=tuple(self.columns),
+                kind=type(error).__name__,
+                reason=reason,
             ) from error
 
     def _checked(self, rows: FloatArray, scores: FloatArray) -> FloatArray:
         if scores.shape != (len(rows),):
             shape = " by ".join(str(size) for size in scores.shape) or "one number"
-            raise EvenhandError(f"must return one score a row; {count(len(rows), 'row')} gave {shape}.")
+            raise EvenhandError(
+                "must return one score a row; {rows} gave {shape}.",
+                rows=count(len(rows), "row"),
+                shape=shape,
+            )
         bad = np.flatnonzero(~np.isfinite(scores))
         if bad.size:
             row = ", ".join(
                 f"{feature.name} {feature.shown(value) if np.isfinite(value) else value}"
                 for feature, value in zip(self.features, rows[bad[0], self.positions], strict=True)
             )
-            raise EvenhandError(f"gave the score {scores[bad[0]]} for {row}; scores must be finite.")
+            raise EvenhandError(
+                "gave the score {score} for {row}; scores must be finite.",
+                score=scores[bad[0]],
+                row=row,
+            )
         return scores
 
     def _wants_frame(self, spec: ReliabilitySpec) -> bool:
         text = next((feature.name for feature in self.features if feature.is_text), None)
         rows = spec.scoring.rows
         if rows == "array" and text is not None and not isinstance(self.model, OnnxModel):
-            raise ConfigError(f"the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.")
+            raise ConfigError(
+                "the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.",
+                text=text,
+            )
         return rows == "frame" or (rows == "auto" and (text is not None or _fitted_to(self.model, self.columns)))
 
 
-def _fitted_to(model: Any, columns: Sequence[str]) -> bool:
+def _fitted_to(model: object, columns: Sequence[str]) -> bool:
     """Tell whether a model was fitted to a frame with these columns, and so wants one."""
     names = getattr(model, "feature_names_in_", None)
     return names is not None and [str(name) for name in names] == list(columns)
 
 
-def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: bool) -> Any:
+def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: bool) -> object:
     """Return rows as an array or a data frame, as the model wants them."""
     if not frame:
         return matrix
@@ -139,8 +163,9 @@ def _decisions(decisions: object, known: Sequence[Any], positive: Scalar | None)
     """Return 1 where a model decides for the positive one of its classes, else 0."""
     if len(known) > 2:
         raise EvenhandError(
-            f"decides between {len(known)} classes; reliability is about one score: wrap it in a function that returns "
-            "that."
+            "decides between {number} classes; reliability is about one score: wrap it in a function that "
+            "returns that.",
+            number=len(known),
         )
     yes = _positive_class(known, positive) if len(known) == 2 else 0
     chosen = np.asarray(decisions)
@@ -148,15 +173,16 @@ def _decisions(decisions: object, known: Sequence[Any], positive: Scalar | None)
     is_known = np.isin(chosen, known)
     if not is_known.all():
         raise EvenhandError(
-            f"decides for {label_of(chosen[~is_known].flat[0])!r}, which is none of its classes; wrap it in a function "
-            "that returns one score a row."
+            "decides for {decision!r}, which is none of its classes; wrap it in a function that returns one "
+            "score a row.",
+            decision=label_of(chosen[~is_known].flat[0]),
         )
     if len(known) == 1:
         return np.full(chosen.shape, float(is_positive(known[0], positive)))
     return np.asarray(chosen == known[yes], dtype=np.float64)
 
 
-def _chance(output: Any, classes: Any, positive: Scalar | None) -> FloatArray:
+def _chance(output: object, classes: Iterable[object] | None, positive: Scalar | None) -> FloatArray:
     """Return the chance of the positive class; 0 or 1 where the model knows one class only."""
     chances = _numbers(output, two=True)
     if chances.ndim != 2:
@@ -164,13 +190,18 @@ def _chance(output: Any, classes: Any, positive: Scalar | None) -> FloatArray:
     known = None if classes is None else list(classes)
     if chances.shape[1] > 2:
         raise EvenhandError(
-            f"gives the chances of {chances.shape[1]} classes; reliability is about one score: wrap it in a function "
-            "that returns that."
+            "gives the chances of {number} classes; reliability is about one score: wrap it in a function "
+            "that returns that.",
+            number=chances.shape[1],
         )
     if known is None:
         return chances[:, -1]
     if len(known) != chances.shape[1]:
-        raise EvenhandError(f"gives the chances of {chances.shape[1]} classes and names {len(known)}.")
+        raise EvenhandError(
+            "gives the chances of {given} classes and names {named}.",
+            given=chances.shape[1],
+            named=len(known),
+        )
     if len(known) == 1:
         return np.full(len(chances), float(is_positive(known[0], positive)))
     return chances[:, _positive_class(known, positive)]
@@ -190,10 +221,15 @@ def _positive_class(known: Sequence[Any], positive: Scalar | None) -> int:
 def _unknown_classes(known: Sequence[Any], positive: Scalar | None) -> EvenhandError:
     shown = " and ".join(repr(label_of(value)) for value in known if value is not None)
     if positive is None:
-        return EvenhandError(f"knows the classes {shown}; say which is the positive one with `positive` of the table.")
+        return EvenhandError(
+            "knows the classes {shown}; say which is the positive one with `positive` of the table.",
+            shown=shown,
+        )
     return EvenhandError(
-        f"knows the classes {shown}, and the positive outcome of the table is {label_of(positive)!r}; name the class "
-        "that it is with `positive`, or wrap the model in a function that returns the score."
+        "knows the classes {shown}, and the positive outcome of the table is {positive!r}; name the "
+        "class that it is with `positive`, or wrap the model in a function that returns the score.",
+        shown=shown,
+        positive=label_of(positive),
     )
 
 
@@ -207,7 +243,7 @@ def _numbers(output: object, *, two: bool = False) -> FloatArray:
     return values
 
 
-def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], people: People) -> Iterator[str]:
+def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], people: People) -> Iterator[Message]:
     """Refuse a model whose score of a person changes by itself; yield a remark where only its last digits do.
 
     The simulation takes every change of a score for the work of a mistake, and asks about people in any company. So
@@ -224,8 +260,10 @@ def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], peo
     again = _largest_difference(first, scores(rows))
     if again > _TINY:
         raise EvenhandError(
-            f"the model {name!r} gives the same people other scores when it is asked again, by up to {again:.2g}; it "
-            "must not draw at random: fix its seed, or average over its draws."
+            "the model {name!r} gives the same people other scores when it is asked again, by up to "
+            "{again:.2g}; it must not draw at random: fix its seed, or average over its draws.",
+            name=name,
+            again=again,
         )
     order = np.random.default_rng(0).permutation(len(rows))
     some = order[:_ALONE]
@@ -233,14 +271,14 @@ def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], peo
     company = max(_largest_difference(first[order], scores(rows[order])), _largest_difference(first[some], alone))
     if company > _TINY:
         raise EvenhandError(
-            f"the model {name!r} gives people other scores beside other people, by up to {company:.2g}; each score "
-            "must be made of that person's own features: fit scalers and ranks once, not anew on the rows it is given."
+            "the model {name!r} gives people other scores beside other people, by up to {company:.2g}; each "
+            "score must be made of that person's own features: fit scalers and ranks once, not anew on the "
+            "rows it is given.",
+            name=name,
+            company=company,
         )
     if max(again, company) > _ROUNDING:
-        yield (
-            f"{name}: scores of the same people differ by up to {max(again, company):.1g} from one call to the next. "
-            "That is rounding, and people within it of the threshold may change sides."
-        )
+        yield say("rounding", model=name, size=max(again, company))
 
 
 def _largest_difference(first: FloatArray, second: FloatArray) -> float:

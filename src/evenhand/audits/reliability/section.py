@@ -43,7 +43,9 @@ from evenhand.core.display import (
     what_it_shows,
 )
 from evenhand.core.findings import Finding
-from evenhand.core.formats import show, show_confidence
+from evenhand.core.records import matching
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
 
 if TYPE_CHECKING:
     from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue
@@ -90,15 +92,15 @@ def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
         _at_the_highest_level(result, run),
         tuple(curve_panels(result, run)),
         _shows(result, run),
-        {record.group: record.n for record in result.rows("values", **run.columns)},
+        {record.group: record.n for record in matching(result.values, **run.columns)},
     )
-    gaps = [gap for gap in result.rows("gaps", against="reference", **run.columns) if gap.group is not None]
+    gaps = [gap for gap in matching(result.gaps, against="reference", **run.columns) if gap.group is not None]
     if gaps:
         yield Figure(
             f"Gaps{of}",
             f"Each group minus {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
             f"metric and group together. The findings count all tests of the run; a band does not.{largest}",
-            " ".join(f.headline for f in _told(result, run)),
+            " ".join(str(f.headline) for f in _told(result, run)),
             tuple(gap_panels(result, run)),
             _shows(result, run),
         )
@@ -110,7 +112,7 @@ def _told(result: ReliabilityResult, run: Run) -> list[Finding]:
     return [finding for finding, place in places if place == tuple(run)]
 
 
-def _shows(result: ReliabilityResult, run: Run) -> str:
+def _shows(result: ReliabilityResult, run: Run) -> Message:
     return what_it_shows(_told(result, run), result.spec.metrics, result.spec.finding_alpha)
 
 
@@ -146,7 +148,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             DESCRIBES,
             aside=True,
         )
-    records = result.rows("attribution", **run.columns)
+    records = matching(result.attribution, **run.columns)
     if records:
         yield Figure(
             f"Which features make the gap{of}",
@@ -179,7 +181,7 @@ def _not_drawn(result: ReliabilityResult, run: Run) -> str:
 
 def _at_the_highest_level(result: ReliabilityResult, run: Run) -> str:
     """Say each metric at the highest noise level."""
-    records = result.rows("values", **run.columns)
+    records = matching(result.values, **run.columns)
     top = max(record.noise_level for record in records)
     sentences = []
     for name in result.spec.metrics:
@@ -192,7 +194,7 @@ def _means_in_words(result: ReliabilityResult, run: Run, metrics: Sequence[str],
     """Say for each group the means of two metrics over the noise levels above 0."""
     sentences = []
     for group in groups_of(result, run.grouping):
-        means = (_mean(result.rows("values", group=group, metric=name, **run.columns)) for name in metrics)
+        means = (_mean(matching(result.values, group=group, metric=name, **run.columns)) for name in metrics)
         sentences.append(sentence.format(*(show(mean) for mean in means), group=group))
     return " ".join(sentences)
 
@@ -205,7 +207,7 @@ def _mean(records: Sequence[ReliabilityValue]) -> float | None:
 
 def _features_in_words(result: ReliabilityResult, run: Run) -> str:
     sentences = []
-    records = [r for r in result.rows("attribution", **run.columns) if r.value is not None]
+    records = [r for r in matching(result.attribution, **run.columns) if r.value is not None]
     for name, group in dict.fromkeys((r.metric, r.group) for r in records):
         largest = sorted((r for r in records if (r.metric, r.group) == (name, group)), key=lambda r: -abs(r.value or 0))
         listed = ", ".join(f"{r.feature} {show(r.value, 'signed')}" for r in largest[:4])
@@ -216,7 +218,7 @@ def _features_in_words(result: ReliabilityResult, run: Run) -> str:
 def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
     for setting, grouping in dict.fromkeys((run.setting, run.grouping) for run in runs(result)):
         yield _model_values(result, setting, grouping)
-        means = result.rows("gaps", noise_level=None, against="reference", setting=setting, grouping=grouping)
+        means = matching(result.gaps, noise_level=None, against="reference", setting=setting, grouping=grouping)
         gaps = [gap for gap in means if gap.group is not None]
         if gaps:
             yield _model_gaps(result, setting, grouping, gaps)
@@ -224,8 +226,8 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
 
 def _model_values(result: ReliabilityResult, setting: str, grouping: str) -> Figure:
     where: dict[str, Any] = {"setting": setting, "grouping": grouping}
-    top = max(r.noise_level for r in result.rows("values", **where))
-    values = [r for r in result.rows("values", noise_level=top, **where) if r.metric in result.spec.metrics]
+    top = max(r.noise_level for r in matching(result.values, **where))
+    values = [r for r in matching(result.values, noise_level=top, **where) if r.metric in result.spec.metrics]
     return Figure(
         f"Models compared: by {grouping}, noise {setting}",
         f"Agreement at the highest noise level, {top:g}, with intervals over people. More reliable on the whole is "

@@ -15,7 +15,7 @@ from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Names, Reference, Spec, limits
 from evenhand.core.thresholds import Threshold
-from evenhand.errors import did_you_mean
+from evenhand.errors import SettingError, did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns
@@ -75,9 +75,16 @@ class Scoring(Settings):
     def _rising(cls, value: object) -> object:
         if isinstance(value, tuple):
             if len(value) < 2 or any(low >= high for low, high in pairwise(value)):
-                raise ValueError(f"`threshold` as a list needs two or more rising cuts; got {list(value)}")
+                raise SettingError(
+                    "`threshold` as a list needs two or more rising cuts; got {value}",
+                    value=list(value),
+                )
             if len(value) > MOST_CUTS:
-                raise ValueError(f"`threshold` has {len(value)} cuts; give at most {MOST_CUTS}")
+                raise SettingError(
+                    "`threshold` has {number} cuts; give at most {most}",
+                    number=len(value),
+                    most=MOST_CUTS,
+                )
         return value
 
     @property
@@ -122,7 +129,10 @@ class Mitigation(Settings):
     @classmethod
     def _skops(cls, value: str | None) -> str | None:
         if value is not None and not value.endswith(".skops"):
-            raise ValueError(f"`export` must end in .skops; got {value!r}")
+            raise SettingError(
+                "`export` must end in .skops; got {value!r}",
+                value=value,
+            )
         return value
 
 
@@ -149,6 +159,12 @@ class ReliabilitySpec(Spec):
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group")
     column_settings: ClassVar[tuple[str, ...]] = ("features",)
     code_or_name: ClassVar[tuple[str, ...]] = ("model", "noise.derive")
+    input_types: ClassVar[Mapping[str, str]] = {
+        "model": "object",
+        "features": "str | Sequence[str] | npt.ArrayLike",
+        "noise": "str | Sequence[str] | Mapping[str, object] | Noise",
+        "attribution": "bool | float",
+    }
     runs_code: ClassVar[tuple[str, ...]] = ("scoring.allow_pickle", "scoring.trusted")
 
     model: Annotated[dict[str, ModelSource], BeforeValidator(as_models)] = Field(
@@ -189,7 +205,10 @@ class ReliabilitySpec(Spec):
     @classmethod
     def _some_mistakes(cls, value: bool | float) -> bool | float:
         if not isinstance(value, bool) and not value > 0:
-            raise ValueError(f"`attribution` must be a noise level above 0, true or false; got {value:g}")
+            raise SettingError(
+                "`attribution` must be a noise level above 0, true or false; got {value:g}",
+                value=value,
+            )
         return value
 
     @field_validator("metrics")
@@ -197,14 +216,22 @@ class ReliabilitySpec(Spec):
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             if name not in COMPARED:
-                raise ValueError(f"there is no metric {name!r} to compare; {did_you_mean(name, COMPARED)}")
+                raise SettingError(
+                    "there is no metric {name!r} to compare; {hint}",
+                    name=name,
+                    hint=did_you_mean(name, COMPARED),
+                )
         return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
     def _known_model(self) -> Self:
         held = None if self.mitigation is None else self.mitigation.model
         if held is not None and held not in self.model:
-            raise ValueError(f"`mitigation` is compared with {held!r}; {did_you_mean(held, self.model)}")
+            raise SettingError(
+                "`mitigation` is compared with {held!r}; {hint}",
+                held=held,
+                hint=did_you_mean(held, self.model),
+            )
         return self
 
     @model_validator(mode="after")
@@ -213,8 +240,11 @@ class ReliabilitySpec(Spec):
         by_model = [("features", name) for model in self.model.values() for name in model.features or ()]
         for setting, name in (*self.noise.features_named(), *by_model):
             if name not in self.features:
-                raise ValueError(
-                    f"`{setting}` names {name!r}, which is no feature; {did_you_mean(name, self.features)}"
+                raise SettingError(
+                    "`{setting}` names {name!r}, which is no feature; {hint}",
+                    setting=setting,
+                    name=name,
+                    hint=did_you_mean(name, self.features),
                 )
         return self
 
@@ -222,12 +252,19 @@ class ReliabilitySpec(Spec):
     def _limits_of_what_is_there(self) -> Self:
         levels = self.noise.noise_levels
         if self.thresholds and levels is not None and levels[-1] == 0:
-            raise ValueError("a threshold limits a gap, but without `noise_levels` above 0 there is none; give some")
+            raise SettingError("a threshold limits a gap, but without `noise_levels` above 0 there is none; give some")
         for threshold in self.thresholds:
             if threshold.metric not in self.metrics:
-                raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `metrics`")
+                raise SettingError(
+                    "a threshold limits {metric!r}, which is not among `metrics`",
+                    metric=threshold.metric,
+                )
             settings = [setting.name for setting in self.noise.settings]
             if threshold.setting is not None and threshold.setting not in settings:
                 hint = did_you_mean(threshold.setting, settings)
-                raise ValueError(f"`setting` {threshold.setting!r} of a threshold is not known; {hint}")
+                raise SettingError(
+                    "`setting` {setting!r} of a threshold is not known; {hint}",
+                    setting=threshold.setting,
+                    hint=hint,
+                )
         return self

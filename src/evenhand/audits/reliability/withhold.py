@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
@@ -9,6 +11,9 @@ from evenhand.core.withhold import Withholder
 
 class ReliabilityWithholder(Withholder[ReliabilitySpec]):
     """Each metric is a part of its own."""
+
+    places: ClassVar[tuple[str, ...]] = ("setting", "noise_level")
+    balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
     def part(self, table: str, record: Record) -> str:
         """Return the part that a record tells of."""

@@ -137,7 +137,9 @@ def _distances(distance: str | ArrayLike, q: int) -> FloatArray:
     matrix = np.asarray(distance, dtype=np.float64)
     if matrix.shape != (q, q) or np.any(np.diagonal(matrix) != 0) or not np.all(matrix >= 0):
         raise EvenhandError(
-            f"`distance` must be a {q} by {q} matrix, not negative, with 0 on the diagonal; got shape {matrix.shape}."
+            "`distance` must be a {q} by {q} matrix, not negative, with 0 on the diagonal; got shape {shape}.",
+            q=q,
+            shape=matrix.shape,
         )
     return matrix
 
@@ -328,7 +330,10 @@ def _rated(codes: Sequence[IntArray]) -> FloatArray:
 
 def _check_raters(raters: Sequence[ArrayLike]) -> None:
     if len(raters) < 2:
-        raise EvenhandError(f"There must be at least two raters; got {len(raters)}.")
+        raise EvenhandError(
+            "There must be at least two raters; got {number}.",
+            number=len(raters),
+        )
 
 
 def _nominal_alpha(raters: Sequence[ArrayLike], weight: ArrayLike | None) -> FloatArray:

@@ -94,7 +94,7 @@ class BinaryCounts:
         --------
         >>> nobody, one = np.zeros(2), np.array([0.0, 9.0])
         >>> BinaryCounts(one, nobody, nobody, nobody).why_undefined("kappa").tolist()
-        ['there is nobody to rate', 'all ratings are in one class']
+        ['nobody', 'one_class']
         """
         require_choice("metric", metric, COUNT_METRICS)
         differ = self.only_second + self.only_first

@@ -14,9 +14,13 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
+from evenhand.messages import Message
+from evenhand.stats.agreement.messages import say
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 
 Reasons = npt.NDArray[np.str_]
+"""Values of `Undefined`, "" where there is no reason to give."""
+
 _ROUNDING = 8.0 * np.finfo(np.float64).eps
 _FEW = 1_000
 _MOST_NUMBERS = 2**62
@@ -27,22 +31,27 @@ class Undefined(StrEnum):
 
     Examples
     --------
-    >>> str(Undefined.ONE_CLASS)
-    'all ratings are in one class'
+    >>> str(Undefined.ONE_CLASS), Undefined.ONE_CLASS.message.text
+    ('one_class', 'all ratings are in one class')
     """
 
-    NOBODY = "there is nobody to rate"
-    ONE_PERSON = "there is only one person"
-    NO_PAIR = "nobody has two ratings"
-    ONE_CLASS = "all ratings are in one class"
-    NO_SPREAD = "all scores are one number"
-    NO_POSITIVE = "no rating is positive"
-    NO_NEGATIVE = "no rating is negative"
-    NEGATIVE_VARIANCE = "the formula divides by a variance that is estimated below 0"
-    UNEQUAL = "people have unequal numbers of ratings, so that there is no one mean of raters"
-    NOT_CROSSED = "the raters share too few people to tell a rater's own level from error"
-    MANY_RATERS = "there are more than 500 raters"
-    ZERO_DENOMINATOR = "the formula divides by 0"
+    NOBODY = "nobody"
+    ONE_PERSON = "one_person"
+    NO_PAIR = "no_pair"
+    ONE_CLASS = "one_class"
+    NO_SPREAD = "no_spread"
+    NO_POSITIVE = "no_positive"
+    NO_NEGATIVE = "no_negative"
+    NEGATIVE_VARIANCE = "negative_variance"
+    UNEQUAL = "unequal"
+    NOT_CROSSED = "not_crossed"
+    MANY_RATERS = "many_raters"
+    ZERO_DENOMINATOR = "zero_denominator"
+
+    @property
+    def message(self) -> Message:
+        """The reason as a sentence."""
+        return say(self.value, n=1) if self is Undefined.ONE_PERSON else say(self.value)
 
 
 def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
@@ -51,7 +60,7 @@ def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
     Examples
     --------
     >>> first_reason([(np.array([True, False]), Undefined.NOBODY)])
-    array(['there is nobody to rate', ''], dtype='<U23')
+    array(['nobody', ''], dtype='<U6')
     """
     longest = max(len(reason) for _, reason in checks)
     applies = np.broadcast_arrays(*(np.asarray(condition) for condition, _ in checks))
@@ -174,10 +183,17 @@ def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
         return np.ones(people)
     weights = np.asarray(weight, dtype=np.float64)
     if weights.ndim == 0 or weights.shape[-1] != people:
-        raise EvenhandError(f"`weight` must have {people} values, one per person; got shape {weights.shape}.")
+        raise EvenhandError(
+            "`weight` must have {people} values, one per person; got shape {shape}.",
+            people=people,
+            shape=weights.shape,
+        )
     if not np.all(np.isfinite(weights) & (weights >= 0)):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))].flat[0]
-        raise EvenhandError(f"`weight` must be finite and not negative; got {bad:g}.")
+        raise EvenhandError(
+            "`weight` must be finite and not negative; got {bad:g}.",
+            bad=bad,
+        )
     return weights
 
 
@@ -193,7 +209,10 @@ def _check_people(raters: Sequence[ArrayLike]) -> None:
         raise EvenhandError("Ratings must be arrays with people on the last axis; got one number.")
     if len({shape[-1] for shape in shapes}) > 1:
         sizes = ", ".join(str(shape[-1]) for shape in shapes)
-        raise EvenhandError(f"All raters must rate the same people; got {sizes} ratings.")
+        raise EvenhandError(
+            "All raters must rate the same people; got {sizes} ratings.",
+            sizes=sizes,
+        )
 
 
 def _as_bool(rater: ArrayLike) -> BoolArray:
@@ -204,7 +223,10 @@ def _as_bool(rater: ArrayLike) -> BoolArray:
         return values.astype(np.bool_)
     if not is_binary(values):
         bad = values.ravel() if values.dtype.kind not in "iuf" else values[(values != 0) & (values != 1)]
-        raise EvenhandError(f"Ratings must be 0 or 1; got {bad.tolist()[0]!r}.")
+        raise EvenhandError(
+            "Ratings must be 0 or 1; got {rating!r}.",
+            rating=bad.tolist()[0],
+        )
     return np.asarray(values == 1)
 
 
@@ -215,9 +237,15 @@ def _as_scores(rater: ArrayLike, *, missing: bool) -> FloatArray:
         raise EvenhandError("Scores must be numbers.") from None
     if np.isinf(values).any() or (not missing and np.isnan(values).any()):
         bad = values[~np.isfinite(values)].flat[0]
-        raise EvenhandError(f"Scores must be finite; got {bad}. Leave out people whom some rater did not rate.")
+        raise EvenhandError(
+            "Scores must be finite; got {bad}. Leave out people whom some rater did not rate.",
+            bad=bad,
+        )
     if (largest := float(np.nanmax(np.abs(values), initial=0.0))) > LARGEST:
-        raise EvenhandError(f"Scores reach {largest:g}, out of reach of the arithmetic; give them in other units.")
+        raise EvenhandError(
+            "Scores reach {largest:g}, out of reach of the arithmetic; give them in other units.",
+            largest=largest,
+        )
     return values
 
 
@@ -250,7 +278,10 @@ def _distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _listed(categories: Sequence[object]) -> npt.NDArray[Any]:
     known = np.asarray(categories)
     if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
-        raise EvenhandError(f"`categories` must be two or more different values; got {list(categories)!r}.")
+        raise EvenhandError(
+            "`categories` must be two or more different values; got {categories!r}.",
+            categories=list(categories),
+        )
     return known
 
 
@@ -260,7 +291,11 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[A
     position = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
     is_known = known[order][position] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
     if (unknown := present[~is_known]).size:
-        raise EvenhandError(f"The rating {unknown.tolist()[0]!r} is not one of `categories` {known.tolist()!r}.")
+        raise EvenhandError(
+            "The rating {rating!r} is not one of `categories` {known!r}.",
+            rating=unknown.tolist()[0],
+            known=known.tolist(),
+        )
     positions = np.full(values.shape, -1, dtype=np.int64)
     positions[~absent] = order[position]
     return positions

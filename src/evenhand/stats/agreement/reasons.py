@@ -21,7 +21,7 @@ _NEVER_ONE_CLASS = ("bennett_s", "ac1")
 
 
 def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = None) -> Reasons:
-    """Return why a metric of these raters is nan, "" where it has a value.
+    """Return why a metric of these raters is nan, a value of `Undefined`; "" where it has a value.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = No
     Examples
     --------
     >>> str(why_undefined("cohen_kappa", [1, 1, 1], [1, 1, 1]))
-    'all ratings are in one class'
+    'one_class'
     >>> str(why_undefined("pabak", [1, 1, 1], [1, 1, 1]))
     ''
     """
@@ -48,7 +48,11 @@ def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = No
     if metric in _CATEGORICAL:
         return _of_categories(metric, raters, weight)
     if len(raters) != 2:
-        raise EvenhandError(f"'{metric}' compares two raters; got {len(raters)}.")
+        raise EvenhandError(
+            "'{metric}' compares two raters; got {number}.",
+            metric=metric,
+            number=len(raters),
+        )
     if metric in SCORE_METRICS:
         return score_moments(*raters, weight=weight).why_undefined(metric)
     return binary_counts(*raters, weight=weight).why_undefined(metric)

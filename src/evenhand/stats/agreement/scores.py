@@ -76,7 +76,7 @@ class MeanSquares:
         Examples
         --------
         >>> mean_squares([0.5, 0.5], [0.5, 0.5]).why_undefined()
-        array('all scores are one number', dtype='<U59')
+        array('no_spread', dtype='<U17')
         """
         flat = (self.rows == 0) & (self.error == 0) & (form.startswith("C") | (self.columns == 0))
         _, denominator, size = self._fraction(form)
@@ -150,7 +150,10 @@ def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSqu
     0.0
     """
     if len(raters) < 2:
-        raise EvenhandError(f"There must be at least two raters; got {len(raters)}.")
+        raise EvenhandError(
+            "There must be at least two raters; got {number}.",
+            number=len(raters),
+        )
     scores = ratings.score_ratings(*raters)
     k, weights = len(scores), ratings.people_weights(weight, scores[0].shape[-1])
     n = np.asarray(weights.sum(axis=-1))
@@ -333,7 +336,7 @@ class ScoreMoments:
         Examples
         --------
         >>> score_moments([0.5], [0.7]).why_undefined("icc_a1")
-        array('there is only one person', dtype='<U59')
+        array('one_person', dtype='<U17')
         """
         require_choice("metric", metric, SCORE_METRICS)
         if metric == "icc_a1":
@@ -425,7 +428,10 @@ def spread_adjusted_icc(
     """
     value = np.asarray(spread, dtype=np.float64)
     if not np.all(value >= 0):
-        raise EvenhandError(f"`spread` must not be negative; got {value.min():g}.")
+        raise EvenhandError(
+            "`spread` must not be negative; got {least:g}.",
+            least=value.min(),
+        )
     return ratings.plain(score_moments(first, second, weight=weight).spread_adjusted(value))
 
 

@@ -15,7 +15,7 @@ from evenhand.stats.feedback.answers import (
     FeedbackKind,
     numbered,
 )
-from evenhand.stats.feedback.compare import Comparison, Differences, compare_critics
+from evenhand.stats.feedback.compare import Comparison, Differences, TooFewSharedError, compare_critics
 from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap
 from evenhand.stats.feedback.inference import GapInterval, gap_intervals, plan_answers
@@ -60,6 +60,7 @@ __all__ = [
     "PairShare",
     "Rates",
     "Resampled",
+    "TooFewSharedError",
     "Undefined",
     "compare_critics",
     "crossed_bootstrap",

@@ -58,12 +58,16 @@ class Feedback:
         require_choice("kind", self.kind, FEEDBACK_KINDS)
         if self.labels < 2:
             raise ConfigError(
-                f"`labels` must be at least 2; got {self.labels}: with one label there is nothing to disagree about."
+                "`labels` must be at least 2; got {labels}: with one label there is nothing to disagree about.",
+                labels=self.labels,
             )
         if not 0 <= self.tolerance < self.labels - 1:
             raise ConfigError(
-                f"`tolerance` must be from 0 to {self.labels - 2} steps with {self.labels} labels, or nobody could "
-                f"disagree; got {self.tolerance}."
+                "`tolerance` must be from 0 to {value} steps with {labels} labels, or nobody could disagree; "
+                "got {tolerance}.",
+                value=self.labels - 2,
+                labels=self.labels,
+                tolerance=self.tolerance,
             )
         if self.tolerance and self.kind == "label":
             raise ConfigError("`tolerance` has no meaning when critics say the label itself; leave it at 0.")
@@ -125,7 +129,10 @@ class Feedback:
         mass = np.asarray(masses, dtype=np.float64)
         if mass.shape[-2:] != (self.labels, self.answers):
             raise DataError(
-                f"`masses` must have the shape (..., {self.labels} labels, {self.answers} answers); got {mass.shape}."
+                "`masses` must have the shape (..., {labels} labels, {answers} answers); got {shape}.",
+                labels=self.labels,
+                answers=self.answers,
+                shape=mass.shape,
             )
         if not np.all(mass >= 0):
             raise DataError("`masses` must not be negative or missing; count the answers again.")
@@ -134,7 +141,10 @@ class Feedback:
             label, answer = wrong[0]
             name = ("agree", "disagree") if self.kind == "agreement" else ("right", "too high", "too low")
             raise DataError(
-                f"answer {answer} ({name[answer]}) cannot be given to label {label}; correct or remove such answers."
+                "answer {answer} ({name}) cannot be given to label {label}; correct or remove such answers.",
+                answer=answer,
+                name=name[answer],
+                label=label,
             )
         return mass
 
@@ -290,4 +300,9 @@ def numbered(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:
 def _in_range(name: str, codes: IntArray, size: int) -> None:
     if codes.size and not (codes.min() >= 0 and codes.max() < size):
         bad = codes[(codes < 0) | (codes >= size)][0]
-        raise DataError(f"`{name}` must be codes from 0 to {size - 1}; got {bad}.")
+        raise DataError(
+            "`{name}` must be codes from 0 to {value}; got {bad}.",
+            name=name,
+            value=size - 1,
+            bad=bad,
+        )

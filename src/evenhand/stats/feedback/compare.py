@@ -33,6 +33,8 @@ class Differences:
     t, p, adjusted_p
         The statistic, 0 where the bounds include 0; the two-sided p-value, and Holm's for the whole array; nan where
         the answers do not vary.
+    stderr, df
+        (2, ...) the standard errors of `lower` and `upper`, nan where the answers do not vary; degrees of freedom.
     """
 
     lower: FloatArray
@@ -42,6 +44,14 @@ class Differences:
     t: FloatArray
     p: FloatArray
     adjusted_p: FloatArray
+    stderr: FloatArray
+    df: int
+
+    def at(self, confidence: float) -> Differences:
+        """Return the same with intervals of another confidence; nothing is drawn again."""
+        with np.errstate(all="ignore"):
+            below, above = t_quantile(self.df, confidence) * self.stderr
+        return replace(self, low=self.lower - below, high=self.upper + above)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,6 +78,24 @@ class Comparison:
     cases: int
     critics: tuple[int, int]
     df: int
+
+    def at(self, confidence: float) -> Comparison:
+        """Return the same with intervals of another confidence; nothing is drawn again."""
+        return replace(self, disagreement=self.disagreement.at(confidence), gaps=self.gaps.at(confidence))
+
+
+class TooFewSharedError(DataError):
+    """Two kinds of critics have seen too few cases in common, or too few critics have seen one."""
+
+    def __init__(self, cases: int, critics: tuple[int, int]) -> None:
+        self.cases, self.critics = cases, critics
+        super().__init__(
+            "a comparison needs two cases that both kinds of critics have seen, and two critics of each kind who saw "
+            "one; got {cases} cases, and {first} and {second} critics.",
+            cases=cases,
+            first=critics[0],
+            second=critics[1],
+        )
 
 
 def compare_critics(
@@ -146,10 +174,7 @@ def compare_critics(
     counts = np.bincount(kinds, minlength=2)
     df = int(min(*counts, shared.cases)) - 1
     if df < 1:
-        raise DataError(
-            "a comparison needs two cases that both kinds of critics have seen, and two critics of each kind who saw "
-            f"one; got {shared.cases} cases, and {counts[0]} and {counts[1]} critics."
-        )
+        raise TooFewSharedError(shared.cases, (int(counts[0]), int(counts[1])))
     columns = partial(_columns, answers.feedback, tuple(metrics))
     drawn = crossed_draws(shared, columns, rng=rng, draws=draws, kind=kinds)
     cells, many = answers.groups * answers.feedback.labels, len(metrics)
@@ -205,8 +230,6 @@ def _tested(lower: CrossedDraws, upper: CrossedDraws, family: IntArray, df: int,
         t = np.maximum(np.fmax(ends[0] / stderr[0], -ends[1] / stderr[1]), 0.0)
         t = np.where(varies & np.isfinite(t), t, np.nan)
         p = 2.0 * stdtr(float(df), -t)
-        half = [np.where(varies, t_quantile(df, confidence) * each, np.nan) for each in stderr]
-    low, high = ends[0] - half[0], ends[1] + half[1]
     first = np.unique(family)
     adjusted = np.full(family.size, np.nan)
     adjusted[first] = adjusted_p(p.ravel()[first])
@@ -214,9 +237,11 @@ def _tested(lower: CrossedDraws, upper: CrossedDraws, family: IntArray, df: int,
     return Differences(
         lower=ends[0],
         upper=ends[1],
-        low=low,
-        high=high,
+        low=np.full(shape, np.nan),
+        high=np.full(shape, np.nan),
         t=sign * t,
         p=np.asarray(p, dtype=np.float64),
         adjusted_p=adjusted[family],
-    )
+        stderr=np.where(varies, np.stack(stderr), np.nan),
+        df=df,
+    ).at(confidence)

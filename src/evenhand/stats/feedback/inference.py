@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, EvenhandError, require_choice
 from evenhand.stats.draws import Draws
 from evenhand.stats.feedback.answers import Answers, Feedback
 from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
@@ -50,6 +50,8 @@ class GapInterval:
         How far the limits lie outside of the bounds, before they are cut off at 0 and 1.
     p_value
         The smallest alpha at which the interval of confidence 1 - alpha leaves out 0; nan without limits.
+    limits
+        What the limits are computed from; None where they are known at one confidence only.
     """
 
     gap: Gap
@@ -60,6 +62,16 @@ class GapInterval:
     below: float
     above: float
     p_value: float = float("nan")
+    limits: GapLimits | None = field(default=None, repr=False)
+
+    def at(self, confidence: float) -> GapInterval:
+        """Return the same with limits at another confidence; nothing is drawn again."""
+        if self.limits is None:
+            raise EvenhandError("`at` needs an interval that `gap_intervals` has returned.")
+        low, high = self.limits.at(confidence)
+        below, above = float(self.gap.lower) - low, high - float(self.gap.upper)
+        low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
+        return replace(self, low=low, high=high, below=below, above=above)
 
 
 def gap_intervals(
@@ -171,24 +183,6 @@ class _Columns:
     slack: Callable[[float], FloatArray]
     df: float
 
-    @cached_property
-    def stderr(self) -> FloatArray:
-        """The standard errors of the columns."""
-        return self.draws.stderr()
-
-    def slacks(self, tail: float) -> FloatArray:
-        """Return the slacks of the columns; the smallest gaps of pairs have none."""
-        return np.append(self.slack(tail), np.zeros(self.plain.estimate.size - self.differing))
-
-    def student(self, confidence: float) -> float:
-        """Return the quantile of Student's t over the normal one."""
-        return float(t_quantile(self.df, confidence)) / normal_quantile(confidence)
-
-    @property
-    def plain(self) -> Draws:
-        """The draws of whatever is a sample."""
-        return self.draws.both if isinstance(self.draws, CrossedDraws) else self.draws
-
     def ends(self, columns: FloatArray) -> FloatArray:
         """Return (..., 2) the bounds of the gap."""
         largest, pairs = columns[..., : self.differing], columns[..., self.differing :]
@@ -197,9 +191,99 @@ class _Columns:
             lower = np.minimum(np.maximum(lower, pairs.max(axis=-1, initial=0.0)), upper)
         return np.stack([lower, upper], axis=-1)
 
-    def smallest(self, columns: FloatArray) -> FloatArray:
-        """Return (..., columns) what the gap is at least: the smallest differences, and the smallest gaps of pairs."""
-        return np.concatenate([-columns[..., : self.differing], columns[..., self.differing :]], axis=-1)
+    def limits(self, ends: Draws, ends_stderr: FloatArray, method: GapMethod) -> GapLimits:
+        """Return what the limits are computed from, given the draws of the two bounds and their standard errors."""
+        both = self.draws.both if isinstance(self.draws, CrossedDraws) else self.draws
+        return GapLimits(
+            ends=ends.estimate,
+            ends_stderr=ends_stderr,
+            correlation=_correlation(ends.values),
+            estimate=both.estimate,
+            stderr=self.draws.stderr(),
+            differing=self.differing,
+            slack=self.slack,
+            df=self.df,
+            plain=method == "bounds" or self.published,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GapLimits:
+    """What the limits of a gap are computed from, at any confidence; it holds no draws.
+
+    Attributes
+    ----------
+    ends, ends_stderr, correlation
+        (2,) the bounds of the gap, their standard errors and their correlation.
+    estimate, stderr
+        The largest differences, then the smallest gaps of pairs, and their standard errors.
+    differing
+        How many of them are differences.
+    slack
+        Gives the slacks of the differences at a tail.
+    df
+        Degrees of freedom.
+    plain
+        Whether the limits are those of the two bounds alone.
+    """
+
+    ends: FloatArray
+    ends_stderr: FloatArray
+    correlation: float
+    estimate: FloatArray
+    stderr: FloatArray
+    differing: int
+    slack: Callable[[float], FloatArray]
+    df: float
+    plain: bool
+
+    def at(self, confidence: float) -> tuple[float, float]:
+        """Return the limits of the gap, which may lie outside 0 and 1; nan where nothing is known of its error."""
+        lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*self.ends, *self.ends_stderr))
+        c_low, c_high = critical_values(
+            lower,
+            upper,
+            lower_stderr=lower_stderr,
+            upper_stderr=upper_stderr,
+            correlation=self.correlation,
+            confidence=confidence,
+        )
+        known = not self.plain and bool(np.isfinite([upper, *self.ends_stderr]).all())
+        if np.isnan(c_low) and known and self.slack(0.5).any():
+            c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
+        if np.isnan(c_low):
+            return (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
+        if self.plain:
+            student = self._student(confidence)
+            return lower - c_low * student * lower_stderr, upper + c_high * student * upper_stderr
+        return self._least(confidence), self._largest(c_high, confidence)
+
+    def p_value(self) -> float:
+        """Return the smallest alpha at which the lower limit is above 0; nan without limits."""
+        if np.isnan(self.at(0.95)[0]):
+            return float("nan")
+        return _least_alpha((lambda confidence: self.at(confidence)[0]) if self.plain else self._least)
+
+    def _student(self, confidence: float) -> float:
+        """Return the quantile of Student's t over the normal one."""
+        return float(t_quantile(self.df, confidence)) / normal_quantile(confidence)
+
+    def _largest(self, c_high: float, confidence: float) -> float:
+        """Return the upper limit: the largest of those of the differences one by one."""
+        largest, spread = self.estimate[: self.differing], self.stderr[: self.differing]
+        reach = np.hypot(self._student(confidence) * c_high * spread, self.slack(tail_share(confidence)))
+        return float(np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max())
+
+    def _least(self, confidence: float) -> float:
+        """Return the lower limit: the largest of those of the smallest differences, all of them together."""
+        smallest = np.append(-self.estimate[: self.differing], self.estimate[self.differing :])
+        alpha = 2.0 * tail_share(confidence)
+        slack = np.append(self.slack(alpha / (2 * self.differing)), np.zeros(self.estimate.size - self.differing))
+        sure = ((self.stderr > ROUNDING) | (slack > 0)) & ~np.isnan(self.stderr + smallest)  # else no error is known
+        if not sure.any():
+            return 0.0
+        q = float(t_quantile(self.df, 1.0 - 2.0 * alpha / max(int(sure.sum()), 2)))
+        return float((smallest - np.hypot(q * self.stderr, slack))[sure].max())
 
 
 def _freedom(answers: Answers, resampled: Resampled) -> float:
@@ -235,22 +319,19 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
         else:
             ends = Draws(columns.ends(columns.draws.estimate), columns.ends(columns.draws.values))
             stderr, components = ends.stderr(), None
-    limits = partial(_limits, columns, ends, stderr, method=method)
-    low, high = limits(confidence)
-    below, above = float(in_sample.lower) - low, high - float(in_sample.upper)
-    lowest = (lambda one: limits(one)[0]) if method == "bounds" or columns.published else partial(_least_gap, columns)
-    p_value = float("nan") if np.isnan(low) else _least_alpha(lowest)
-    low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
-    return GapInterval(
+    limits, unknown = columns.limits(ends, stderr, method), float("nan")
+    found = GapInterval(
         gap=in_sample,
-        low=low,
-        high=high,
+        low=unknown,
+        high=unknown,
         stderr=stderr,
         components=components,
-        below=below,
-        above=above,
-        p_value=p_value,
+        below=unknown,
+        above=unknown,
+        p_value=limits.p_value(),
+        limits=limits,
     )
+    return found.at(confidence)
 
 
 def _least_alpha(lowest: Callable[[float], float]) -> float:
@@ -262,30 +343,6 @@ def _least_alpha(lowest: Callable[[float], float]) -> float:
     return math.exp(most)
 
 
-def _limits(
-    columns: _Columns, ends: Draws, stderr: FloatArray, confidence: float, method: GapMethod
-) -> tuple[float, float]:
-    """Return the limits of the gap, which may lie outside 0 and 1; nan where nothing is known of its error."""
-    lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*ends.estimate, *stderr))
-    c_low, c_high = critical_values(
-        lower,
-        upper,
-        lower_stderr=lower_stderr,
-        upper_stderr=upper_stderr,
-        correlation=_correlation(ends.values),
-        confidence=confidence,
-    )
-    plain = method == "bounds" or columns.published
-    if np.isnan(c_low) and not plain and np.isfinite([upper, *stderr]).all() and columns.slack(0.5).any():
-        c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
-    if np.isnan(c_low):
-        return (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
-    if plain:
-        student = columns.student(confidence)
-        return lower - c_low * student * lower_stderr, upper + c_high * student * upper_stderr
-    return _least_gap(columns, confidence), _largest_gap(columns, c_high, confidence)
-
-
 def _correlation(ends: FloatArray) -> float:
     """Return the correlation of the two bounds over the draws that have both; 0 where one does not vary."""
     known = ends[~np.isnan(ends).any(axis=1)]
@@ -294,26 +351,6 @@ def _correlation(ends: FloatArray) -> float:
     centred = known - known.mean(axis=0)
     spread = float(np.sqrt((centred**2).sum(axis=0).prod()))
     return float(np.clip(centred.prod(axis=1).sum() / spread, -1.0, 1.0)) if spread > 0 else 0.0
-
-
-def _largest_gap(columns: _Columns, c_high: float, confidence: float) -> float:
-    """Return the upper limit: the largest of those of the differences one by one."""
-    largest, spread = columns.plain.estimate[: columns.differing], columns.stderr[: columns.differing]
-    slack = columns.slack(tail_share(confidence))
-    reach = np.hypot(columns.student(confidence) * c_high * spread, slack)
-    return float(np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max())
-
-
-def _least_gap(columns: _Columns, confidence: float) -> float:
-    """Return the lower limit: the largest of those of the smallest differences, all of them together."""
-    stderr, estimate = columns.stderr, columns.smallest(columns.plain.estimate)
-    alpha = 2.0 * tail_share(confidence)
-    slack = columns.slacks(alpha / (2 * columns.differing))
-    sure = ((stderr > ROUNDING) | (slack > 0)) & ~np.isnan(stderr + estimate)  # else nothing is known of the error
-    if not sure.any():
-        return 0.0
-    q = float(t_quantile(columns.df, 1.0 - 2.0 * alpha / max(int(sure.sum()), 2)))
-    return float((estimate - np.hypot(q * stderr, slack))[sure].max())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +425,10 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     (0.18, 91, 226, 1820)
     """
     if not width > 0:
-        raise ConfigError(f"`width` must be above 0; got {width!r}.")
+        raise ConfigError(
+            "`width` must be above 0; got {width!r}.",
+            width=width,
+        )
     if interval.components is None:
         raise ConfigError("`interval` must come from resampling both critics and cases; set `resampled` to 'both'.")
     if np.isnan(interval.low):

@@ -198,7 +198,10 @@ def find_like_pairs(answers: Answers, traits: FloatArray, tolerances: Sequence[f
     if traits.ndim != 2 or traits.shape != (answers.cases, len(tolerances)) or not len(tolerances):
         raise DataError("`traits` must have a row for each case and a column for each tolerance, at least one.")
     if not all(np.isfinite(far) and far >= 0 for far in tolerances):
-        raise EvenhandError(f"`tolerances` must be numbers of at least 0; got {list(tolerances)}.")
+        raise EvenhandError(
+            "`tolerances` must be numbers of at least 0; got {tolerances}.",
+            tolerances=list(tolerances),
+        )
     usable = np.flatnonzero(np.isfinite(traits[answers.case]).all(axis=1))
     order = usable[np.lexsort((traits[answers.case[usable], 0], answers.critic[usable]))]
     pairs = _near_rows(answers.critic[order], traits[answers.case[order]], np.asarray(tolerances, dtype=np.float64))
@@ -226,8 +229,9 @@ def _near_rows(critic: IntArray, traits: FloatArray, tolerances: FloatArray) -> 
         many += int(like.sum())
         if many > MOST_PAIRS:
             raise DataError(
-                f"more than {MOST_PAIRS:,} pairs of cases are like one another; name more columns, or smaller "
-                "tolerances."
+                "more than {MOST_PAIRS:,} pairs of cases are like one another; name more columns, or smaller "
+                "tolerances.",
+                MOST_PAIRS=MOST_PAIRS,
             )
     nothing = np.zeros(0, dtype=np.int64)
     firsts, seconds = zip(*found, strict=True) if found else ((nothing,), (nothing,))

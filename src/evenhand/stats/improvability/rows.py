@@ -15,13 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import DataError, count
+from evenhand.errors import DataError
+from evenhand.messages import Message
+from evenhand.stats.improvability.messages import say
 from evenhand.stats.improvability.utilities import Utility, group_values, ratios
 from evenhand.stats.pairs import hashes, starts
 from evenhand.stats.types import FloatArray, IntArray
 
 STATUS_QUO, CANDIDATE = 0, 1
-ALGORITHMS = ("the status quo", "the candidate")
+_ALGORITHMS = (say("status_quo"), say("candidate"))
 
 _LEAST_ROWS = 2
 _FEW_ROWS = 10
@@ -135,7 +137,11 @@ def make_rows(
     ]
     terms = np.moveaxis(np.array(pairs, dtype=np.float64), -1, 0)
     if terms.shape[0] != codes.size:
-        raise DataError(f"group and outcome must have one value per row; got {codes.size} and {terms.shape[0]}.")
+        raise DataError(
+            "group and outcome must have one value per row; got {size} and {shape}.",
+            size=codes.size,
+            shape=terms.shape[0],
+        )
     if weights is not None:
         terms = terms * check_weights(weights, codes.size)[:, np.newaxis, np.newaxis, np.newaxis]
     return Rows(codes, np.ascontiguousarray(terms), tuple(names), tuple(utility.name for utility in utilities))
@@ -152,7 +158,7 @@ def with_everyone(sums: FloatArray) -> FloatArray:
     return np.concatenate([sums, sums.sum(axis=1, keepdims=True)], axis=1)
 
 
-def check_counts(rows: Rows, where: str = "the test rows") -> tuple[str, ...]:
+def check_counts(rows: Rows, where: str | Message = "the test rows") -> tuple[Message, ...]:
     """Raise a `DataError` where a group has fewer than 2 rows that count; return remarks on those with fewer than 10.
 
     A row counts when its w is not 0: for calibration when it is selected, for a false positive rate when its outcome
@@ -173,16 +179,22 @@ or the candidate out.
     remarks = []
     for g, k, t in few:
         seen, utility = int(counted[g, k, t]), rows.utilities[k]
-        fact = f"in {where}, only {count(seen, 'row')} of group '{rows.names[g]}' {'counts' if seen == 1 else 'count'} "
-        fact += f"for {utility} under {ALGORITHMS[t]}"
-        if utility == "calibration":
-            fact += " (a row counts when it is selected)"
+        fact = say(
+            "few_count_selected" if utility == "calibration" else "few_count",
+            where=where,
+            n=seen,
+            group=rows.names[g],
+            utility=utility,
+            algorithm=_ALGORITHMS[t],
+        )
         if seen < _LEAST_ROWS:
             raise DataError(
-                f"{fact}; the test needs at least {_LEAST_ROWS} in each group. Use more rows, merge groups, or leave "
-                "the group or the candidate out."
+                "{fact}; the test needs at least {least} in each group. Use more rows, merge groups, or leave the "
+                "group or the candidate out.",
+                fact=fact,
+                least=_LEAST_ROWS,
             )
-        remarks.append(f"{fact}; with fewer than {_FEW_ROWS} the p-values are rough.")
+        remarks.append(say("rough", fact=fact, few=_FEW_ROWS))
     return tuple(remarks)
 
 
@@ -201,7 +213,7 @@ def worst_pair(
     utility: Utility,
     names: Sequence[str],
     weights: ArrayLike | None = None,
-    where: str = "the training rows",
+    where: str | Message = "the training rows",
     columns: Mapping[str, FloatArray] | None = None,
 ) -> Pair:
     """Return the groups between which the status quo's values differ most, from the training rows.
@@ -234,14 +246,19 @@ def worst_pair(
     if np.isnan(values).any():
         name = names[int(np.argmax(np.isnan(values)))]
         raise DataError(
-            f"in {where}, no row of group '{name}' counts for {utility.name} under the status quo, so its fairness "
-            "is not defined; merge the group with another or leave it out."
+            "in {where}, no row of group '{group}' counts for {utility} under the status quo, so its fairness "
+            "is not defined; merge the group with another or leave it out.",
+            where=where,
+            group=name,
+            utility=utility.name,
         )
     pair = Pair(int(np.argmax(values)), int(np.argmin(values)))
     if values[pair.high] - values[pair.low] <= 1e-12 * np.abs(values).max():
         raise DataError(
-            f"in {where}, the status quo has the same value of {utility.name} in every group: it is perfectly fair "
-            "there, and there is nothing to improve."
+            "in {where}, the status quo has the same value of {utility} in every group: it is perfectly fair "
+            "there, and there is nothing to improve.",
+            where=where,
+            utility=utility.name,
         )
     return pair
 
@@ -256,11 +273,23 @@ def check_groups(group: ArrayLike, groups: int) -> IntArray:
     """
     codes = np.asarray(group)
     if codes.ndim != 1 or codes.dtype.kind not in "iu":
-        raise DataError(f"groups must be one whole number per row; got {codes.dtype} of shape {codes.shape}.")
+        raise DataError(
+            "groups must be one whole number per row; got {dtype} of shape {shape}.",
+            dtype=codes.dtype,
+            shape=str(codes.shape),
+        )
     if groups < 2:
-        raise DataError(f"fairness compares groups, so there must be at least 2; got {groups}.")
+        raise DataError(
+            "fairness compares groups, so there must be at least 2; got {groups}.",
+            groups=groups,
+        )
     if codes.size and (codes.min() < 0 or codes.max() >= groups):
-        raise DataError(f"group codes must lie between 0 and {groups - 1}; got {codes.min()} to {codes.max()}.")
+        raise DataError(
+            "group codes must lie between 0 and {last}; got {least} to {most}.",
+            last=groups - 1,
+            least=codes.min(),
+            most=codes.max(),
+        )
     return codes.astype(np.int64)
 
 
@@ -274,7 +303,11 @@ def check_weights(weights: ArrayLike, rows: int) -> FloatArray:
     """
     survey = np.asarray(weights, dtype=np.float64)
     if survey.shape != (rows,) or not np.all(np.isfinite(survey) & (survey >= 0)):
-        raise DataError(f"weights must be {rows} numbers of at least 0, all finite; got shape {survey.shape}.")
+        raise DataError(
+            "weights must be {rows} numbers of at least 0, all finite; got shape {shape}.",
+            rows=rows,
+            shape=str(survey.shape),
+        )
     return survey
 
 

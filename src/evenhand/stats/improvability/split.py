@@ -139,13 +139,15 @@ class SplitTest:
         require_choice("direction", self.direction, DIRECTIONS)
         if len(self.worst) != len(self.criteria.fairness):
             raise ConfigError(
-                f"`worst` must hold one pair of groups for each fairness utility, {len(self.criteria.fairness)} here; "
-                f"got {len(self.worst)}."
+                "`worst` must hold one pair of groups for each fairness utility, {wanted} here; got {given}.",
+                wanted=len(self.criteria.fairness),
+                given=len(self.worst),
             )
         if self.fairness_test == "published" and self.draws.groups > 2:
             raise ConfigError(
-                f"the published fairness test compares two groups; here are {self.draws.groups}. Use "
-                "`fairness_test = 'signed'`, which compares every pair."
+                "the published fairness test compares two groups; here are {groups}. Use `fairness_test = "
+                "'signed'`, which compares every pair.",
+                groups=self.draws.groups,
             )
 
     def components(self, accuracy: ArrayLike = 0.0, fairness: float = 0.0) -> Components:
@@ -180,7 +182,9 @@ class SplitTest:
         wanted = set(groups) if goal == "joint_accuracy" else {goal}
         if goal not in ("fairness", "joint_accuracy") and goal not in groups:
             raise ConfigError(
-                f"`goal` must be 'fairness', 'joint_accuracy' or a group from 0 to {groups[-1]}; got {goal!r}."
+                "`goal` must be 'fairness', 'joint_accuracy' or a group from 0 to {groups}; got {goal!r}.",
+                groups=groups[-1],
+                goal=goal,
             )
         accuracy_p = [self.accuracy_p(a, grid if a in wanted else zero) for a in groups]
         gaps = [self.fairness_p(f, grid if goal == "fairness" else zero) for f in range(len(self.worst))]
@@ -229,8 +233,10 @@ class SplitTest:
         old = float(-slope if higher else slope)
         if (deltas > 0).any() and old < 0:
             raise ConfigError(
-                f"the status quo's value of {self.criteria.accuracy.name} is negative ({old:g}), so an improvement by "
-                "a share of it means nothing; test with a margin of 0, or shift the utility."
+                "the status quo's value of {name} is negative ({old:g}), so an improvement by a share of it "
+                "means nothing; test with a margin of 0, or shift the utility.",
+                name=self.criteria.accuracy.name,
+                old=old,
             )
         return self._p(contrast, 1.0 + deltas if higher else 1.0 - deltas)
 
@@ -335,7 +341,11 @@ def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple
     require_share("train", train)
     size = int(np.floor(train * rows + 1e-9))
     if not 0 < size < rows:
-        raise ConfigError(f"{rows} rows cannot be split with a training share of {train:g}: one part is empty.")
+        raise ConfigError(
+            "{rows} rows cannot be split with a training share of {train:g}: one part is empty.",
+            rows=rows,
+            train=train,
+        )
     drawn = (rng.permutation(rows) for _ in range(splits))
     return tuple(Split(np.sort(order[:size]), np.sort(order[size:])) for order in drawn)
 
@@ -366,7 +376,12 @@ def forward_splits(rows: int, start: float, steps: int, rng: Generator) -> tuple
     require_share("start", start)
     edges = np.round(np.linspace(start, 1.0, steps + 1) * rows).astype(np.int64)
     if edges[0] == 0 or not (np.diff(edges) > 0).all():
-        raise ConfigError(f"{rows} rows cannot be tested in {steps} steps after a start of {start:g}; use fewer steps.")
+        raise ConfigError(
+            "{rows} rows cannot be tested in {steps} steps after a start of {start:g}; use fewer steps.",
+            rows=rows,
+            steps=steps,
+            start=start,
+        )
     order = rng.permutation(rows)
     return tuple(Split(np.sort(order[:a]), np.sort(order[a:b])) for a, b in pairwise(edges.tolist()))
 

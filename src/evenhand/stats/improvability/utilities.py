@@ -20,7 +20,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 Term = Callable[..., ArrayLike]
@@ -78,9 +79,16 @@ class Utility:
         """
         y, d = np.asarray(outcome, dtype=np.float64), np.asarray(decision, dtype=np.float64)
         if y.ndim != 1 or y.shape != d.shape:
-            raise DataError(f"outcome and decision must have one value per row; got shapes {y.shape} and {d.shape}.")
+            raise DataError(
+                "outcome and decision must have one value per row; got shapes {outcome} and {decision}.",
+                outcome=str(y.shape),
+                decision=str(d.shape),
+            )
         if np.isnan(d).any():
-            raise DataError(f"row {np.flatnonzero(np.isnan(d))[0]} has no decision; leave such rows out.")
+            raise DataError(
+                "row {row} has no decision; leave such rows out.",
+                row=int(np.flatnonzero(np.isnan(d))[0]),
+            )
         for role, values in (("outcome", y), ("decision", d)):
             if role in self.binary:
                 self._check_binary(role, values)
@@ -98,11 +106,19 @@ class Utility:
             values = np.asarray(term(y, d, *more), dtype=np.float64)
         except Exception as error:  # whatever the user's function, or its shape, can raise
             reason = str(error).strip() or type(error).__name__
-            raise ConfigError(f"`{name}` of the utility '{self.name}' gives no numbers: {reason}") from error
+            raise ConfigError(
+                "`{term}` of the utility '{utility}' gives no numbers: {reason}",
+                term=name,
+                utility=self.name,
+                reason=reason,
+            ) from error
         if values.shape not in (y.shape, ()):
             raise ConfigError(
-                f"`{name}` of the utility '{self.name}' must return one number per row, {y.size} here; "
-                f"got shape {values.shape}."
+                "`{term}` of the utility '{utility}' must return one number per row, {rows} here; got shape {shape}.",
+                term=name,
+                utility=self.name,
+                rows=y.size,
+                shape=str(values.shape),
             )
         return np.broadcast_to(values, y.shape).copy()
 
@@ -110,18 +126,28 @@ class Utility:
         odd = ~np.isin(values, (0.0, 1.0)) & ~np.isnan(values)
         if odd.any():
             raise DataError(
-                f"the utility '{self.name}' needs a {role} of 0 or 1; row {np.flatnonzero(odd)[0]} holds "
-                f"{values[odd][0]:g}."
+                "the utility '{utility}' needs a {role} of 0 or 1; row {row} holds {value:g}.",
+                utility=self.name,
+                role=role,
+                row=int(np.flatnonzero(odd)[0]),
+                value=float(values[odd][0]),
             )
 
-    def _why_undefined(self, bad: BoolArray, y: FloatArray) -> str:
+    def _why_undefined(self, bad: BoolArray, y: FloatArray) -> Message:
         unknown = bad & np.isnan(y)
         if unknown.any():
-            return (
-                f"the utility '{self.name}' needs the outcome of {count(int(unknown.sum()), 'row')} where it is "
-                f"missing, first row {np.flatnonzero(unknown)[0]}; leave these rows out, or find their outcomes."
+            return problem(
+                "the utility '{utility}' needs the outcome of {rows} where it is missing, first row {first}; leave "
+                "these rows out, or find their outcomes.",
+                utility=self.name,
+                rows=count(int(unknown.sum()), "row"),
+                first=int(np.flatnonzero(unknown)[0]),
             )
-        return f"the utility '{self.name}' is not a finite number in row {np.flatnonzero(bad)[0]}; check its functions."
+        return problem(
+            "the utility '{utility}' is not a finite number in row {row}; check its functions.",
+            utility=self.name,
+            row=int(np.flatnonzero(bad)[0]),
+        )
 
 
 def _known(y: FloatArray, values: ArrayLike) -> FloatArray:
@@ -216,7 +242,11 @@ def get_utility(utility: str | Utility) -> Utility:
     if isinstance(utility, Utility):
         return utility
     if utility not in UTILITIES:
-        raise ConfigError(f"there is no utility {utility!r}; {did_you_mean(utility, UTILITIES)}")
+        raise ConfigError(
+            "there is no utility {utility!r}; {hint}",
+            utility=utility,
+            hint=did_you_mean(utility, UTILITIES),
+        )
     return UTILITIES[utility]
 
 
@@ -280,8 +310,10 @@ columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max 
 
     def _refuse(self, part: str) -> NoReturn:
         raise ConfigError(
-            f'the formula "{self.text}" holds {part!r}; a formula has numbers, names of columns, `outcome`, '
-            "`decision`, + - * / **, comparisons, and, or, not, min, max and abs."
+            'the formula "{text}" holds {part!r}; a formula has numbers, names of columns, `outcome`, '
+            "`decision`, + - * / **, comparisons, and, or, not, min, max and abs.",
+            text=self.text,
+            part=part,
         )
 
     @property
@@ -443,10 +475,19 @@ def capacity_count(capacity: float, rows: int) -> int:
     evenhand.errors.ConfigError: a capacity of 0.001 selects nobody of 100 rows; raise it or use more rows.
     """
     if not 0.0 < capacity < 1.0:
-        raise ConfigError(f"`capacity` must be a share above 0 and below 1; got {capacity!r}.")
+        raise ConfigError(
+            "`capacity` must be a share above 0 and below 1; got {capacity!r}.",
+            capacity=capacity,
+        )
     places = round(capacity * rows)
     if not 0 < places < rows:
         extreme = "nobody" if places == 0 else "everybody"
         change = "raise" if places == 0 else "lower"
-        raise ConfigError(f"a capacity of {capacity:g} selects {extreme} of {rows} rows; {change} it or use more rows.")
+        raise ConfigError(
+            "a capacity of {capacity:g} selects {extreme} of {rows} rows; {change} it or use more rows.",
+            capacity=capacity,
+            extreme=extreme,
+            rows=rows,
+            change=change,
+        )
     return places

@@ -26,6 +26,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, EvenhandError, require_extra, require_share
+from evenhand.messages import Message
+from evenhand.stats.linear_search.messages import say
 from evenhand.stats.linear_search.problem import LinearCandidate, SearchProblem, SolverReport, judged, widest_margin
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -278,7 +280,10 @@ def solve_milp(
     """
     require_extra("highspy", "models", "The mixed-integer search")
     if not time_limit > 0:
-        raise ConfigError(f"`time_limit` must be above 0 seconds; got {time_limit!r}.")
+        raise ConfigError(
+            "`time_limit` must be above 0 seconds; got {time_limit!r}.",
+            time_limit=time_limit,
+        )
     require_share("margin", margin)
     swept = best_direction(problem, rng, directions=directions) if directions else None
     made = build_program(problem, margin)
@@ -388,21 +393,15 @@ def _model(highspy: ModuleType, problem: SearchProblem, made: SearchProgram) -> 
     return model
 
 
-def _why_nothing(problem: SearchProblem, solved: _Solved, time_limit: float, margin: float) -> str:
-    floors = ", ".join(
-        f"{floor:.4g} for '{name}'"
+def _why_nothing(problem: SearchProblem, solved: _Solved, time_limit: float, margin: float) -> Message:
+    floors = tuple(
+        say("floor", group=name, value=float(floor))
         for name, floor in zip(problem.names, problem.floors, strict=True)
         if np.isfinite(floor)
     )
-    asked = f"values of at least {floors}" + (
-        "" if np.isinf(problem.gap_limit) else f" and a gap of at most {problem.gap_limit:.4g}"
-    )
+    asked = say("floors", floors=floors)
+    if np.isfinite(problem.gap_limit):
+        asked = say("floors_and_gap", floors=floors, gap=float(problem.gap_limit))
     if "infeasible" in solved.status:
-        return (
-            f"no linear classifier of these features reaches {asked} under the constraints (proved, up to a margin of "
-            f"{margin:g}); lower `iota`, use more features or drop a constraint."
-        )
-    return (
-        f"no linear classifier that reaches {asked} was found in {time_limit:g} s (HiGHS: {solved.status}); allow more "
-        "time or more directions, or lower `iota`."
-    )
+        return say("proved_none", asked=asked, margin=margin)
+    return say("none_in_time", asked=asked, seconds=time_limit, status=solved.status)

@@ -172,11 +172,18 @@ def search_problem(
     (array([0.  , 0.33, 0.67, 1.  ]), array([0.5, 0.5]))
     """
     if not (np.isfinite(iota) and iota >= 0):
-        raise ConfigError(f"`iota` must be at least 0; got {iota!r}.")
+        raise ConfigError(
+            "`iota` must be at least 0; got {iota!r}.",
+            iota=iota,
+        )
     codes = check_groups(group, len(names))
     x = np.asarray(features, dtype=np.float64)
     if x.ndim != 2 or len(x) != codes.size:
-        raise DataError(f"features must have {codes.size} rows and one column per feature; got shape {x.shape}.")
+        raise DataError(
+            "features must have {rows} rows and one column per feature; got shape {shape}.",
+            rows=codes.size,
+            shape=str(x.shape),
+        )
     y = np.asarray(outcome, dtype=np.float64)
     chosen = get_utility(utility)
     old = group_values(*chosen.terms(y, status_quo, columns), codes, len(names))
@@ -211,14 +218,19 @@ def _targets(old: FloatArray, goal: SearchGoal, iota: float, names: Sequence[str
     """Return what each group's value must reach and the gap may not exceed, from the values of the status quo."""
     if np.isnan(old).any():
         raise DataError(
-            f"the status quo selects nobody of group '{names[int(np.argmax(np.isnan(old)))]}' on the training rows, so "
-            "there is no value to improve on."
+            "the status quo selects nobody of group '{group}' on the training rows, so there is no value to "
+            "improve on.",
+            group=names[int(np.argmax(np.isnan(old)))],
         )
     floors = old + iota
     if goal == "fairness":
         return floors, float("inf")
     if goal not in range(old.size):
-        raise ConfigError(f"`goal` must be 'fairness' or a group from 0 to {old.size - 1}; got {goal!r}.")
+        raise ConfigError(
+            "`goal` must be 'fairness' or a group from 0 to {value}; got {goal!r}.",
+            value=old.size - 1,
+            goal=goal,
+        )
     floors[goal] = -np.inf
     return floors, float(old.max() - old.min() - iota)
 
@@ -235,17 +247,22 @@ def _sums(
     """Return a, base, size and s."""
     if np.isnan(y).any():
         raise DataError(
-            f"row {np.flatnonzero(np.isnan(y))[0]} has no outcome; the search needs that of every training row."
+            "row {row} has no outcome; the search needs that of every training row.",
+            row=int(np.flatnonzero(np.isnan(y))[0]),
         )
     if utility.name == "classification" and not np.isin(y, (0.0, 1.0)).all():
-        raise DataError(f"classification needs an outcome of 0 or 1; got {y[~np.isin(y, (0.0, 1.0))][0]:g}.")
+        raise DataError(
+            "classification needs an outcome of 0 or 1; got {value:g}.",
+            value=y[~np.isin(y, (0.0, 1.0))][0],
+        )
     (u0, w0), (u1, w1) = (utility.terms(y, np.full(y.size, amount), columns) for amount in amounts)
     if not u0.any() and not w0.any() and (w1 == 1).all():  # of the selected only, as calibration
         return u1, np.zeros(groups), np.zeros(groups), 1.0
     if utility.better == "lower" or not np.array_equal(w0, w1):  # to select nobody makes no error
         raise ConfigError(
-            "the linear searches know calibration, and utilities that are better when higher and whose w does not "
-            f"depend on the decision; {utility.name} is another. Use another rule."
+            "the linear searches know calibration, and utilities that are better when higher and whose w "
+            "does not depend on the decision; {name} is another. Use another rule.",
+            name=utility.name,
         )
     base, size = (np.bincount(group, weights=term, minlength=groups).astype(np.float64) for term in (u0, w0))
     return u1 - u0, base, size, 0.0
@@ -257,12 +274,23 @@ def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | No
     signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
     out = np.zeros(d, dtype=np.bool_) if excluded is None else np.asarray(excluded, dtype=np.bool_)
     if signs.shape != (d,) or not np.isin(signs, (-1, 0, 1)).all():
-        raise ConfigError(f"`monotone` must hold -1, 0 or 1 for each of the {d} features.")
+        raise ConfigError(
+            "`monotone` must hold -1, 0 or 1 for each of the {d} features.",
+            d=d,
+        )
     if out.shape != (d,):
-        raise ConfigError(f"`excluded` must hold yes or no for each of the {d} features.")
+        raise ConfigError(
+            "`excluded` must hold yes or no for each of the {d} features.",
+            d=d,
+        )
     odd = np.argwhere(~np.isfinite(x) & ~out)
     if odd.size:
-        raise DataError(f"features must be finite; row {odd[0, 0]}, column {odd[0, 1]} holds {x[tuple(odd[0])]}.")
+        raise DataError(
+            "features must be finite; row {row}, column {column} holds {value}.",
+            row=int(odd[0, 0]),
+            column=int(odd[0, 1]),
+            value=x[tuple(odd[0])],
+        )
     used = np.flatnonzero(~out)
     used = used[np.ptp(x[:, used], axis=0) > 0]
     if used.size == 0:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.errors import EvenhandError, require_at_least
+from evenhand.messages import Message
+from evenhand.stats.linear_search.messages import say
 from evenhand.stats.linear_search.problem import _MET, LinearCandidate, SearchProblem, judged
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Step, run_chains
@@ -78,11 +80,8 @@ def best_direction(
         best = _best(merit)
         elite, merit = elite[best], merit[best]
     if not np.isfinite(merit[0, 2]):
-        raise EvenhandError(
-            f"no cut of {done} directions selects somebody from every group"
-            + (f" and {problem.capacity} rows in all" if problem.capacity is not None else "")
-            + "; with features of few values many rows share a score, so use finer features or another capacity."
-        )
+        none = "no_cut" if problem.capacity is None else "no_cut_capacity"
+        raise EvenhandError(say(none, directions=done, rows=problem.capacity))
     return judged(problem, elite[0], -float(merit[0, 2]), directions=done, found_by="sweep")
 
 
@@ -169,14 +168,13 @@ def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
     return np.where(apart[:, np.newaxis], merit, np.inf)
 
 
-def _nothing_found(problem: SearchProblem, best: LinearCandidate, directions: int) -> str:
-    reached = ", ".join(
-        f"'{name}' {value:.4g} (needed {floor:.4g})"
+def _nothing_found(problem: SearchProblem, best: LinearCandidate, directions: int) -> Message:
+    reached = tuple(
+        say("reached", group=name, value=float(value), needed=float(floor))
         for name, value, floor in zip(problem.names, best.values, problem.floors, strict=True)
         if np.isfinite(floor)
     )
-    limit = f", gap {best.gap:.4g} (at most {problem.gap_limit:.4g})" if np.isfinite(problem.gap_limit) else ""
-    return (
-        f"no linear classifier among {directions} directions is at least as accurate as asked; the nearest reaches "
-        f"{reached}{limit}. Try more directions, a smaller `iota`, more features or fewer constraints."
-    )
+    if np.isfinite(problem.gap_limit):
+        gaps = {"gap": float(best.gap), "most": float(problem.gap_limit)}
+        return say("none_among_gap", directions=directions, reached=reached, **gaps)
+    return say("none_among", directions=directions, reached=reached)

@@ -45,7 +45,11 @@ class Flip:
 
     def __post_init__(self) -> None:
         if not (np.isfinite([self.low, self.high]).all() and self.low != self.high):
-            raise EvenhandError(f"A flip needs two different values; got {self.low!r} and {self.high!r}.")
+            raise EvenhandError(
+                "A flip needs two different values; got {low!r} and {high!r}.",
+                low=self.low,
+                high=self.high,
+            )
 
     def check(self, values: FloatArray) -> None:
         """Refuse values other than the two."""
@@ -86,9 +90,17 @@ class Normal:
 
     def __post_init__(self) -> None:
         if not 0 <= self.sd <= LARGEST:
-            raise EvenhandError(f"`sd` must be a number from 0 to {LARGEST:g}; got {self.sd!r}.")
+            raise EvenhandError(
+                "`sd` must be a number from 0 to {most:g}; got {sd!r}.",
+                most=LARGEST,
+                sd=self.sd,
+            )
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise EvenhandError(f"`minimum` {self.minimum:g} must not be above `maximum` {self.maximum:g}.")
+            raise EvenhandError(
+                "`minimum` {minimum:g} must not be above `maximum` {maximum:g}.",
+                minimum=self.minimum,
+                maximum=self.maximum,
+            )
 
     def check(self, values: FloatArray) -> None:
         """Refuse infinite values."""
@@ -155,9 +167,15 @@ class Confusion:
     def __post_init__(self) -> None:
         q = len(self.values)
         if q < 2 or len(set(self.values)) != q or not np.isfinite(self.values).all():
-            raise EvenhandError(f"`values` must be two or more different numbers; got {list(self.values)}.")
+            raise EvenhandError(
+                "`values` must be two or more different numbers; got {values}.",
+                values=list(self.values),
+            )
         if len(self.chances) != q or any(len(row) != q for row in self.chances):
-            raise EvenhandError(f"`chances` must have {q} rows of {q} numbers.")
+            raise EvenhandError(
+                "`chances` must have {q} rows of {q} numbers.",
+                q=q,
+            )
         matrix = np.array(self.chances)
         if not (np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9)):
             raise EvenhandError("Each row of `chances` must hold numbers that are not negative and add up to 1.")
@@ -201,7 +219,10 @@ class OneHot:
     def check(self, values: FloatArray) -> None:
         """Refuse rows that do not hold exactly one 1."""
         if values.shape[1] < 2:
-            raise EvenhandError(f"One-hot noise needs two or more columns; got {values.shape[1]}.")
+            raise EvenhandError(
+                "One-hot noise needs two or more columns; got {shape}.",
+                shape=values.shape[1],
+            )
         _refuse(values, (values == 0) | (values == 1), "0 or 1")
         if not np.all(values.sum(axis=1) == 1):
             raise EvenhandError("One-hot columns must hold exactly one 1 in each row.")
@@ -247,4 +268,8 @@ def between(values: FloatArray, minimum: float | None, maximum: float | None) ->
 def _refuse(values: FloatArray, fits: BoolArray, wanted: str) -> None:
     bad = ~fits & ~np.isnan(values)
     if bad.any():
-        raise EvenhandError(f"A value to be perturbed must be {wanted}; got {values[bad][0]:g}.")
+        raise EvenhandError(
+            "A value to be perturbed must be {wanted}; got {values:g}.",
+            wanted=wanted,
+            values=values[bad][0],
+        )

@@ -149,14 +149,23 @@ def checked(predict: Predictor, rows: FloatArray) -> Predictions:
     predictions = predict(rows)
     score, label = np.asarray(predictions.score, dtype=np.float64), np.asarray(predictions.label, dtype=np.bool_)
     if score.shape != (len(rows),) or label.shape != (len(rows),):
-        raise EvenhandError(f"The model must return one score a row; {len(rows)} rows gave the shape {score.shape}.")
+        raise EvenhandError(
+            "The model must return one score a row; {number} rows gave the shape {shape}.",
+            number=len(rows),
+            shape=str(score.shape),
+        )
     if not np.isfinite(score).all():
         bad = int(np.flatnonzero(~np.isfinite(score))[0])
         shown = ", ".join(f"{value:g}" for value in rows[bad][:8])
-        raise EvenhandError(f"The model gave the score {score[bad]} for the row ({shown}); scores must be finite.")
+        raise EvenhandError(
+            "The model gave the score {score} for the row ({shown}); scores must be finite.",
+            score=score[bad],
+            shown=shown,
+        )
     if (largest := float(np.abs(score).max(initial=0.0))) > LARGEST:
         raise EvenhandError(
-            f"The model gave a score of size {largest:g}, out of reach of the arithmetic; give smaller scores."
+            "The model gave a score of size {largest:g}, out of reach of the arithmetic; give smaller scores.",
+            largest=largest,
         )
     return Predictions(score, label)
 

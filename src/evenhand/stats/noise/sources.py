@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.random import Generator
@@ -51,7 +52,11 @@ class HotDeck:
         if self.first.ndim != 1 or self.first.shape != self.error.shape or self.first.size == 0:
             raise EvenhandError("A pilot study needs the values of both raters for at least one person.")
         if self.near is not None and not 1 <= self.near <= self.first.size:
-            raise EvenhandError(f"`near` must be from 1 to the {self.first.size} people of the pilot; got {self.near}.")
+            raise EvenhandError(
+                "`near` must be from 1 to the {size} people of the pilot; got {near}.",
+                size=self.first.size,
+                near=self.near,
+            )
 
     def check(self, values: FloatArray) -> None:
         """Every number will do."""
@@ -114,7 +119,10 @@ class ErrorVectors:
         """Refuse binary columns with values other than 0 and 1."""
         odd = ~np.isin(values[:, self.binary], (0.0, 1.0)) & ~np.isnan(values[:, self.binary])
         if odd.any():
-            raise EvenhandError(f"A binary value must be 0 or 1; got {values[:, self.binary][odd][0]:g}.")
+            raise EvenhandError(
+                "A binary value must be 0 or 1; got {values:g}.",
+                values=values[:, self.binary][odd][0],
+            )
 
     def rate(self, values: FloatArray) -> FloatArray | None:
         """Return the share of the pilot's people with any error."""
@@ -183,8 +191,10 @@ class Pilot:
         shape = (len(self.first), len(self.columns))
         if shape[0] == 0 or self.first.shape != shape or self.second.shape != shape:
             raise EvenhandError(
-                f"Both raters of a pilot must have one row per person and {len(self.columns)} columns; "
-                f"got {self.first.shape} and {self.second.shape}."
+                "Both raters of a pilot must have one row per person and {number} columns; got {first} and {second}.",
+                number=len(self.columns),
+                first=str(self.first.shape),
+                second=str(self.second.shape),
             )
         if not np.isfinite(self.first).all() or not np.isfinite(self.second).all():
             raise EvenhandError("A rating of the pilot is missing; leave out people whom one rater did not rate.")
@@ -249,7 +259,10 @@ def learned_confusion(first: ArrayLike, second: ArrayLike, values: Sequence[floa
     known = np.asarray(values, dtype=np.float64)
     pairs = [np.asarray(rating, dtype=np.float64)[:, np.newaxis] == known for rating in (first, second)]
     if not all(match.any(axis=1).all() for match in pairs):
-        raise EvenhandError(f"A rating of the pilot is not one of the categories {known.tolist()}.")
+        raise EvenhandError(
+            "A rating of the pilot is not one of the categories {known}.",
+            known=known.tolist(),
+        )
     counts = pairs[0].T.astype(np.float64) @ pairs[1].astype(np.float64) + 0.5
     chances = counts / counts.sum(axis=1, keepdims=True)
     return Confusion(tuple(known.tolist()), tuple(tuple(row) for row in chances.tolist()))
@@ -352,8 +365,9 @@ def published_noise(name: str) -> PublishedNoise:
     evenhand.errors.ConfigError: There is no noise setting 'raez-2024/al/5'; did you mean 'raez-2024/all/5'?
     """
     if name not in published_names():
-        near = did_you_mean(name, published_names()).split(" or ")[0].rstrip("?")
-        raise ConfigError(f"There is no noise setting {name!r}; {near}?")
+        near = get_close_matches(name, published_names(), n=1)
+        hint = did_you_mean(name, near or published_names())
+        raise ConfigError("There is no noise setting {name!r}; {hint}", name=name, hint=hint)
     reading, features, *size = name.split("/")
     text = reading.endswith("-text")
     sd = None if not size else float(size[0]) ** (0.5 if text else 1.0)

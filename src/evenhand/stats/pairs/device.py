@@ -42,7 +42,8 @@ def is_card(device: Device) -> bool:
     reason = None if device == "cpu" else cuda.why_not()
     if device == "cuda" and reason is not None:
         raise EvenhandError(
-            f"`device` is 'cuda', but {reason}; install evenhand[gpu] on a machine with an NVIDIA card, or take 'cpu'."
+            "`device` is 'cuda', but {reason}; install evenhand[gpu] on a machine with an NVIDIA card, or take 'cpu'.",
+            reason=reason,
         )
     return device != "cpu" and reason is None
 

@@ -288,7 +288,10 @@ def count_reversals(
     people = check_people(score, effort, start, survey_weight)
     last = np.ascontiguousarray(end, dtype=np.float64)
     if last.shape != people.score.shape or not np.isfinite(last).all():
-        raise EvenhandError(f"`end` must be one finite number per person; got an array of shape {last.shape}.")
+        raise EvenhandError(
+            "`end` must be one finite number per person; got an array of shape {shape}.",
+            shape=last.shape,
+        )
     codes = np.zeros(len(people), dtype=np.int64) if group is None else np.asarray(group, dtype=np.int64)
     require_at_least("group", int(codes.min()), 0)
     axes = [snapped(x) for x in (people.effort, people.aggregate, last, people.score)]

@@ -70,7 +70,11 @@ class Distance:
         require_choice("norm", self.norm, NORMS)
         for name, value in (("scales", self.scales[0]), ("scales", self.scales[1]), ("lipschitz", self.lipschitz)):
             if not (np.isfinite(value) and value > 0):
-                raise EvenhandError(f"`{name}` must be above 0 and finite; got {value:g}.")
+                raise EvenhandError(
+                    "`{name}` must be above 0 and finite; got {value:g}.",
+                    name=name,
+                    value=value,
+                )
 
     def of(self, people: People, weight: float) -> tuple[People, float]:
         """Return the people where they lie for this distance, and the weight of the first coordinate."""
@@ -141,10 +145,18 @@ def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) ->
 
     e, s, alike = (np.asarray(x, dtype=np.float64) for x in (effort, aggregate, similar))
     if not e.shape == s.shape == alike.shape or e.size < _FEWEST:
-        raise EvenhandError(f"a learned distance needs at least {_FEWEST} judged pairs; got {e.size}.")
+        raise EvenhandError(
+            "a learned distance needs at least {FEWEST} judged pairs; got {size}.",
+            FEWEST=_FEWEST,
+            size=e.size,
+        )
     if not 0 < alike.sum() < alike.size:
         which = "similar" if alike.all() else "different"
-        raise EvenhandError(f"a learned distance needs similar and different pairs; all {alike.size:,} are {which}.")
+        raise EvenhandError(
+            "a learned distance needs similar and different pairs; all {size:,} are {which}.",
+            size=alike.size,
+            which=which,
+        )
     unit = float(np.sqrt(np.mean(e**2 + s**2))) or 1.0
 
     def loss(root: FloatArray) -> float:

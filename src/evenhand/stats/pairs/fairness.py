@@ -199,7 +199,10 @@ def _exact_sums(
 def _choose_own(people: People, method: Method) -> Literal["enumerated", "sampled"]:
     """Return the method for a distance of the user's own."""
     if method not in ("auto", "sampled"):
-        raise EvenhandError(f"a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.")
+        raise EvenhandError(
+            "a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.",
+            method=method,
+        )
     return "enumerated" if method == "auto" and len(people) <= EXACT_ROWS else "sampled"
 
 
@@ -335,7 +338,11 @@ def individual_fairness_cells(
     """
     people = check_people(score, effort, aggregate, survey_weight)
     if n < len(people):
-        raise EvenhandError(f"`n` must be at least the {len(people):,} people of the sample; got {n:,}.")
+        raise EvenhandError(
+            "`n` must be at least the {number:,} people of the sample; got {n:,}.",
+            number=len(people),
+            n=n,
+        )
     weight = check_weight(weight)
     value, violated = extrapolated_means(moments, weight)
     source = np.random.default_rng(0) if rng is None else rng

@@ -150,7 +150,11 @@ class GridMoments:
         True
         """
         if self.size % 2 == 0 or len(self.own) < 2:
-            raise EvenhandError(f"A grid of {self.size} points with {len(self.own)} levels has no coarser one.")
+            raise EvenhandError(
+                "A grid of {size} points with {number} levels has no coarser one.",
+                size=self.size,
+                number=len(self.own),
+            )
         mass = self.mass
         for axis in range(3):
             along = np.moveaxis(mass, axis, 0)
@@ -196,15 +200,23 @@ def bin_people(
     from evenhand.stats.pairs.kernels import bin_rows
 
     if size < 3 or size % 2 == 0:
-        raise EvenhandError(f"`size` must be odd and at least 3; got {size!r}.")
+        raise EvenhandError(
+            "`size` must be odd and at least 3; got {size!r}.",
+            size=size,
+        )
     columns = (people.score, people.effort, people.aggregate)
     ranges = tuple((float(column.min()), float(column.max())) for column in columns)
     ends = bounds if bounds is not None else (ranges[0], ranges[1], ranges[2])
     for name, (low, high), (least, most) in zip(("score", "effort", "aggregate"), ends, ranges, strict=True):
         if least < low or most > high:
             raise EvenhandError(
-                f"`bounds` must hold all values; those of {name} are {low:g} and {high:g}, "
-                f"the values run from {least:g} to {most:g}."
+                "`bounds` must hold all values; those of {name} are {low:g} and {high:g}, the values run from "
+                "{least:g} to {most:g}.",
+                name=name,
+                low=low,
+                high=high,
+                least=least,
+                most=most,
             )
     scale = _scale(ends, size)
     slots = min(_SLOTS, -(-len(people) // _CHUNK))
@@ -255,7 +267,9 @@ def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float]
     """
     if 2 * coarse.size - 1 != fine.size or coarse.bounds != fine.bounds:
         raise EvenhandError(
-            f"The coarse grid must have the same bounds and double the step; got {coarse.size} and {fine.size} points."
+            "The coarse grid must have the same bounds and double the step; got {size} and {size_2} points.",
+            size=coarse.size,
+            size_2=fine.size,
         )
     chosen = [check_weight(float(weight)) for weight in weights]
     values = []

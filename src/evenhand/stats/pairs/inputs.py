@@ -105,14 +105,24 @@ def check_people(
     sizes = [column.size for column in values]
     if len(set(sizes)) != 1:
         raise EvenhandError(
-            f"`score`, `effort` and `aggregate` must have one number per person; got {sizes[0]:,}, {sizes[1]:,} and "
-            f"{sizes[2]:,}."
+            "`score`, `effort` and `aggregate` must have one number per person; got {sizes:,}, {sizes_2:,} "
+            "and {sizes_3:,}.",
+            sizes=sizes[0],
+            sizes_2=sizes[1],
+            sizes_3=sizes[2],
         )
     if sizes[0] < 2:
-        raise EvenhandError(f"Individual fairness compares pairs and needs at least 2 people; got {sizes[0]}.")
+        raise EvenhandError(
+            "Individual fairness compares pairs and needs at least 2 people; got {sizes}.",
+            sizes=sizes[0],
+        )
     outside = np.flatnonzero((values[0] < 0) | (values[0] > 1))
     if outside.size:
-        raise EvenhandError(f"`score` must be between 0 and 1; person {outside[0]} has {values[0][outside[0]]:g}.")
+        raise EvenhandError(
+            "`score` must be between 0 and 1; person {outside} has {values:g}.",
+            outside=outside[0],
+            values=values[0][outside[0]],
+        )
     survey = None if survey_weight is None else _survey(survey_weight, sizes[0])
     return People(score=values[0], effort=values[1], aggregate=values[2], survey=survey)
 
@@ -127,30 +137,53 @@ def check_weight(weight: float) -> float:
     evenhand.errors.EvenhandError: `weight` must be between 0 and 1; got 1.5.
     """
     if not 0.0 <= weight <= 1.0:
-        raise EvenhandError(f"`weight` must be between 0 and 1; got {weight!r}.")
+        raise EvenhandError(
+            "`weight` must be between 0 and 1; got {weight!r}.",
+            weight=weight,
+        )
     return float(weight)
 
 
 def _column(name: str, values: ArrayLike) -> FloatArray:
     column = np.ascontiguousarray(values, dtype=np.float64)
     if column.ndim != 1:
-        raise EvenhandError(f"`{name}` must have one number per person; got an array of shape {column.shape}.")
+        raise EvenhandError(
+            "`{name}` must have one number per person; got an array of shape {shape}.",
+            name=name,
+            shape=column.shape,
+        )
     if not np.isfinite(column.sum()) and not np.isfinite(column).all():
         bad = int(np.flatnonzero(~np.isfinite(column))[0])
-        raise EvenhandError(f"`{name}` must be finite; person {bad} has {column[bad]}.")
+        raise EvenhandError(
+            "`{name}` must be finite; person {bad} has {column}.",
+            name=name,
+            bad=bad,
+            column=column[bad],
+        )
     return column
 
 
 def _survey(values: ArrayLike, people: int) -> FloatArray | None:
     weights = _column("survey_weight", values)
     if weights.size != people:
-        raise EvenhandError(f"`survey_weight` must have one number per person; got {weights.size:,} for {people:,}.")
+        raise EvenhandError(
+            "`survey_weight` must have one number per person; got {size:,} for {people:,}.",
+            size=weights.size,
+            people=people,
+        )
     if weights.min() < 0:
         bad = int(np.flatnonzero(weights < 0)[0])
-        raise EvenhandError(f"`survey_weight` must be 0 or more; person {bad} has {weights[bad]:g}.")
+        raise EvenhandError(
+            "`survey_weight` must be 0 or more; person {bad} has {weights:g}.",
+            bad=bad,
+            weights=weights[bad],
+        )
     positive = np.count_nonzero(weights)
     if positive < 2:
-        raise EvenhandError(f"`survey_weight` must be above 0 for at least 2 people; got {positive}.")
+        raise EvenhandError(
+            "`survey_weight` must be above 0 for at least 2 people; got {positive}.",
+            positive=positive,
+        )
     if weights.min() == weights.max():
         return None  # everybody counts the same
     return np.asarray(weights / (weights.sum() / positive))
@@ -191,13 +224,24 @@ def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
     try:
         found = np.asarray(own(*columns), dtype=np.float64)
     except Exception as error:
-        raise EvenhandError(f"the distance function failed: {type(error).__name__}: {error}") from error
+        raise EvenhandError(
+            "the distance function failed: {name}: {error}",
+            name=type(error).__name__,
+            error=error,
+        ) from error
     shape = np.broadcast_shapes(*(column.shape for column in columns))
     if found.shape != shape:
-        raise EvenhandError(f"the distance function must return one number a pair, {shape}; got shape {found.shape}.")
+        raise EvenhandError(
+            "the distance function must return one number a pair, {shape}; got shape {shape_2}.",
+            shape=shape,
+            shape_2=found.shape,
+        )
     if not (np.isfinite(found).all() and (found >= 0).all()):
         bad = found[~(np.isfinite(found) & (found >= 0))].flat[0]
-        raise EvenhandError(f"the distance function must return finite numbers of 0 or more; it returned {bad:g}.")
+        raise EvenhandError(
+            "the distance function must return finite numbers of 0 or more; it returned {bad:g}.",
+            bad=bad,
+        )
     return found
 
 

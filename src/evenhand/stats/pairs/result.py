@@ -98,6 +98,8 @@ class PairDifference:
         Number of people.
     p_value
         The smallest alpha at which the interval excludes no difference; nan where there is none.
+    spread, freedom, error
+        What the interval rests on: the standard error, `widened`, its degrees of freedom, and the numerical error.
     """
 
     value: float
@@ -106,6 +108,14 @@ class PairDifference:
     stderr: float
     n: int
     p_value: float = float("nan")
+    spread: float = field(default=float("nan"), repr=False)
+    freedom: float = field(default=float("nan"), repr=False)
+    error: float = field(default=0.0, repr=False)
+
+    def at(self, confidence: float) -> PairDifference:
+        """Return the same with an interval of another confidence; no pair is compared again."""
+        half = float(t_quantile(self.freedom, confidence)) * self.spread + self.error
+        return replace(self, low=self.value - half, high=self.value + half)
 
 
 def jackknife(row_means: FloatArray, value: float, people: People) -> tuple[float, float]:
@@ -282,14 +292,23 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
     """
     if a.row_means is None or b.row_means is None:
         method = a.method if a.row_means is None else b.method
-        raise EvenhandError(f"`compare` needs the row means of both results; the method {method!r} has none.")
+        raise EvenhandError(
+            "`compare` needs the row means of both results; the method {method!r} has none.",
+            method=method,
+        )
     if a.row_means.size != b.row_means.size or not _same(a.survey_weight, b.survey_weight):
         raise EvenhandError(
-            "`compare` needs two results for the same people with the same survey weights; "
-            f"got {a.row_means.size:,} and {b.row_means.size:,} people."
+            "`compare` needs two results for the same people with the same survey weights; got {size:,} and "
+            "{size_2:,} people.",
+            size=a.row_means.size,
+            size_2=b.row_means.size,
         )
     if a.people is None or b.people is None or a.weight != b.weight:
-        raise EvenhandError(f"`compare` needs two results at one weight; got {a.weight:g} and {b.weight:g}.")
+        raise EvenhandError(
+            "`compare` needs two results at one weight; got {weight:g} and {weight_2:g}.",
+            weight=a.weight,
+            weight_2=b.weight,
+        )
     value, apart = a.value - b.value, a.row_means - b.row_means
     if a.sampled_from is not None:
         weights = np.ones(apart.size) if a.survey_weight is None else a.survey_weight
@@ -298,18 +317,13 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
     else:
         stderr, freedom = jackknife(apart, value, a.people)
     wide = widened(stderr, (a.people, b.people), a.weight, a.sampled_from)
+    unknown = float("nan")
+    found = PairDifference(value=value, low=unknown, high=unknown, stderr=stderr, n=a.n, freedom=freedom)
     if wide == 0.0 and value != 0.0:  # pairs that do not differ say nothing about other people
-        return PairDifference(value=value, low=float("nan"), high=float("nan"), stderr=stderr, n=a.n)
+        return found
     error = a.error + b.error
-    half = float(t_quantile(freedom, confidence)) * wide + error
-    return PairDifference(
-        value=value,
-        low=value - half,
-        high=value + half,
-        stderr=stderr,
-        n=a.n,
-        p_value=_p_value(value, wide, error, freedom),
-    )
+    p_value = _p_value(value, wide, error, freedom)
+    return replace(found, p_value=p_value, spread=wide, error=error).at(confidence)
 
 
 def _p_value(value: float, stderr: float, error: float, freedom: float) -> float:

@@ -79,7 +79,7 @@ def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -
     >>> from evenhand.stats.noise import SUMS
     >>> sums = PairSums(**dict.fromkeys(("n", "centre", *SUMS), zero))
     >>> str(why_undefined("kappa", sums))
-    'there is nobody to rate'
+    'nobody'
     """
     require_choice("metric", name, METRICS)
     if name in agreement.COUNT_METRICS or name in PARTS:

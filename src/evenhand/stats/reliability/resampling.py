@@ -197,7 +197,10 @@ def bootstrap_people(
     for name in names:
         require_choice("metric", name, METRICS)
     if resamples < 2 or not seeds:
-        raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
+        raise EvenhandError(
+            "`resamples` must be at least 2, with at least one replicate; got {resamples!r}.",
+            resamples=resamples,
+        )
     experiment.prepare()
     size = int(np.clip(_DRAWS * experiment.memory // len(experiment.features), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))

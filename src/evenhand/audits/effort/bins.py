@@ -1,0 +1,181 @@
+"""Groups among people of similar effort: mean scores and parity in every bin of effort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.group_means import (
+    GroupedMeans,
+    GroupMeans,
+    LowestParity,
+    equal_means_p,
+    lowest_parity,
+    means_of,
+)
+from evenhand.audits.effort.large_table import LargeTable
+from evenhand.audits.effort.messages import say
+from evenhand.audits.effort.result import EffortGap, EffortValue
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.records import OK
+from evenhand.core.run import step
+from evenhand.errors import ConfigError
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
+from evenhand.stats.intervals import bonferroni
+from evenhand.stats.types import IntArray
+from evenhand.table.roles import MISSING
+from evenhand.table.table import Table
+
+MOST_BINS = 10_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EffortBins:
+    """The groups of one model and grouping in every bin of effort, from which limits at any confidence follow.
+
+    Parameters
+    ----------
+    model, grouping : whose they are.
+    labels : the groups.
+    members : the groups' means by the number of the bin; under None those of all bins together.
+    kept : the groups of each bin that are large enough to be compared.
+    parities, p_values : of the bins with two such groups, the lowest parity, and the p-value of equal means.
+    """
+
+    model: str
+    grouping: str
+    labels: tuple[str, ...]
+    members: dict[int | None, GroupMeans]
+    kept: dict[int | None, IntArray]
+    parities: dict[int | None, LowestParity]
+    p_values: dict[int | None, float]
+
+    @classmethod
+    def of(cls, means: GroupedMeans, model: str, grouping: str, min_count: int) -> EffortBins:
+        """Return the bins of a grouping's means, and compare the groups of at least `min_count` people."""
+        occupied = np.flatnonzero(means.bins.n.sum(axis=1)).tolist()
+        members: dict[int | None, GroupMeans] = {None: means.whole.bin(0)}
+        members |= {number: means.bins.bin(number) for number in occupied}
+        known = np.array([label != MISSING for label in means.labels])
+        kept = {number: np.flatnonzero(known & (each.n >= min_count)) for number, each in members.items()}
+        parities = {
+            number: lowest_parity(members[number], groups) for number, groups in kept.items() if len(groups) > 1
+        }
+        return cls(
+            model=model,
+            grouping=grouping,
+            labels=means.labels,
+            members=members,
+            kept=kept,
+            parities=parities,
+            p_values=dict(zip(parities, equal_means_p(list(parities.values())), strict=True)),
+        )
+
+    @property
+    def compared(self) -> int:
+        """In how many bins groups are compared, at least 1."""
+        return max(len(self.parities.keys() - {None}), 1)
+
+
+def group_bins(table: Table, subjects: People | LargeTable, spec: EffortSpec) -> Iterator[EffortBins]:
+    """Yield the bins of effort of every model and grouping."""
+    if table.groupings:
+        _require_bins(subjects.highest, spec.width)
+    for model in table.models:
+        step(f"Comparing groups by effort under {model}")
+        grouping_means = means_of(subjects, model, spec)
+        for grouping, columns in table.groupings.items():
+            yield EffortBins.of(grouping_means(columns), model, grouping, spec.min_count)
+
+
+def bin_records(bins: EffortBins, spec: EffortSpec) -> tuple[list[EffortValue], list[EffortGap]]:
+    """Return the group means and the parity of every effort bin, after those of all bins together (traditional parity).
+
+    In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
+    parity is the smallest mean over the largest (eq. 14 of the paper). Its own limits are those of a worst pair
+    (`evenhand.stats.worst_pair`), its joint limits the same with the error shared over the bins (Bonferroni).
+    """
+    values: list[EffortValue] = []
+    gaps: list[EffortGap] = []
+    for number, each in bins.members.items():
+        low = None if number is None else round(float(number) * spec.width, 9)
+        high = None if low is None else round(low + spec.width, 9)
+        where: dict[str, Any] = {"model": bins.model, "grouping": bins.grouping, "bin_low": low, "bin_high": high}
+        values += _group_values(each, bins.labels, spec, where)
+        where |= {"n": int(each.n[bins.kept[number]].sum()), "groups": len(bins.kept[number])}
+        if number in bins.parities:
+            labels = [bins.labels[group] for group in bins.kept[number]]
+            found = _parity(bins.parities[number], labels, spec, 1 if number is None else bins.compared)
+            found["p_value"] = finite(bins.p_values[number])
+        else:
+            why = shared("undefined", why=say("few_groups", least=spec.min_count))
+            found = {"group": None, "reference": None, "value": None, "status": why}
+        gaps.append(EffortGap(**where, metric="eagf", kind="ratio", against="worst_pair", **found))
+    return values, gaps
+
+
+def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins: int) -> dict[str, Any]:
+    """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
+    alone, joint = (parity.limits(level) for level in (spec.confidence, bonferroni(spec.confidence, bins)))
+    status = OK
+    if np.isnan(parity.value):
+        status = shared("undefined", why=say("means_of_zero"))
+    elif np.isnan(alone).any():
+        status = shared("no_interval", why=say("constant_scores"))
+    return {
+        "group": labels[parity.lowest],
+        "reference": labels[parity.highest],
+        "value": finite(parity.value),
+        **limit_columns(alone, joint),
+        "status": status,
+    }
+
+
+def limit_columns(alone: tuple[float, float], joint: tuple[float, float]) -> dict[str, Any]:
+    """Return the limits of one gap, and those that hold for its family, as columns of a record."""
+    names = ("low", "high", "joint_low", "joint_high")
+    return {name: finite(limit) for name, limit in zip(names, (*alone, *joint), strict=True)}
+
+
+def _group_values(
+    means: GroupMeans, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any]
+) -> Iterator[EffortValue]:
+    limits = means.limits(spec.confidence)
+    for code in np.flatnonzero(means.n):
+        n = int(means.n[code])
+        yield EffortValue(
+            **where,
+            group=labels[code],
+            metric="mean_score",
+            n=n,
+            value=finite(means.mean[code]),
+            low=finite(limits.low[code]),
+            high=finite(limits.high[code]),
+            status=_group_status(labels[code], n, float(limits.low[code]), spec.min_count),
+        )
+
+
+def _group_status(label: str, n: int, low: float, least: int) -> Message:
+    if label == MISSING:
+        return say("missing_group")
+    if n < least:
+        return say("small_group", n=n, least=least)
+    return shared("no_interval", why=say("constant_group")) if np.isnan(low) else OK
+
+
+def _require_bins(highest: float, width: float) -> None:
+    """Refuse effort bins without number."""
+    if highest / width > MOST_BINS:
+        raise ConfigError(
+            "efforts up to {highest:g} in bins of width {width:g} make more than {most:,} bins; take a larger `width`, "
+            "or an inertia of at most 1.",
+            highest=highest,
+            width=width,
+            most=MOST_BINS,
+        )
