@@ -100,7 +100,7 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
         "selected_word": "selects",
     }
     assert [file["name"] for file in results["data"]["files"]] == ["people.csv"]
-    assert any("out of fold: 5 folds of 300 people" in note for note in results["audits"]["parity"]["notes"])
+    assert any("out of fold: 5 folds of 300 people" in note["text"] for note in results["audits"]["parity"]["notes"])
     assert ModelsSettings.parse(config["models"], "results.json").model_dump(mode="json") == config["models"]
 
 

@@ -37,7 +37,7 @@ def test_weighted_f1_is_a_metric_of_parity_with_a_gap_and_a_limit(households: pd
     limit = {"metric": "weighted_f1", "max": 0.3}
     result = eh.parity(table, metrics=["weighted_f1", "accuracy"], thresholds=[limit], resamples=200)
     for sex, people in households.groupby("sex"):
-        record = result.get("values", metric="weighted_f1", group=sex)
+        record: Any = result.get("values", metric="weighted_f1", group=sex)
         expected = f1_score(people.missed_payment, people.risk_logistic > 0.5, average="weighted")
         assert record.value == pytest.approx(expected)
         assert record.low < record.value < record.high
@@ -52,7 +52,7 @@ def test_a_model_is_judged_on_a_split_beside_its_scores_out_of_fold(households: 
     roles: dict[str, Any] = {"data": households, "id": "household", "outcome": "missed_payment"}
     settings = ModelsSettings(features=["income_2022", "employment"], fit={"tree": TREE}, split=0.7)
     scored = add_models(eh.Table(**roles), roles, settings)
-    note = next(note for note in scored.source.notes if "weighted F1" in note)
+    note = next(note.text for note in scored.source.notes if "weighted F1" in note.text)
     assert "Fitted to 70% of the people and judged on the other 60" in note
     plain = add_models(eh.Table(**roles), roles, settings.model_copy(update={"split": None}))
     assert plain.data["tree"].equals(scored.data["tree"])
@@ -80,7 +80,7 @@ def test_a_threshold_is_a_percentile_of_the_scores_of_some_people(households: pd
     percentile = {"of": 62, "among": "sex", "value": "Female"}
     table = eh.Table(households, groups="sex", predictions="risk_logistic", percentile=percentile)
     assert table.prediction("risk_logistic").threshold == pytest.approx(np.percentile(women, 62))
-    note = next(note for note in table.source.notes if "percentile 62" in note)
+    note = next(note.text for note in table.source.notes if "percentile 62" in note.text)
     assert f"the people with sex 'Female' ({len(women):,})" in note
     rate = eh.parity(table, metrics=["selection_rate"], resamples=100).get(
         "values", metric="selection_rate", group="Female"
@@ -109,5 +109,5 @@ def test_parity_by_effort_can_be_of_decisions(households: pd.DataFrame) -> None:
     shares = (households.risk_logistic > 0.3).groupby(households.sex).mean()
     gap = result.get("gaps", metric="eagf", bin_low=0.0)
     assert gap.value == pytest.approx(shares.min() / shares.max())
-    assert "share selected" in next(f.headline for f in result.findings if f.metric == "eagf")
-    assert any("a mean score is the share selected" in note for note in result.notes)
+    assert "share selected" in next(f.headline.text for f in result.findings if f.metric == "eagf")
+    assert any("a mean score is the share selected" in note.text for note in result.notes)

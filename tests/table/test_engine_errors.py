@@ -10,7 +10,7 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import ConfigError, DataError, problem
 from evenhand.table import Table
 from evenhand.table.files import MisreadTypeError, engine_errors, reason
 
@@ -60,7 +60,7 @@ def test_errors_of_ours_pass_through(error: Exception) -> None:
 
 
 def test_a_data_error_is_not_wrapped_twice() -> None:
-    inner = DataError(["one.", "two."])
+    inner = DataError([problem("one."), problem("two.")])
     with pytest.raises(DataError) as caught, engine_errors("the file"), engine_errors("the data"):
         raise inner
     assert caught.value is inner
@@ -96,4 +96,4 @@ def test_text_that_cannot_be_decoded() -> None:
     ],
 )
 def test_reasons(text: str, sentence: str) -> None:
-    assert reason(text) == sentence
+    assert reason(text).text == sentence

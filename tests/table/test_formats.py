@@ -108,7 +108,7 @@ def test_a_spreadsheet_is_known_by_its_content(tmp_path: Path) -> None:
     write_sheet(tmp_path / "export.csv", PEOPLE, sheets=2)
     table = eh.Table(tmp_path / "export.csv", **ROLES)
     assert table.rows == 79
-    assert "Of the 2 sheets of the file, the first was read: Sheet1." in table.source.notes
+    assert "Of the 2 sheets of the file, the first was read: Sheet1." in [note.text for note in table.source.notes]
 
 
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
+from typing import Any, cast
 
 import duckdb
 import pytest
@@ -110,7 +111,7 @@ def test_the_terminal_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> No
     column = console._Reading()
     shown = []
     for now[0], share[0] in ((0, 0.0), (1, 0.1), (10, 0.25), (20, 0.5), (21, 0.01), (22, 0.02), (31, 0.5)):
-        shown.append(str(column.render(None)))
+        shown.append(str(column.render(cast(Any, None))))
     assert shown == [
         "",
         "",

@@ -80,8 +80,8 @@ def test_opening_checks_nothing_and_checking_changes_nothing_that_was_opened() -
     frame = opened.source.frame
     checked = check_table(opened)
     assert opened.source.frame is frame
-    assert opened.source.notes == ()
-    assert checked.opened.source.notes[0] == "1 row has a weight of 0 and counts as nobody."
+    assert tuple(map(str, opened.source.notes)) == ()
+    assert checked.opened.source.notes[0].text == "1 row has a weight of 0 and counts as nobody."
     assert checked.weights.nonzero_weight_filter is not None
     assert (checked.cells.rows, checked.dropped) == (5, 0)
     for step, name in ((opened, "roles"), (checked, "cells"), (checked.opened.source, "frame")):
@@ -118,7 +118,7 @@ def test_notes_stay_when_types_are_inferred_again(tmp_path: Path) -> None:
     path.write_text("\n".join(["g,y,s,w,income", *rows, "A,1,0.5,1,7.5"]) + "\n")
     table = Table(str(path), **ROLES, weight="w")
     notes = table.source.notes
-    assert [note.split(" have ")[0] for note in notes][:1] == ["8,334 rows"]
+    assert [note.text.split(" have ")[0] for note in notes][:1] == ["8,334 rows"]
     people = table.person_rows(["income"])
     assert len(people.numbers["income"]) == table.rows
     assert people.weight is not None

@@ -244,12 +244,12 @@ def test_outcomes_and_decisions_of_other_values(engine: str) -> None:
 def test_scores_outside_their_range(engine: str) -> None:
     assert problems({"risk": [0.5, math.inf, -math.inf, 1.5]}, ENGINES[engine]) == [
         "score column 'risk' lies outside 0 to 1 in 3 rows (such as '-inf', '1.5', 'inf'); "
-        "rescale it, or give its range=(lowest, highest) and threshold."
+        "rescale it, or give its range=(lowest, highest) and `threshold`."
     ]
     wide = {"m": {"column": "age", "range": [25, 45], "threshold": 30}}
     assert problems(make=ENGINES[engine], predictions=wide) == [
         "score column 'age' lies outside 25 to 45 in 2 rows (such as '20', '50'); "
-        "rescale it, or give its range=(lowest, highest) and threshold."
+        "rescale it, or give its range=(lowest, highest) and `threshold`."
     ]
 
 
@@ -289,7 +289,9 @@ def test_words_for_missing_are_no_outcome_and_count_as_no_only_with_a_note() -> 
     with pytest.raises(DataError, match=r"if that means missing, in a file say missing_values=\['N/A'\]; if not, name"):
         Table(data, groups=["race"], outcome="y", predictions="hired")
     table = Table(data, groups=["race"], outcome="y", positive=1, predictions="hired")
-    assert "y: 'N/A' counts as not 1; if it means missing, name it among `missing_values`." in table.source.notes
+    assert "y: 'N/A' counts as not 1; if it means missing, name it among `missing_values`." in [
+        note.text for note in table.source.notes
+    ]
 
 
 def test_a_number_with_many_values_needs_cut_points() -> None:
@@ -389,7 +391,7 @@ def test_a_weight_of_zero_counts_as_nobody(engine: str) -> None:
     data = {name: [*values, values[0]] for name, values in PEOPLE.items()} | {"weight": [0.0, 1.0, 1.0, 1.0, 0.0]}
     table = Table(ENGINES[engine](data), **(ROLES | {"id": None}))
     assert table.rows == 3
-    assert table.source.notes == ("2 rows have a weight of 0 and count as nobody.",)
+    assert tuple(map(str, table.source.notes)) == ("2 rows have a weight of 0 and count as nobody.",)
     told = problems(data | {"risk": [None, 0.5, None, 0.1, None]}, ENGINES[engine], id=None)
     rows = "" if engine == "duckdb" else " (row 3)"
     assert told == [
@@ -416,7 +418,7 @@ def test_every_problem_at_once() -> None:
         "outcome column 'hired' has 1 row that is neither 0/1 nor yes/no (such as '5'); "
         "name the value that counts with `positive`.",
         "score column 'risk' lies outside 0 to 1 in 1 row (such as '7'); "
-        "rescale it, or give its range=(lowest, highest) and threshold.",
+        "rescale it, or give its range=(lowest, highest) and `threshold`.",
         "outcome column 'hired' is missing in 1 row of 4 (row 4); fill it, or drop it with missing='drop'.",
         "prediction column 'risk' is missing in 1 row of 4 (row 3); fill it, or drop it with missing='drop'.",
         "group column 'race' has only one group ('A'); there is nothing to compare: leave it out.",
@@ -441,7 +443,7 @@ def test_odd_labels_are_remarked_on() -> None:
         "age": ([str(20 + i) for i in range(30)] + ["unknown"] * 10) * 10,
         "y": [0, 1, 1, 0] * 100,
     }
-    notes = " ".join(Table(data, groups=["sex", "origin", "age"], predictions="y").source.notes)
+    notes = " ".join(map(str, Table(data, groups=["sex", "origin", "age"], predictions="y").source.notes))
     assert "sex: 'FEMALE', 'Female', 'female' differ only in capitals or spaces; they are 3 groups here." in notes
     assert "sex: blanks around values were trimmed (such as 'FEMALE ')." in notes
     assert "origin: 'N/A' looks like a word for missing; if it is, name it among `missing_values`." in notes

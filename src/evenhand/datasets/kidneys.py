@@ -188,7 +188,11 @@ def make_kidney_offers(
     )
     seen = require_whole("cases_per_critic", cases_per_critic, 1)
     if seen > cases:
-        raise ConfigError(f"`cases_per_critic` must be at most the {cases} of `n_cases`; got {seen}.")
+        raise ConfigError(
+            "`cases_per_critic` must be at most the {cases} of `n_cases`; got {seen}.",
+            cases=cases,
+            seen=seen,
+        )
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     cell = rng.choice(_cells().share.size, size=cases, p=_cells().share)
     quality = _cells().quality[cell] + rng.standard_normal(cases)

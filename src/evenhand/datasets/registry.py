@@ -210,7 +210,11 @@ def fetch(name: str) -> Path:
     """
     by_name = {data.name: data for data in _PUBLISHED}
     if name not in by_name:
-        raise ConfigError(f"there is no data set {name!r}; {did_you_mean(name, by_name)}")
+        raise ConfigError(
+            "there is no data set {name!r}; {hint}",
+            name=name,
+            hint=did_you_mean(name, by_name),
+        )
     return _local_file(by_name[name]) or _cached_file(by_name[name])
 
 
@@ -248,8 +252,13 @@ def _local_file(data: PublishedData) -> Path | None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != data.local_sha256:
         raise DataError(
-            f"{path} is not the file that was expected for '{data.name}': its SHA-256 is {digest}, not "
-            f"{data.local_sha256}; replace it, or unset {DATA_VARIABLE} to download the publisher's file."
+            "{path} is not the file that was expected for '{name}': its SHA-256 is {digest}, not "
+            "{expected}; replace it, or unset {variable} to download the publisher's file.",
+            path=path,
+            name=data.name,
+            digest=digest,
+            expected=data.local_sha256,
+            variable=DATA_VARIABLE,
         )
     return path
 
@@ -268,9 +277,14 @@ def _cached_file(data: PublishedData) -> Path:
         raise EvenhandError(_how_to_get_by_hand(data, folder, error)) from error
     except ValueError as error:
         raise DataError(
-            f"the file downloaded for '{data.name}' from {data.url} is not the one that was published: its "
-            f"SHA-256 is not {data.sha256}; nothing was kept. A proxy may have changed it: try another "
-            f"network, or set {DATA_VARIABLE} to a folder that holds {data.local_path}."
+            "the file downloaded for '{name}' from {url} is not the one that was published: its SHA-256 is "
+            "not {sha256}; nothing was kept. A proxy may have changed it: try another network, or set "
+            "{DATA_VARIABLE} to a folder that holds {local_path}.",
+            name=data.name,
+            url=data.url,
+            sha256=data.sha256,
+            DATA_VARIABLE=DATA_VARIABLE,
+            local_path=data.local_path,
         ) from error
     return Path(path)
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.errors import ConfigError, DataError, did_you_mean, problem
 from evenhand.table.frames import NativeFrame, build_frame
 
 _YEARS = (2019, 2020, 2021, 2022)
@@ -55,8 +55,13 @@ class _Question:
         if answer not in self._meanings:
             known = [label for _, label, _ in self.answers]
             raise DataError(
-                f"public{year}.csv holds {row[self.column]!r} in its column '{self.column}' (CaseID {row['CaseID']}), "
-                f"an answer that is not known; {did_you_mean(row[self.column], known)}"
+                "public{year}.csv holds {row!r} in its column '{column}' (CaseID {row_2}), an answer that is "
+                "not known; {hint}",
+                year=year,
+                row=row[self.column],
+                column=self.column,
+                row_2=row["CaseID"],
+                hint=did_you_mean(row[self.column], known),
             )
         return self._meanings[answer]
 
@@ -235,9 +240,11 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
         households = [row for row in households if _is_complete(row)]
     if not households:
         raise DataError(
-            f"no household of public{_LAST}.csv is left: none has case numbers that are in the files of 2019, 2020 and "
-            f"2021{', an income in each year and an answer about unpaid balances (C4A)' if complete else ''}; check "
-            f"that the files in {os.fspath(folder)!r} are the published ones."
+            "no household of public{LAST}.csv is left: none has case numbers that are in the files of 2019, "
+            "2020 and 2021{which}; check that the files in {fspath!r} are the published ones.",
+            LAST=_LAST,
+            which=", an income in each year and an answer about unpaid balances (C4A)" if complete else "",
+            fspath=os.fspath(folder),
         )
     return build_frame({name: [row[name] for row in households] for name in households[0]}, backend)
 
@@ -286,8 +293,11 @@ def _number(row: Row, column: str) -> int | None:
         return None
     if not text.isdecimal():
         raise DataError(
-            f"public{_LAST}.csv holds {row[column]!r} in its column '{column}' (CaseID {row['CaseID']}), where a whole "
-            "number belongs."
+            "public{LAST}.csv holds {row!r} in its column '{column}' (CaseID {row_2}), where a whole number belongs.",
+            LAST=_LAST,
+            row=row[column],
+            column=column,
+            row_2=row["CaseID"],
         )
     return int(text)
 
@@ -319,7 +329,11 @@ class YearFile:
         try:
             content = self._content()
         except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise DataError(f"{self} could not be read: {error}.") from error
+            raise DataError(
+                "{self_} could not be read: {error}.",
+                self_=self,
+                error=error,
+            ) from error
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -337,7 +351,11 @@ def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website
     root = Path(folder).expanduser()
     if not root.is_dir():
         what = "that is a file" if root.exists() else "there is no such folder"
-        raise ConfigError(f"`folder` got {os.fspath(folder)!r}; {what}.")
+        raise ConfigError(
+            "`folder` got {fspath!r}; {what}.",
+            fspath=os.fspath(folder),
+            what=what,
+        )
     files: dict[str, YearFile] = {}
     for name, file in _files_in(root):
         files.setdefault(name, file)
@@ -347,9 +365,13 @@ def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website
     if missing:
         there = [str(files[name]) for name in names.values() if name in files]
         raise DataError(
-            f"{' and '.join(missing.values())} not found in '{root}', in a folder below it or in a .zip "
-            f"file there ({'found: ' + ', '.join(there) if there else 'none of the files was found'}); download the "
-            f"public-use CSV data of {' and '.join(map(str, missing))} from {website} and put it there."
+            "{names} not found in '{root}', in a folder below it or in a .zip file there ({which}); "
+            "download the public-use CSV data of {names_2} from {website} and put it there.",
+            names=" and ".join(missing.values()),
+            root=root,
+            which="found: " + ", ".join(there) if there else "none of the files was found",
+            names_2=" and ".join(map(str, missing)),
+            website=website,
         )
     return {year: files[name] for year, name in names.items()}
 
@@ -366,15 +388,29 @@ def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict
                 continue
             if len(cells) != len(header):
                 raise DataError(
-                    f"line {reader.line_num} of {file} has {len(cells)} fields where the header has {len(header)}."
+                    "line {line_num} of {file} has {number} fields where the header has {number_2}.",
+                    line_num=reader.line_num,
+                    file=file,
+                    number=len(cells),
+                    number_2=len(header),
                 )
             row = {column: cells[positions[column]] for column in columns}
             number = _respondent(row[id_column], id_column, file)
             if number in rows:
-                raise DataError(f"{file} has more than one row with {id_column} {number}.")
+                raise DataError(
+                    "{file} has more than one row with {id_column} {number}.",
+                    file=file,
+                    id_column=id_column,
+                    number=number,
+                )
             rows[number] = row
     except csv.Error as error:
-        raise DataError(f"line {reader.line_num} of {file} could not be read: {error}.") from error
+        raise DataError(
+            "line {line} of {file} could not be read: {error}.",
+            line=reader.line_num,
+            file=file,
+            error=error,
+        ) from error
     return rows
 
 
@@ -392,7 +428,11 @@ def _members(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
     except (OSError, zipfile.BadZipFile) as error:
-        raise DataError(f"'{path}' could not be read: {error}; download it again, or take it away.") from error
+        raise DataError(
+            "'{path}' could not be read: {error}; download it again, or take it away.",
+            path=path,
+            error=error,
+        ) from error
 
 
 def _positions(header: list[str], columns: Sequence[str], file: YearFile) -> dict[str, int]:
@@ -402,7 +442,10 @@ def _positions(header: list[str], columns: Sequence[str], file: YearFile) -> dic
         positions.setdefault(name.strip().lower(), position)
     missing = [column for column in columns if column.lower() not in positions]
     if missing:
-        raise DataError([f"{file} has no column '{column}'; {did_you_mean(column, header)}" for column in missing])
+        sentence = "{file} has no column '{column}'; {hint}"
+        raise DataError(
+            [problem(sentence, file=file, column=column, hint=did_you_mean(column, header)) for column in missing]
+        )
     return {column: positions[column.lower()] for column in columns}
 
 
@@ -410,4 +453,9 @@ def _respondent(text: str, column: str, file: YearFile) -> int:
     try:
         return int(float(text))
     except (ValueError, OverflowError):
-        raise DataError(f"{file} holds {text!r} in its column '{column}', where a number belongs.") from None
+        raise DataError(
+            "{file} holds {text!r} in its column '{column}', where a number belongs.",
+            file=file,
+            text=text,
+            column=column,
+        ) from None

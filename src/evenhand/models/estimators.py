@@ -12,7 +12,7 @@ import numpy.typing as npt
 from narwhals.typing import IntoDataFrame
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.errors import ConfigError, brief, did_you_mean, require_extra
+from evenhand.errors import ConfigError, SettingError, brief, did_you_mean, require_extra
 from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns, Scalar
@@ -173,7 +173,11 @@ def make_pipeline(
     array([0.06, 0.13, 0.87, 0.94])
     """
     if name not in ESTIMATORS:
-        raise ConfigError(f"there is no estimator {name!r}; {did_you_mean(name, ESTIMATORS)}")
+        raise ConfigError(
+            "there is no estimator {name!r}; {hint}",
+            name=name,
+            hint=did_you_mean(name, ESTIMATORS),
+        )
     require_packages([name])
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
@@ -191,12 +195,21 @@ def make_pipeline(
 
 def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int, *, regressor: bool) -> Estimator:
     if regressor and recipe.regressor is None:
-        raise ConfigError(f"the estimator {name!r} predicts yes or no; the outcome here is a number: use another one.")
+        raise ConfigError(
+            "the estimator {name!r} predicts yes or no; the outcome here is a number: use another one.",
+            name=name,
+        )
     kind = getattr(import_module(recipe.module), (recipe.regressor if regressor else None) or recipe.name)
     known = [option for option in kind().get_params() if option not in (SEED, *recipe.fixed)]
     for option in settings:
         if option not in known:
-            raise ConfigError(f"{recipe.name} ({name!r}) has no setting {option!r}; {did_you_mean(option, known)}")
+            raise ConfigError(
+                "{name} ({name_2!r}) has no setting {option!r}; {hint}",
+                name=recipe.name,
+                name_2=name,
+                option=option,
+                hint=did_you_mean(option, known),
+            )
     seeded = {SEED: small_seed(seed)} if recipe.seeded else {}
     estimator: Estimator = kind(**{**recipe.settings, **settings, **recipe.fixed, **seeded})
     return estimator
@@ -256,7 +269,10 @@ class Search(Settings):
     def _values(cls, value: dict[str, list[Any]]) -> dict[str, list[Any]]:
         for name, options in value.items():
             if not options:
-                raise ValueError(f"`grid` has no values for {name!r}")
+                raise SettingError(
+                    "`grid` has no values for {name!r}",
+                    name=name,
+                )
         return value
 
 
@@ -283,7 +299,11 @@ class Fit(Settings):
     @classmethod
     def _known(cls, value: str) -> str:
         if value not in ESTIMATORS:
-            raise ValueError(f"there is no estimator {value!r}; {did_you_mean(value, ESTIMATORS)}")
+            raise SettingError(
+                "there is no estimator {value!r}; {hint}",
+                value=value,
+                hint=did_you_mean(value, ESTIMATORS),
+            )
         return value
 
     @model_validator(mode="before")
@@ -301,9 +321,16 @@ class Fit(Settings):
         recipe = ESTIMATORS[self.estimator]
         for option in (*self.settings, *(self.search.grid if self.search is not None else ())):
             if option == SEED:
-                raise ValueError(f"`{SEED}` cannot be set for one model; set `seed` for all of them")
+                raise SettingError(
+                    "`{SEED}` cannot be set for one model; set `seed` for all of them",
+                    SEED=SEED,
+                )
             if option in recipe.fixed:
-                raise ValueError(f"`{option}` is always {recipe.fixed[option]!r}, so that the numbers stay the same")
+                raise SettingError(
+                    "`{option}` is always {fixed!r}, so that the numbers stay the same",
+                    option=option,
+                    fixed=recipe.fixed[option],
+                )
         return self
 
 
@@ -345,7 +372,10 @@ class ModelsSettings(Settings):
             return {name: _fit(name, fit) for name, fit in value.items()}
         names = list(value) if isinstance(value, Iterable) else [value]
         if not all(isinstance(name, str) for name in names):
-            raise ValueError(f"give estimators by name, or a table of models; got {brief(value)}")
+            raise SettingError(
+                "give estimators by name, or a table of models; got {value}",
+                value=brief(value),
+            )
         return {name: {"estimator": name} for name in names}
 
 
@@ -390,14 +420,21 @@ def fitted(
     """
     name = type(model).__name__
     if not any(callable(getattr(model, method, None)) for method in ("predict_proba", "predict")):
-        raise ConfigError(f"a fitted model must have predict_proba or predict; got {brief(model)}.")
+        raise ConfigError(
+            "a fitted model must have predict_proba or predict; got {model}.",
+            model=brief(model),
+        )
     try:
         return _predictions(model, X, positive)
     except ConfigError:
         raise
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise ConfigError(f"the model {name} could not score `X`: {reason}") from error
+        raise ConfigError(
+            "the model {name} could not score `X`: {reason}",
+            name=name,
+            reason=reason,
+        ) from error
 
 
 def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, positive: object) -> npt.NDArray[Any]:
@@ -417,10 +454,19 @@ def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, p
 def _positive_class(name: str, classes: list[Any], positive: object) -> object:
     """Return the class whose chance is the score: the one named, or else the second."""
     if len(classes) != 2:
-        raise ConfigError(f"the model {name} knows {len(classes)} classes; a prediction is about two: give one score.")
+        raise ConfigError(
+            "the model {name} knows {number} classes; a prediction is about two: give one score.",
+            name=name,
+            number=len(classes),
+        )
     if positive is None:
         return classes[-1]
     if positive not in classes:
         known = " and ".join(repr(str(value)) for value in classes)
-        raise ConfigError(f"`positive` got {brief(positive)}; the model {name} knows {known}.")
+        raise ConfigError(
+            "`positive` got {positive}; the model {name} knows {known}.",
+            positive=brief(positive),
+            name=name,
+            known=known,
+        )
     return positive

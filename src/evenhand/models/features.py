@@ -18,7 +18,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import ConfigError, DataError, count, problem
+from evenhand.messages import Message
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 from evenhand.table.coding import Coded
 from evenhand.table.engines import remote_engine_name
@@ -92,12 +93,18 @@ class FeatureMatrix:
         return np.asarray(~np.isnan(self.values).any(axis=1), dtype=np.bool_)
 
     def refuse_missing(
-        self, rows: BoolArray | None = None, advice: str = "fill them, or drop them with missing='drop'"
+        self, rows: BoolArray | None = None, advice: str | Message = "fill them, or drop them with `missing='drop'`"
     ) -> None:
         """Raise a `DataError` that says of each feature in how many of these rows it is missing, where it is in any."""
         absent = np.isnan(self.values) if rows is None else np.isnan(self.values) & rows[:, None]
         problems = [
-            f"feature {name!r} is missing in {count(int(n), 'row')} of {len(self.values):,}; {advice}."
+            problem(
+                "feature {name!r} is missing in {rows} of {number:,}; {advice}.",
+                name=name,
+                rows=count(int(n), "row"),
+                number=len(self.values),
+                advice=problem(advice) if isinstance(advice, str) else advice,
+            )
             for name, n in zip(self.names, absent.sum(axis=0), strict=True)
             if n
         ]
@@ -123,7 +130,7 @@ def read_features(columns: Mapping[str, Coded | FloatArray], rows: int) -> Featu
     >>> matrix.values.tolist()
     [[1.0, 0.0, 3.5], [0.0, 1.0, 1.0], [nan, 1.0, 2.0]]
     """
-    problems = [problem for name, column in columns.items() if (problem := _problem(name, column)) is not None]
+    problems = [found for name, column in columns.items() if (found := _problem(name, column)) is not None]
     if problems:
         raise DataError(problems)
     parts = [_feature(name, column) for name, column in columns.items()]
@@ -131,20 +138,27 @@ def read_features(columns: Mapping[str, Coded | FloatArray], rows: int) -> Featu
     return FeatureMatrix(tuple(feature for feature, _ in parts), values)
 
 
-def _problem(name: str, column: Coded | FloatArray) -> str | None:
+def _problem(name: str, column: Coded | FloatArray) -> Message | None:
     values = column.values if isinstance(column, Coded) else column[~np.isnan(column)]
     if not len(values):
-        return f"feature {name!r} holds no values; leave it out."
+        return problem("feature {name!r} holds no values; leave it out.", name=name)
     if not isinstance(values[0], str):
         largest = float(max(np.asarray(values, dtype=np.float64), key=abs))
         if np.isinf(largest):
-            return f"feature {name!r} holds infinite values; replace them."
-        too_large = f"feature {name!r} holds {largest:g}, out of reach of the arithmetic; give it in other units."
+            return problem("feature {name!r} holds infinite values; replace them.", name=name)
+        too_large = problem(
+            "feature {name!r} holds {largest:g}, out of reach of the arithmetic; give it in other units.",
+            name=name,
+            largest=largest,
+        )
         return too_large if abs(largest) > LARGEST else None
     if len(values) > MOST_LABELS:
-        return (
-            f"feature {name!r} holds {len(values):,} different texts, more than {MOST_LABELS}; "
-            "put them into fewer kinds, or leave it out."
+        return problem(
+            "feature {name!r} holds {number:,} different texts, more than {most}; put them into fewer kinds, or leave "
+            "it out.",
+            name=name,
+            number=len(values),
+            most=MOST_LABELS,
         )
     return None
 
@@ -219,15 +233,20 @@ def _require_roles(roles: Roles, features: Sequence[str]) -> None:
         raise ConfigError("models need an outcome to predict; name its column as `outcome`.")
     for column, role in ((roles.outcome, "the outcome"), (roles.id, "the id")):
         if column in features:
-            raise ConfigError(f"`features` names {column!r}, which is {role}; leave it out.")
+            raise ConfigError(
+                "`features` names {column!r}, which is {role}; leave it out.",
+                column=column,
+                role=role,
+            )
 
 
 def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
     engine = remote_engine_name(source.frame)
     if engine is not None:
         raise ConfigError(
-            f"models are fitted on this machine, and the data is in {engine}; score the table there and name the "
-            "scores as predictions, or save the columns as Parquet and give their path."
+            "models are fitted on this machine, and the data is in {engine}; score the table there and name "
+            "the scores as predictions, or save the columns as Parquet and give their path.",
+            engine=engine,
         )
     with engine_errors():
         kinds = kinds_of(source.frame.collect_schema())
@@ -261,9 +280,16 @@ def _require_columns(features: Sequence[str], kinds: Mapping[str, Kind]) -> None
     for name in features:
         fault = column_fault(name, kinds)
         if fault:
-            raise ConfigError(f"feature {name!r} {fault}")
+            raise ConfigError(
+                "feature {name!r} {fault}",
+                name=name,
+                fault=fault,
+            )
         if kinds[name] not in (*NUMBERS, "boolean", "text"):
-            raise ConfigError(f"feature {name!r} must hold numbers, true or false, or text; turn it into one of them.")
+            raise ConfigError(
+                "feature {name!r} must hold numbers, true or false, or text; turn it into one of them.",
+                name=name,
+            )
 
 
 def _expressions(roles: Roles, features: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, nw.Expr]:

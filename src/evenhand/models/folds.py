@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
+from evenhand.messages import Message
 from evenhand.models.estimators import (
     Estimator,
     Fit,
@@ -25,6 +26,7 @@ from evenhand.models.features import FeatureMatrix, Training, read_training
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import in_parallel
 from evenhand.table.frames import NativeFrame, TableData, build_frame
+from evenhand.table.messages import say
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions, Source
 from evenhand.table.table import Table, with_fitted_models
@@ -198,7 +200,12 @@ def _fitted_scores(task: _FitTask) -> FloatArray:
             pipeline.fit(features.values[task.fitted_to], task.outcome[task.fitted_to].astype(np.int64))
         except Exception as error:
             reason = str(error).strip() or type(error).__name__
-            raise EvenhandError(f"the model {task.name!r} ({fit.estimator}) could not be fitted: {reason}") from error
+            raise EvenhandError(
+                "the model {name!r} ({estimator}) could not be fitted: {reason}",
+                name=task.name,
+                estimator=fit.estimator,
+                reason=reason,
+            ) from error
         return scores_of(pipeline, features.values[task.held_out])
 
 
@@ -214,7 +221,12 @@ def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
     known = pipeline.named_steps["estimator"].get_params()
     for option in search.grid:
         if option not in known:
-            raise ConfigError(f"`grid` of {fit.estimator!r} has {option!r}; {did_you_mean(option, known)}")
+            raise ConfigError(
+                "`grid` of {estimator!r} has {option!r}; {hint}",
+                estimator=fit.estimator,
+                option=option,
+                hint=did_you_mean(option, known),
+            )
     grid = {f"estimator__{option}": values for option, values in search.grid.items()}
     state = small_seed(seed)
     return RandomizedSearchCV(
@@ -228,7 +240,7 @@ def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
     )
 
 
-def judged_on_split(training: Training, settings: ModelsSettings) -> str:
+def judged_on_split(training: Training, settings: ModelsSettings) -> Message:
     """Fit every model to a share of the rows, and return what it does on the rest: accuracy and weighted F1."""
     assert settings.split is not None  # noqa: S101
     rng = np.random.default_rng(settings.seed)
@@ -244,11 +256,9 @@ def judged_on_split(training: Training, settings: ModelsSettings) -> str:
     work = ((_fit_task(training, name, settings, fitted_to=fitted_to, held_out=held_out),) for name in settings.fit)
     for name, scores in zip(settings.fit, in_parallel(_fitted_scores, work), strict=True):
         selected = scores > 0.5
-        parts.append(f"{name} {(selected == truth).mean():.3f} and {weighted_f1(truth, selected):.3f}")
-    return (
-        f"Fitted to {settings.split:.0%} of the people and judged on the other {len(held_out):,}, accuracy and "
-        f"weighted F1 at a threshold of 0.5 are: {'; '.join(parts)}."
-    )
+        accuracy, f1 = float((selected == truth).mean()), float(weighted_f1(truth, selected))
+        parts.append(say("judged_model", model=name, accuracy=accuracy, f1=f1))
+    return say("judged_on_split", share=settings.split, people=len(held_out), models=tuple(parts))
 
 
 def weighted_f1(truth: BoolArray, selected: BoolArray) -> float:
@@ -272,8 +282,11 @@ def _require_both(outcome: BoolArray, folds: int) -> None:
     for n, side in ((positive, "positive"), (len(outcome) - positive, "not positive")):
         if n < folds:
             raise DataError(
-                f"the outcome is {side} in {count(n, 'row')} of {len(outcome):,}; {folds} folds need at least "
-                f"{folds} such rows."
+                "the outcome is {side} in {rows} of {number:,}; {folds} folds need at least {folds} such rows.",
+                side=side,
+                rows=count(n, "row"),
+                number=len(outcome),
+                folds=folds,
             )
 
 
@@ -291,7 +304,10 @@ def add_models(
     """
     for name in settings.fit:
         if name in table.models:
-            raise ConfigError(f"the table already has predictions called {name!r}; give the model another name.")
+            raise ConfigError(
+                "the table already has predictions called {name!r}; give the model another name.",
+                name=name,
+            )
     chosen = {name: arguments[name] for name in FileOptions.model_fields if name in arguments}
     options = FileOptions.parse(chosen, "the options of the file")
     training = read_training(arguments["data"], options, table.roles, settings.features)
@@ -311,7 +327,10 @@ def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
     taken = {name.casefold(): name for name in source.frame.collect_schema().names()}
     for name in settings.fit:
         if name.casefold() in taken:
-            raise ConfigError(f"the data already has a column {taken[name.casefold()]!r}; give the model another name.")
+            raise ConfigError(
+                "the data already has a column {taken!r}; give the model another name.",
+                taken=taken[name.casefold()],
+            )
 
 
 def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> TableData:
@@ -332,10 +351,11 @@ def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> TableDat
     return connection.table("evenhand_scored")
 
 
-def _note(training: Training, settings: ModelsSettings) -> str:
-    names, features = ", ".join(settings.fit), ", ".join(settings.features)
-    used = int(training.usable.sum())
-    return (
-        f"The scores of {names} were fitted here, out of fold: {settings.folds} folds of {used:,} people, "
-        f"features {features}."
+def _note(training: Training, settings: ModelsSettings) -> Message:
+    return say(
+        "fitted_here",
+        models=tuple(settings.fit),
+        folds=settings.folds,
+        people=int(training.usable.sum()),
+        features=tuple(settings.features),
     )

@@ -9,10 +9,12 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import DataError
+from evenhand.messages import Message
 from evenhand.table import keys
 from evenhand.table.cells import Cells, TooManyCellsError, reduce
 from evenhand.table.engines import MAX_CELLS
 from evenhand.table.files import MisreadTypeError
+from evenhand.table.messages import say
 from evenhand.table.opening import OpenedTable
 from evenhand.table.sources import Source
 from evenhand.table.validation import Validation, sound_roles
@@ -30,8 +32,8 @@ class CheckedWeights:
     """
 
     exponent: int = 0
-    problems: Sequence[str] = ()
-    nonzero_weight_filter: tuple[nw.Expr, str] | None = None
+    problems: Sequence[Message] = ()
+    nonzero_weight_filter: tuple[nw.Expr, Message] | None = None
 
     def apply(self, source: Source) -> Source:
         """Return the rows with a weight above 0."""
@@ -81,7 +83,7 @@ def check_table(opened: OpenedTable) -> CheckedTable:
 
 def _check_as_typed(opened: OpenedTable) -> CheckedTable:
     misfits = list(_validation(opened).schema_problems())
-    problems = [text for _, text in misfits if text]
+    problems = [found for _, found in misfits if found is not None]
     sound = replace(opened, roles=sound_roles(opened.roles, {column for column, _ in misfits}))
     weights = _check_weights(sound)
     sound = replace(sound, source=weights.apply(sound.source))
@@ -106,9 +108,7 @@ def _check_weights(opened: OpenedTable) -> CheckedWeights:
     problems, exponent, zeros = _validation(opened).weight_problems(column)
     if problems or not zeros:
         return CheckedWeights(0 if problems else exponent, problems)
-    verb = "row has" if zeros == 1 else "rows have"
-    note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
-    return CheckedWeights(exponent, nonzero_weight_filter=(nw.col(column) > 0, note))
+    return CheckedWeights(exponent, nonzero_weight_filter=(nw.col(column) > 0, say("no_weight", n=zeros)))
 
 
 def _count(opened: OpenedTable, weights: CheckedWeights) -> Cells | None:
@@ -121,7 +121,7 @@ def _count(opened: OpenedTable, weights: CheckedWeights) -> Cells | None:
         return None
 
 
-def _row_problems(opened: OpenedTable, counted: Cells | None) -> list[str]:
+def _row_problems(opened: OpenedTable, counted: Cells | None) -> list[Message]:
     check = _validation(opened)
     if counted is None:
         return check.crowded_columns()

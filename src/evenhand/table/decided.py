@@ -61,7 +61,11 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     """
     name = table.roles.id if key is None else key
     if name is not None and name not in table.kinds:
-        raise ConfigError(f"the key {name!r} is not in the data; {did_you_mean(name, table.kinds)}")
+        raise ConfigError(
+            "the key {name!r} is not in the data; {hint}",
+            name=name,
+            hint=did_you_mean(name, table.kinds),
+        )
     columns = table.roles.group_columns
     require_few_rows(table.source.frame, table.rows)
     with engine_errors():
@@ -112,5 +116,10 @@ def _distinct_keys(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
     found, times = np.unique(keys, return_counts=True)
     if len(found) < len(keys):
         worst = found[int(np.argmax(times))]
-        raise DataError(f"the key {name!r} does not tell people apart: {str(worst)!r} stands in {times.max()} rows.")
+        raise DataError(
+            "the key {name!r} does not tell people apart: {worst!r} stands in {max} rows.",
+            name=name,
+            worst=str(worst),
+            max=times.max(),
+        )
     return keys

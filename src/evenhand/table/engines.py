@@ -229,12 +229,18 @@ class EngineSettings(Settings):
         variable = str(self.connection)
         address = os.environ.get(variable)
         if not address:
-            raise ConfigError(f"`connection` is the environment variable {variable!r}, which is not set.")
+            raise ConfigError(
+                "`connection` is the environment variable {variable!r}, which is not set.",
+                variable=variable,
+            )
         import ibis
 
         file = re.fullmatch(r"(?:sqlite|duckdb)://(/.+)", address)  # opening would make an empty one
         if file is not None and not Path(file[1]).is_file():
-            raise ConfigError(f"the database that {variable!r} names is a file that does not exist; check its address.")
+            raise ConfigError(
+                "the database that {variable!r} names is a file that does not exist; check its address.",
+                variable=variable,
+            )
         schema, _, name = source.rpartition(".")
         try:
             database = ibis.connect(address)
@@ -244,15 +250,22 @@ class EngineSettings(Settings):
         except Exception as error:  # its text may hold the address
             kind = type(error).__name__
             if kind == "TableNotFound":
-                raise ConfigError(f"the database has no table {source!r}; mend `source`.") from None
+                raise ConfigError(
+                    "the database has no table {source!r}; mend `source`.",
+                    source=source,
+                ) from None
             scheme = re.match(r"([a-z]+)://", address)
             if isinstance(error, ImportError) and scheme is not None:
                 raise ConfigError(
-                    f"the database that {variable!r} names needs a driver that is not installed; "
-                    f"install ibis-framework[{scheme[1]}]."
+                    "the database that {variable!r} names needs a driver that is not installed; install "
+                    "ibis-framework[{scheme}].",
+                    variable=variable,
+                    scheme=scheme[1],
                 ) from None
             raise ConfigError(
-                f"the database that {variable!r} names could not be opened ({kind}); check its address and password."
+                "the database that {variable!r} names could not be opened ({kind}); check its address and password.",
+                variable=variable,
+                kind=kind,
             ) from None
 
 
@@ -332,8 +345,12 @@ def require_few_rows(frame: Frame, rows: int | None = None) -> None:
     rows = int(collect(frame.lazy().select(n=nw.len()))["n"][0]) if rows is None else rows
     if rows > MOST_ROWS:
         raise DataError(
-            f"this needs every row, and the table has {rows:,}; {engine} sends at most {MOST_ROWS:,} to one machine: "
-            "audit a random sample of the rows, or save the columns as Parquet and give their path, which DuckDB reads."
+            "this needs every row, and the table has {rows:,}; {engine} sends at most {MOST_ROWS:,} to one "
+            "machine: audit a random sample of the rows, or save the columns as Parquet and give their "
+            "path, which DuckDB reads.",
+            rows=rows,
+            engine=engine,
+            MOST_ROWS=MOST_ROWS,
         )
 
 
@@ -393,7 +410,9 @@ def reraise_engine_errors(engine: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise ConfigError(
-            f"{engine} could not open the data: {engine_message(error) or type(error).__name__}"
+            "{engine} could not open the data: {value}",
+            engine=engine,
+            value=engine_message(error) or type(error).__name__,
         ) from None
 
 

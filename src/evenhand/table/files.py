@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeAlias
 import narwhals as nw
 from pydantic import field_validator
 
-from evenhand.errors import ConfigError, DataError, brief, count
+from evenhand.errors import ConfigError, DataError, SettingError, brief, count, problem
+from evenhand.messages import Message
 from evenhand.settings import Settings
 from evenhand.table.engines import connect, engine_message
 from evenhand.table.formats import (
@@ -29,6 +30,7 @@ from evenhand.table.formats import (
     refuse_disguised,
     refuse_repeated_names,
 )
+from evenhand.table.messages import say
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,7 +67,10 @@ class FileOptions(Settings):
     @classmethod
     def _is_size(cls, limit: str | None) -> str | None:
         if limit is not None and not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", limit):
-            raise ValueError(f"it must be a size such as '4GB' or '500MB'; got {brief(limit)}")
+            raise SettingError(
+                "it must be a size such as '4GB' or '500MB'; got {limit}",
+                limit=brief(limit),
+            )
         return limit
 
 
@@ -76,7 +81,7 @@ class OpenFiles:
     relation: duckdb.DuckDBPyRelation
     connection: duckdb.DuckDBPyConnection
     paths: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def open_files(pattern: str, options: FileOptions) -> OpenFiles:
@@ -92,13 +97,17 @@ def open_files(pattern: str, options: FileOptions) -> OpenFiles:
         with engine_errors(where):
             relation, notes = reader(connection, paths, options)
     except duckdb.Error as error:
-        raise DataError(f"{where} could not be read: {reason(str(error))}") from error
+        raise DataError(
+            "{where} could not be read: {reason}",
+            where=where,
+            reason=reason(str(error)),
+        ) from error
     return OpenFiles(relation, connection, tuple(paths), notes)
 
 
 # How each format is read ----------------------------------------------------------------------------------
 
-_Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]"
+_Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[Message, ...]]"
 
 
 def _literal(value: str | list[str]) -> str:
@@ -176,7 +185,7 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: 
             raise DataError(_csv_fault(paths, encoding, delimiter)) from error
         raise
     guessed = encoding != "utf-8" and options.encoding is None
-    return relation, (f"The file is not UTF-8; it was read as {encoding}.",) if guessed else ()
+    return relation, (say("read_as", encoding=encoding),) if guessed else ()
 
 
 def _with_sound_numbers(
@@ -272,7 +281,10 @@ def _guess_encoding(path: str) -> str:
         return "utf-16"
     halves = [start[first:4096:2].count(0) / max(1, len(start[first:4096:2])) for first in (0, 1)]
     if start.startswith(b"\xfe\xff") or halves[0] > _MANY_ZEROS > halves[1]:
-        raise DataError(f"'{path}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8.")
+        raise DataError(
+            "'{path}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8.",
+            path=path,
+        )
     if halves[1] > _MANY_ZEROS > halves[0]:
         return "utf-16"  # of the little-endian kind, without the mark that says so
     try:
@@ -306,7 +318,10 @@ def dialect(pattern: str) -> str | None:
 
 def _header(path: str, encoding: str, delimiter: str) -> list[str]:
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError(f"`delimiter` must be one character, and no quotation mark; got {delimiter!r}.")
+        raise ConfigError(
+            "`delimiter` must be one character, and no quotation mark; got {delimiter!r}.",
+            delimiter=delimiter,
+        )
     first = io.StringIO(_beginning(path, encoding), newline="")
     return next(csv.reader(first, delimiter=delimiter), [])
 
@@ -321,7 +336,7 @@ def _beginning(path: str, encoding: str) -> str:
     return str(lines[0][0]) if lines else ""
 
 
-def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:
+def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> Message:
     """Say which of the first lines is not a row of the table; DuckDB only says that there is one."""
     for path in (path for path in paths if not _is_opaque(path)):
         with _open_text(path, encoding) as file:
@@ -330,14 +345,20 @@ def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:
                 width = len(next(reader, []))
                 for row in reader:
                     if row and len(row) != width:
-                        return f"'{path}' could not be read: " + ragged(
-                            reader.line_num, len(row), width, delimiter.join(row)
-                        )
+                        fault = ragged(reader.line_num, len(row), width, delimiter.join(row))
+                        return problem("'{path}' could not be read: {fault}", path=path, fault=fault)
                     if reader.line_num > 2 * _SAMPLED_ROWS:
                         break
             except csv.Error as error:
-                return f"'{path}' could not be read: line {reader.line_num:,} is not valid CSV ({error})."
-    return f"'{paths[0]}' could not be read as CSV; look for stray quotation marks or mixed line ends."
+                return problem(
+                    "'{path}' could not be read: line {line:,} is not valid CSV ({error}).",
+                    path=path,
+                    line=reader.line_num,
+                    error=error,
+                )
+    return problem(
+        "'{path}' could not be read as CSV; look for stray quotation marks or mixed line ends.", path=paths[0]
+    )
 
 
 # What the engines say -----------------------------------------------------------------------------------------------
@@ -353,13 +374,25 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
         if isinstance(error, RuntimeError) and text == "Query interrupted":  # DuckDB's word for Ctrl-C
             raise KeyboardInterrupt from None
         if isinstance(error, UnicodeDecodeError):
-            raise DataError(f"{where} could not be read as text: {error}; {NOT_UTF8}") from error
+            raise DataError(
+                "{where} could not be read as text: {error}; {NOT_UTF8}",
+                where=where,
+                error=error,
+                NOT_UTF8=NOT_UTF8,
+            ) from error
         if type(error).__name__ == "PanicException":
             # Polars gives up so on some damaged files, with an exception that is no `Exception`.
-            raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
+            raise DataError(
+                "{where} could not be read: it is damaged, and Polars stopped.",
+                where=where,
+            ) from None
         message = engine_message(error)
         if message is not None:  # an address may stand in the error itself
-            raise DataError(f"{where} could not be read: {message}") from None
+            raise DataError(
+                "{where} could not be read: {message}",
+                where=where,
+                message=message,
+            ) from None
         kind = _fault_of_data(error, text)
         if kind is None:
             raise
@@ -389,19 +422,19 @@ def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
     return DataError if type(error) is duckdb.Error or isinstance(error, damaged) else None
 
 
-def _sentence(where: str, error: BaseException) -> str:
+def _sentence(where: str, error: BaseException) -> Message:
     text = str(error)
     named = re.search(r"^\s*file = (.+)$", text, re.MULTILINE)
     subject = f"'{named[1].strip()}'" if named and where == "the data" else where
-    return f"{subject} could not be read: {reason(text) or type(error).__name__}"
+    return problem("{subject} could not be read: {why}", subject=subject, why=reason(text or type(error).__name__))
 
 
-def reason(text: str) -> str:
+def reason(text: str) -> Message:
     r"""Return an engine's error as one sentence.
 
     Examples
     --------
-    >>> reason("CSV Error on Line: 7\nOriginal Line: 4,5\nExpected Number of Columns: 3 Found: 2")
+    >>> reason("CSV Error on Line: 7\nOriginal Line: 4,5\nExpected Number of Columns: 3 Found: 2").text
     "line 7 has 2 fields where the header has 3 ('4,5')."
     """
     line = re.search(r"CSV Error on Line: (\d+)", text)
@@ -412,9 +445,12 @@ def reason(text: str) -> str:
     encoding = re.search(r"not (utf-8|utf-16|latin-1) encoded", text)
     if encoding:
         advice = NOT_UTF8 if encoding[1] == "utf-8" else "save it as UTF-8."
-        return f"{f'line {line[1]} of it' if line else 'it'} is not all {encoding[1].upper()}; {advice}"
+        where = problem("line {line} of it", line=line[1]) if line else problem("it")
+        return problem(
+            "{where} is not all {encoding}; {advice}", where=where, encoding=encoding[1].upper(), advice=advice
+        )
     known = next((sentence for pattern, sentence in _SENTENCES.items() if pattern.search(text)), None)
-    return known or _without_advice(text)
+    return problem("{text}", text=_without_advice(text)) if known is None else problem(known)
 
 
 _SENTENCES = {
@@ -440,7 +476,13 @@ def _without_advice(text: str) -> str:
     return re.sub(r"^(\w+ )+Error: ", "", sentence) + "."
 
 
-def ragged(line: int, fields: int, expected: int, text: str) -> str:
+def ragged(line: int, fields: int, expected: int, text: str) -> Message:
     """Say that a line of a text file has too many or too few fields."""
     shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-    return f"line {line:,} has {count(fields, 'field')} where the header has {expected:,} ({shown!r})."
+    return problem(
+        "line {line:,} has {fields} where the header has {expected:,} ({text!r}).",
+        line=line,
+        fields=count(fields, "field"),
+        expected=expected,
+        text=shown,
+    )

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError, EvenhandError, did_you_mean, require_extra
+from evenhand.errors import DataError, EvenhandError, did_you_mean, problem, require_extra
+from evenhand.messages import Message
+from evenhand.table.messages import say
 
 _MARKS = {
     b"PK\x03\x04": ("a zip archive", "unpack it first"),
@@ -47,18 +49,37 @@ def matches(pattern: str) -> list[str]:
 
 def _require_files(pattern: str, paths: list[str]) -> None:
     if not paths:
-        raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
+        raise DataError(
+            "no file matches '{pattern}'; check the folder and the pattern.",
+            pattern=pattern,
+        )
     for path in paths:
         if not _exists(path):
-            raise DataError(f"there is no file '{path}'; {_nearest(Path(path))}")
+            raise DataError(
+                "there is no file '{path}'; {nearest}",
+                path=path,
+                nearest=_nearest(Path(path)),
+            )
         if os.path.isdir(path):
-            raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
+            raise DataError(
+                "'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.",
+                path=path,
+            )
         if not os.path.isfile(path):
-            raise DataError(f"'{path}' is a pipe or a device; save the data as a file first.")
+            raise DataError(
+                "'{path}' is a pipe or a device; save the data as a file first.",
+                path=path,
+            )
         if os.path.getsize(path) == 0:
-            raise DataError(f"the file '{path}' is empty (0 bytes).")
+            raise DataError(
+                "the file '{path}' is empty (0 bytes).",
+                path=path,
+            )
         if not os.access(path, os.R_OK):
-            raise DataError(f"'{path}' cannot be read: permission denied.")
+            raise DataError(
+                "'{path}' cannot be read: permission denied.",
+                path=path,
+            )
 
 
 def _exists(path: str) -> bool:
@@ -68,19 +89,23 @@ def _exists(path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name that no file can have
         return False
     except OSError as error:
-        raise DataError(f"'{path}' cannot be read: {str(error.strerror or error).lower()}.") from None
+        raise DataError(
+            "'{path}' cannot be read: {lower}.",
+            path=path,
+            lower=str(error.strerror or error).lower(),
+        ) from None
     return True
 
 
-def _nearest(path: Path) -> str:
+def _nearest(path: Path) -> Message:
     if path.is_symlink():
-        return "it is a link to a file that is not there."
+        return problem("it is a link to a file that is not there.")
     try:
         return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
     except NotADirectoryError:
-        return f"'{path.parent}' is a file, not a folder."
+        return problem("'{folder}' is a file, not a folder.", folder=path.parent)
     except (OSError, ValueError):
-        return f"there is no folder '{path.parent}'."
+        return problem("there is no folder '{folder}'.", folder=path.parent)
 
 
 def refuse_disguised(paths: list[str]) -> None:
@@ -92,7 +117,12 @@ def refuse_disguised(paths: list[str]) -> None:
             start = file.read(8)
         for mark, (kind, advice) in _MARKS.items():
             if start.startswith(mark):
-                raise DataError(f"'{path}' is {kind} by its contents, whatever its name says; {advice}.")
+                raise DataError(
+                    "'{path}' is {kind} by its contents, whatever its name says; {advice}.",
+                    path=path,
+                    kind=kind,
+                    advice=advice,
+                )
 
 
 def _suffix(path: Path) -> str:
@@ -106,12 +136,16 @@ def format_of(paths: list[str]) -> str:
     for path in paths:
         if _suffix(Path(path)) not in _FORMATS:
             raise DataError(
-                f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
-                "and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
+                "the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, "
+                ".json and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds.",
+                path=path,
             )
     kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
     if len(kinds) > 1:
-        raise DataError(f"the files are of several formats ({', '.join(sorted(kinds))}); give one format at a time.")
+        raise DataError(
+            "the files are of several formats ({names}); give one format at a time.",
+            names=", ".join(sorted(kinds)),
+        )
     return kinds.pop()
 
 
@@ -125,8 +159,16 @@ def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = 
         return
     shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for alike in repeated for name in alike))[:6])
     if all(len(set(alike)) == 1 for alike in repeated):
-        raise DataError(f"{where} has the column {shown} more than once; rename the columns so that each is unique.")
-    raise DataError(f"{where} has columns that differ only in capital letters ({shown}); rename them.")
+        raise DataError(
+            "{where} has the column {shown} more than once; rename the columns so that each is unique.",
+            where=where,
+            shown=shown,
+        )
+    raise DataError(
+        "{where} has columns that differ only in capital letters ({shown}); rename them.",
+        where=where,
+        shown=shown,
+    )
 
 
 # Files of other programs ----------------------------------------------------------------------------------------------
@@ -145,7 +187,7 @@ class Foreign:
 
     data: Any
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def read_foreign(path: str) -> Foreign | None:
@@ -166,8 +208,13 @@ def read_foreign(path: str) -> Foreign | None:
         raise
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise DataError(f"'{path}' could not be read as {ending}: {reason}") from error
-    return replace(foreign, notes=(_DISGUISED.format(ending), *foreign.notes)) if disguised else foreign
+        raise DataError(
+            "'{path}' could not be read as {ending}: {reason}",
+            path=path,
+            ending=ending,
+            reason=reason,
+        ) from error
+    return replace(foreign, notes=(say("disguised", ending=ending), *foreign.notes)) if disguised else foreign
 
 
 def is_foreign(path: str) -> bool:
@@ -175,7 +222,6 @@ def is_foreign(path: str) -> bool:
     return os.path.isfile(path) and _ending(path) in _READERS
 
 
-_DISGUISED = "The file is named as a text file; by its contents it is {} and was read as that."
 _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": ".xls",
     b"<stata_dta>": ".dta",
@@ -205,17 +251,23 @@ def _read_sheet(path: str) -> Foreign:
         rows = workbook.get_sheet_by_index(0).to_python(skip_empty_area=True)
         names = list(workbook.sheet_names)
     if len(rows) < 2:
-        raise DataError(f"the sheet {names[0]!r} of '{path}' holds no table; put the table on the first sheet.")
+        raise DataError(
+            "the sheet {names!r} of '{path}' holds no table; put the table on the first sheet.",
+            names=names[0],
+            path=path,
+        )
     head = [_name(cell) for cell in rows[0]]
     unnamed = [number + 1 for number, name in enumerate(head) if not name]
     if unnamed:
         raise DataError(
-            f"column {unnamed[0]} of the sheet {names[0]!r} has no name; the first row must name the columns."
+            "column {unnamed} of the sheet {sheet!r} has no name; the first row must name the columns.",
+            unnamed=unnamed[0],
+            sheet=names[0],
         )
     refuse_repeated_names(head, f"the sheet {names[0]!r}", any_case=True)
     body = [row for row in rows[1:] if any(cell != "" for cell in row)]
     columns = {name: _column([row[number] for row in body]) for number, name in enumerate(head)}
-    note = f"Of the {len(names)} sheets of the file, the first was read: {names[0]}."
+    note = say("first_sheet", sheets=len(names), name=names[0])
     return Foreign(columns, notes=(note,) if len(names) > 1 else ())
 
 
@@ -264,7 +316,10 @@ def _read_r(path: str) -> Foreign:
         warnings.simplefilter("ignore")  # classes that rdata does not know stay plain values
         data = import_module("rdata").read_rds(path, default_encoding="utf-8")
     if not hasattr(data, "iloc") or not hasattr(data, "columns"):
-        raise DataError(f"'{path}' holds no data frame; save one with saveRDS(frame, 'data.rds').")
+        raise DataError(
+            "'{path}' holds no data frame; save one with saveRDS(frame, 'data.rds').",
+            path=path,
+        )
     return Foreign(data.reset_index(drop=True))
 
 

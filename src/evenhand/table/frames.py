@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.typing import IntoDataFrame, IntoFrame
 
-from evenhand.errors import ConfigError, DataError, MissingExtraError, count, require_choice
+from evenhand.errors import ConfigError, DataError, MissingExtraError, count, problem, require_choice
 from evenhand.table.engines import Frame, collect, require_few_rows
 from evenhand.table.roles import Prediction
 
@@ -134,15 +134,20 @@ def _is_installed(module: str) -> bool:
 def _require_installed(backend: str) -> None:
     if not _is_installed(backend):
         raise MissingExtraError(
-            f"backend={backend!r} needs the package '{backend}', which is not installed; "
-            f"install it with: pip install {backend}"
+            "backend={backend!r} needs the package '{backend}', which is not installed; install it with: "
+            "pip install {backend}",
+            backend=backend,
         )
 
 
 def check_shapes(columns: Mapping[str, Column]) -> None:
     """Refuse text as a column, tables as columns, and columns of different lengths."""
     problems = [
-        f"column {name!r} must be a one-dimensional sequence; got {_shape_in_words(column)}."
+        problem(
+            "column {name!r} must be a one-dimensional sequence; got {shape}.",
+            name=name,
+            shape=_shape_in_words(column),
+        )
         for name, column in columns.items()
         if isinstance(column, str) or (isinstance(column, np.ndarray) and column.ndim != 1)
     ]
@@ -153,7 +158,10 @@ def check_shapes(columns: Mapping[str, Column]) -> None:
         first_of_length.setdefault(len(column), name)
     if len(first_of_length) > 1:
         lengths = ", ".join(f"{name!r} has {count(n, 'value')}" for n, name in first_of_length.items())
-        raise DataError(f"all columns must have the same length; {lengths}.")
+        raise DataError(
+            "all columns must have the same length; {lengths}.",
+            lengths=lengths,
+        )
 
 
 def _shape_in_words(column: Column) -> str:
@@ -328,7 +336,12 @@ class Columns:
         if isinstance(groups, Mapping):
             for name, values in groups.items():
                 if isinstance(values, str):
-                    raise ConfigError(f"{role} gives the name {name!r} to {values!r}; name columns in a list instead.")
+                    raise ConfigError(
+                        "{role} gives the name {name!r} to {values!r}; name columns in a list instead.",
+                        role=role,
+                        name=name,
+                        values=values,
+                    )
             return [self.add(values, f"{role} {str(name)!r}", str(name)) for name, values in groups.items()]
         return self._group([groups] if is_array(groups) else groups, role)
 
@@ -353,8 +366,11 @@ class Columns:
             return {**value, "column": self.prediction(name, value["column"])}
         if callable(getattr(value, "predict", None)):
             raise ConfigError(
-                f"{role} {name!r} is a model ({type(value).__name__}); give its scores: "
-                f"predictions={{{name!r}: eh.fitted(model, X)}}."
+                "{role} {name!r} is a model ({name_2}); give its scores: predictions={{{name!r}: "
+                "eh.fitted(model, X)}}.",
+                role=role,
+                name=name,
+                name_2=type(value).__name__,
             )
         return self.add(value, f"{role} {name!r}", name) if _holds_values(value) else value
 
@@ -369,12 +385,20 @@ class Columns:
             self._rows, self._first = len(values), role
         if len(values) != self._rows:
             rows = count(self._rows, "row" if self._first == "the data" else "value")
-            raise DataError(f"{role} has {count(len(values), 'value')}, but {self._first} has {rows}; give one a row.")
+            raise DataError(
+                "{role} has {values}, but {first} has {rows}; give one a row.",
+                role=role,
+                values=count(len(values), "value"),
+                first=self._first,
+                rows=rows,
+            )
         index = _index(values)
         if index is not None and self._index is not None and not self._index.equals(index):
             raise DataError(
-                f"{role} is a Series with another index than {self._first}; bring both into one order, or give its "
-                "values with .to_numpy() if the rows already are."
+                "{role} is a Series with another index than {first}; bring both into one order, or give its "
+                "values with .to_numpy() if the rows already are.",
+                role=role,
+                first=self._first,
             )
         self._index = index if self._index is None else self._index
         return values
@@ -390,8 +414,10 @@ class Columns:
         if not isinstance(frame, nw.DataFrame):
             what = "a file" if is_file else f"a {type(self._given).__name__}"
             raise ConfigError(
-                f"{role} is an array, but the data is {what}, whose rows are not in memory in one order; name a column "
-                "of it, or load it into a data frame first."
+                "{role} is an array, but the data is {what}, whose rows are not in memory in one order; name a "
+                "column of it, or load it into a data frame first.",
+                role=role,
+                what=what,
             )
         return frame
 
@@ -438,7 +464,12 @@ def _one_column(values: object, role: str) -> ColumnValues:
         first: ColumnValues = column[:, 0]
         return first
     hint = "take the column of the positive class: scores[:, 1]" if shape[1:] == (2,) else "give one value a row"
-    raise DataError(f"{role} must be one column; got an array of shape {shape}: {hint}.")
+    raise DataError(
+        "{role} must be one column; got an array of shape {shape}: {hint}.",
+        role=role,
+        shape=shape,
+        hint=hint,
+    )
 
 
 def _as_series(frame: nw.DataFrame[Any], name: str, values: ColumnValues) -> nw.Series[Any]:

@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.dtypes import DType
 
-from evenhand.errors import showable
+from evenhand.messages import showable
 from evenhand.table.roles import MISSING, Prediction, Scalar
 
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3

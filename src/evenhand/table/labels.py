@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from evenhand.errors import DataError, did_you_mean
+from evenhand.errors import DataError, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.table.keys import (
     ABSENT,
     BLANKS,
@@ -25,6 +26,7 @@ from evenhand.table.keys import (
     recoded,
     shown,
 )
+from evenhand.table.messages import say
 from evenhand.table.roles import MISSING, TIMES, Roles
 
 if TYPE_CHECKING:
@@ -109,7 +111,10 @@ def families(roles: Roles, kinds: Mapping[str, Kind], *, portable: bool) -> dict
     """Return a column for each sound family of 0/1 columns: the name of the one that says yes."""
     for family in roles.one_hot:
         if family in kinds:
-            raise DataError(f"`one_hot` makes a column {family!r}, which the data has already; choose another name.")
+            raise DataError(
+                "`one_hot` makes a column {family!r}, which the data has already; choose another name.",
+                family=family,
+            )
     return {
         family: _member(members, kinds, portable=portable)
         for family, members in roles.one_hot.items()
@@ -136,33 +141,63 @@ def _any(tests: Sequence[nw.Expr]) -> nw.Expr:
     return first
 
 
-def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str | None, str]]:
+def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str | None, Message]]:
     """Yield what is wrong with the families of 0/1 columns and with the labels, as far as names tell."""
     for family, members in roles.one_hot.items():
-        start = f"`one_hot` {family!r}"
+        start = problem("`one_hot` {family!r}", family=family)
         for member in members:
             if member not in kinds:
-                yield family, f"{start} names {member!r}, which is not in the data; {did_you_mean(member, kinds)}"
+                yield (
+                    family,
+                    problem(
+                        "{start} names {member!r}, which is not in the data; {hint}",
+                        start=start,
+                        member=member,
+                        hint=did_you_mean(member, kinds),
+                    ),
+                )
             elif kinds[member] == "other":
-                yield family, f"{start} names {member!r}, which holds no plain values; give columns of 0 and 1."
+                yield (
+                    family,
+                    problem(
+                        "{start} names {member!r}, which holds no plain values; give columns of 0 and 1.",
+                        start=start,
+                        member=member,
+                    ),
+                )
         if family not in roles.group_columns:
-            yield None, f"{start} is not among the `groups`; name it there."
+            yield None, problem("{start} is not among the `groups`; name it there.", start=start)
     for column in roles.labels:
         if column not in kinds and column not in roles.one_hot:
-            yield None, f"`labels` names {column!r}, which is not in the data; {did_you_mean(column, kinds)}"
+            yield (
+                None,
+                problem(
+                    "`labels` names {column!r}, which is not in the data; {hint}",
+                    column=column,
+                    hint=did_you_mean(column, kinds),
+                ),
+            )
 
 
-def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator[str]:
+def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator[Message]:
     """Yield what is wrong with the labels of a group column, and with the values of a family of 0/1 columns."""
     named, texts = roles.labels.get(column, {}), [label_of(value).strip(BLANKS) for value in values]
     if named and not set(named) & set(texts):
         yield (
-            f"`labels` of {column!r} name {shown(list(named), _SHOWN)}, which it never holds; it holds "
-            f"{shown(texts, _SHOWN)}."
+            problem(
+                "`labels` of {column!r} name {named}, which it never holds; it holds {held}.",
+                column=column,
+                named=shown(list(named), _SHOWN),
+                held=shown(texts, _SHOWN),
+            )
         )
     if column in roles.one_hot and _NEITHER in texts:
         listed = ", ".join(map(repr, roles.one_hot[column]))
-        yield f"the columns of `one_hot` {column!r} ({listed}) must hold 0/1 or yes/no; some row holds something else."
+        yield problem(
+            "the columns of `one_hot` {column!r} ({listed}) must hold 0/1 or yes/no; some row holds something else.",
+            column=column,
+            listed=listed,
+        )
 
 
 # Groups that are not told apart -----------------------------------------------------------------------------
@@ -225,34 +260,33 @@ def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str])
 # What is odd about labels ---------------------------------------------------------------------------------
 
 
-def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence[str]) -> Iterator[str]:
+def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence[str]) -> Iterator[Message]:
     """Yield remarks on group labels that a person would take for one group, or for none."""
     if kind != "text":
         return
     padded = [value for value in values if str(value).strip(BLANKS) != str(value)]
     if padded:
-        yield f"{column}: blanks around values were trimmed (such as {shown(padded, 2)})."
+        yield say("trimmed", column=column, examples=shown(padded, 2))
     remarks = (*_remarks([name for name in labels if name != MISSING]), *numbers_as_text(values))
-    yield from (f"{column}: {remark}" for remark in remarks)
+    yield from (say("of_column", column=column, remark=remark) for remark in remarks)
 
 
-def numbers_as_text(values: Sequence[Any]) -> Iterator[str]:
+def numbers_as_text(values: Sequence[Any]) -> Iterator[Message]:
     """Yield that a word among many numbers makes text of them, so that they cannot be cut."""
     texts = [label_of(value).strip(BLANKS) for value in values]
     words = [text for text in texts if not _NUMBER.fullmatch(text)]
     numbers = len(texts) - len(words)
     if words and len(texts) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(texts):
-        yield f"{numbers} of {len(texts)} groups are numbers; {shown(words, _SHOWN)} makes it text without cut points."
+        yield say("numbers_as_text", numbers=numbers, groups=len(texts), words=shown(words, _SHOWN))
 
 
-def _remarks(labels: Sequence[str]) -> Iterator[str]:
+def _remarks(labels: Sequence[str]) -> Iterator[Message]:
     spellings: dict[str, list[str]] = {}
     for label in labels:
         spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
     for alike in spellings.values():
         if len(alike) > 1:
-            listed = ", ".join(repr(label) for label in alike)
-            yield f"{listed} differ only in capitals or spaces; they are {len(alike)} groups here."
+            yield say("spelt_alike", labels=tuple(map(repr, alike)), groups=len(alike))
     for label in labels:
         if label.casefold() in MISSING_WORDS:
-            yield f"{label!r} looks like a word for missing; if it is, name it among `missing_values`."
+            yield say("means_missing", label=label)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
+from evenhand.messages import Message
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.engines import Frame
 from evenhand.table.frames import TableData
@@ -84,7 +85,7 @@ class Look:
 
     columns: dict[str, ColumnProfile]
     rows: int
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
     _cells: dict[str, tuple[npt.NDArray[Any], BoolArray]]
 
     def unique_together(self, first: str, second: str) -> bool:

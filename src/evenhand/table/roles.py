@@ -8,7 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from evenhand.errors import ConfigError, brief, showable
+from evenhand.errors import ConfigError, SettingError, brief
+from evenhand.messages import showable
 from evenhand.settings import Settings
 
 MISSING = "(missing)"
@@ -33,7 +34,11 @@ Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_column
 
 def _short_word(value: str) -> str:
     if not value.strip() or len(value) > _LONGEST_WORD or showable(value) != value:
-        raise ValueError(f"it must be a word or two of at most {_LONGEST_WORD} characters; got {brief(value)}")
+        raise SettingError(
+            "it must be a word or two of at most {LONGEST_WORD} characters; got {value}",
+            LONGEST_WORD=_LONGEST_WORD,
+            value=brief(value),
+        )
     return value.strip()
 
 
@@ -62,7 +67,7 @@ class Percentile(Settings):
     @model_validator(mode="after")
     def _both(self) -> Percentile:
         if (self.among is None) != (self.value is None):
-            raise ValueError("`percentile` needs both `among` (a column) and its `value`, or neither")
+            raise SettingError("`percentile` needs both `among` (a column) and its `value`, or neither")
         return self
 
 
@@ -97,13 +102,24 @@ class Prediction(Settings):
     def _check(self) -> Prediction:
         low, high = self.range
         if not low < high:
-            raise ValueError(f"`range` must be (lowest, highest); got ({low:g}, {high:g})")
+            raise SettingError(
+                "`range` must be (lowest, highest); got ({low:g}, {high:g})",
+                low=low,
+                high=high,
+            )
         if not 1 / LARGEST_SCORE <= max(-low, high) <= LARGEST_SCORE:
-            raise ValueError(f"`range` must be finite and of a usual size; got ({low:g}, {high:g}): rescale the score")
+            raise SettingError(
+                "`range` must be finite and of a usual size; got ({low:g}, {high:g}): rescale the score",
+                low=low,
+                high=high,
+            )
         if self.kind != "decision" and not low <= self.threshold <= high:
-            raise ValueError(
-                f"`threshold` {self.threshold:g} lies outside the score range {low:g} to {high:g}; "
-                "if scores have another one, give their `range` too"
+            raise SettingError(
+                "`threshold` {threshold:g} lies outside the score range {low:g} to {high:g}; if scores have "
+                "another one, give their `range` too",
+                threshold=self.threshold,
+                low=low,
+                high=high,
             )
         return self
 
@@ -134,7 +150,10 @@ class Roles(Settings):
         names = [TIMES.join(grouping) for grouping in value]
         for name, grouping in zip(names, value, strict=True):
             if len(set(grouping)) < len(grouping) or names.count(name) > 1:
-                raise ValueError(f"`groups` names {name!r} twice")
+                raise SettingError(
+                    "`groups` names {name!r} twice",
+                    name=name,
+                )
         return value
 
     @field_validator("labels", mode="before")
@@ -143,7 +162,9 @@ class Roles(Settings):
         from evenhand.table.keys import label_of  # which imports this module
 
         if not isinstance(value, Mapping) or not all(isinstance(named, Mapping) for named in value.values()):
-            raise ValueError("`labels` must name columns, and in them values: {'black': {0: 'not Black', 1: 'Black'}}")
+            raise SettingError(
+                "`labels` must name columns, and in them values: {'black': {0: 'not Black', 1: 'Black'}}"
+            )
         return {column: {label_of(key): label for key, label in named.items()} for column, named in value.items()}
 
     @field_validator("one_hot")
@@ -151,8 +172,10 @@ class Roles(Settings):
     def _at_least_two(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         for family, columns in value.items():
             if len(set(columns)) < max(2, len(columns)):
-                raise ValueError(
-                    f"`one_hot` {family!r} needs at least two columns, each named once; got {list(columns)}"
+                raise SettingError(
+                    "`one_hot` {family!r} needs at least two columns, each named once; got {columns}",
+                    family=family,
+                    columns=list(columns),
                 )
         return value
 
@@ -161,7 +184,11 @@ class Roles(Settings):
     def _rising(cls, value: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         for column, cuts in value.items():
             if not cuts or list(cuts) != sorted(set(cuts)) or not all(isfinite(cut) for cut in cuts):
-                raise ValueError(f"the cut points of '{column}' must be finite and rise; got {list(cuts)}")
+                raise SettingError(
+                    "the cut points of '{column}' must be finite and rise; got {cuts}",
+                    column=column,
+                    cuts=list(cuts),
+                )
         return value
 
     @field_validator("predictions")
@@ -169,7 +196,10 @@ class Roles(Settings):
     def _named_plainly(cls, value: dict[str, Prediction]) -> dict[str, Prediction]:
         for name in value:
             if showable(name) != name:
-                raise ValueError(f"the model name {name!r} has control characters; rename it")
+                raise SettingError(
+                    "the model name {name!r} has control characters; rename it",
+                    name=name,
+                )
         return value
 
     @property
@@ -209,8 +239,9 @@ def _named(predictions: object) -> dict[str, object]:
         return {str(name): value for name, value in predictions.items()}
     if not isinstance(predictions, Iterable) or not all(isinstance(column, str) for column in predictions):
         raise ConfigError(
-            "`predictions` must be a column, a list of columns, or a table of models with the column of each; "
-            f"got {brief(predictions)}."
+            "`predictions` must be a column, a list of columns, or a table of models with the column of "
+            "each; got {predictions}.",
+            predictions=brief(predictions),
         )
     return {column: column for column in predictions}
 

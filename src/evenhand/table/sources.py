@@ -16,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.dtypes import DType
 
-from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.errors import ConfigError, DataError, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.table.engines import Frame, collect, connect, needs_portable_sql, remote_engine_name, require_few_rows
 from evenhand.table.files import FileOptions, MisreadTypeError, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import BACKENDS, Column, TableData, check_shapes
 from evenhand.table.keys import NUMBERS, Kind, label_of, unusable
+from evenhand.table.messages import say
 from evenhand.table.roles import Prediction, Roles
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Source:
     frame: Frame
     backend: str | None
     paths: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     connection: duckdb.DuckDBPyConnection | None = None
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     whole: Frame | None = None
@@ -67,7 +69,7 @@ class Source:
         """Whether expressions must be written as every database reads them."""
         return needs_portable_sql(self.frame)
 
-    def only(self, kept: nw.Expr, note: str) -> Source:
+    def only(self, kept: nw.Expr, note: Message) -> Source:
         """Return the rows that count, with a note that tells of the others."""
         return replace(self, frame=self.frame.filter(kept), whole=self.frame, kept=kept, notes=(*self.notes, note))
 
@@ -160,8 +162,9 @@ def _as_narwhals(data: TableData | None) -> Frame:
         frame: Frame = nw.from_native(_with_text_names(data))
     except TypeError as error:
         raise DataError(
-            "`data` must be a data frame (pandas, Polars, PyArrow, DuckDB, PySpark, ibis), a mapping of columns or a "
-            f"file path; got {type(data).__name__}."
+            "`data` must be a data frame (pandas, Polars, PyArrow, DuckDB, PySpark, ibis), a mapping of "
+            "columns or a file path; got {name}.",
+            name=type(data).__name__,
         ) from error
     return frame
 
@@ -349,27 +352,38 @@ def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) ->
     return roles.model_copy(update={"predictions": predictions}), replace(source, notes=tuple(dict.fromkeys(notes)))
 
 
-def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, str]:
+def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, Message]:
     """Return a percentile of a model's scores, of everybody or among some (NumPy's, linear), and a note of it."""
     asked = prediction.percentile
     assert asked is not None  # noqa: S101
-    what = f"`percentile` of the model {model!r}"
+    what = problem("`percentile` of the model {model!r}", model=model)
     for column in (prediction.column, asked.among):
         if column is not None and column not in kinds:
             raise ConfigError(
-                f"{what} needs column {column!r}, which is not in the data; {did_you_mean(column, kinds)}"
+                "{what} needs column {column!r}, which is not in the data; {hint}",
+                what=what,
+                column=column,
+                hint=did_you_mean(column, kinds),
             )
     if kinds[prediction.column] not in NUMBERS:
-        raise ConfigError(f"{what} needs scores; column {prediction.column!r} does not hold numbers.")
-    part, whom = source.frame, "everybody"
+        raise ConfigError(
+            "{what} needs scores; column {column!r} does not hold numbers.",
+            what=what,
+            column=prediction.column,
+        )
+    part, whom = source.frame, say("everybody")
     if asked.among is not None:
         part = part.filter(nw.col(asked.among).cast(nw.String) == str(asked.value))
-        whom = f"the people with {asked.among} {str(asked.value)!r}"
+        whom = say("people_with", column=asked.among, value=str(asked.value))
     with engine_errors():
         require_few_rows(part)
         scores = np.asarray(fetch_arrays(part.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"])
     known = scores[np.isfinite(scores.astype(np.float64))]
     if known.size == 0:
-        raise DataError(f"{what}: no score of {whom} is known; mend `among` or `value`.")
+        raise DataError(
+            "{what}: no score of {whom} is known; mend `among` or `value`.",
+            what=what,
+            whom=whom,
+        )
     cut = float(np.percentile(known.astype(np.float64), asked.of))
-    return cut, f"{model} selects above {cut:.6g}: percentile {asked.of:g} of the scores of {whom} ({known.size:,})."
+    return cut, say("selects_above", model=model, cut=cut, percentile=asked.of, whom=whom, people=int(known.size))

@@ -9,7 +9,8 @@ from typing import Any, Literal, Self, TypeVar
 
 import narwhals as nw
 
-from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.errors import ConfigError, DataError, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.stats.types import FloatArray
 from evenhand.table import keys
 from evenhand.table.cells import Cells, Measure, reduce, score_measures
@@ -312,7 +313,11 @@ class Table:
     def prediction(self, model: str) -> Prediction:
         """Return the settings of one model's predictions."""
         if model not in self.roles.predictions:
-            raise ConfigError(f"there is no model {model!r}; {did_you_mean(model, self.models)}")
+            raise ConfigError(
+                "there is no model {model!r}; {hint}",
+                model=model,
+                hint=did_you_mean(model, self.models),
+            )
         return self.roles.predictions[model]
 
     def has_scores(self, model: str) -> bool:
@@ -364,26 +369,37 @@ class Table:
         `columns` gives each column a name of the caller's, by which messages call it too.
         """
         for role, column in columns.items():
-            self._require_column(f"`{role}` is {column!r}, which", column)
+            self._require_column(problem("`{role}` is {column!r}, which", role=role, column=column), column)
         require_few_rows(self.source.frame, self.rows)
         return self._with_type_retry(lambda table: read_coded(table, columns))
 
     def _require_numbers(self, columns: Sequence[str]) -> None:
         for column in columns:
-            self._require_column(f"column {column!r}", column)
+            self._require_column(problem("column {column!r}", column=column), column)
             if self.kinds[column] not in NUMBERS:
-                raise ConfigError(f"column {column!r} must hold numbers, one per person; it does not.")
+                raise ConfigError(
+                    "column {column!r} must hold numbers, one per person; it does not.",
+                    column=column,
+                )
 
-    def _require_column(self, start: str, column: str) -> None:
+    def _require_column(self, start: Message, column: str) -> None:
         fault = column_fault(column, self.kinds)
         if fault:
-            raise ConfigError(f"{start} {fault}")
+            raise ConfigError(
+                "{start} {fault}",
+                start=start,
+                fault=fault,
+            )
 
     def refuse_columns_starting(self, prefix: str) -> None:
         """Refuse a column whose name begins like those that are worked out beside the data's own."""
         for column in self.kinds:
             if column.startswith(prefix):
-                raise DataError(f"the column {column!r} begins with {prefix!r}, as our own do: rename it.")
+                raise DataError(
+                    "the column {column!r} begins with {prefix!r}, as our own do: rename it.",
+                    column=column,
+                    prefix=prefix,
+                )
 
     def weight_and_exponent(self) -> tuple[nw.Expr | None, int]:
         """Return the survey weight as an expression, and an exponent that bounds it."""
@@ -447,7 +463,7 @@ class Table:
         cache = self._state.reduction_cache
         if name not in cache:
             for column in within:
-                self._require_column(f"`within` column {column!r}", column)
+                self._require_column(problem("`within` column {column!r}", column=column), column)
             cache[name] = self._with_type_retry(
                 lambda table: reduce(table.complete_rows(), [*table._keys(within, model), *more], measures)
             )
@@ -517,7 +533,7 @@ class Table:
 
 
 def with_fitted_models(
-    table: Table, *, before: Table, models: Collection[str], digest: str, notes: Sequence[str]
+    table: Table, *, before: Table, models: Collection[str], digest: str, notes: Sequence[Message]
 ) -> Table:
     """Return a table with predictions that were fitted here, and so are no data.
 

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from evenhand.errors import count, did_you_mean
+from evenhand.errors import count, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.table import keys
 from evenhand.table.cells import Cells, exponent_for
 from evenhand.table.engines import MAX_CELLS
@@ -25,6 +26,7 @@ from evenhand.table.labels import (
     name_problems,
     numbers_as_text,
 )
+from evenhand.table.messages import say
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
@@ -33,15 +35,15 @@ MAX_GROUPS = 1_000
 MIN_COUNT = 10
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
-_CONVERT = "; convert it; in a file, words for missing values need missing_values=[{word!r}]"
-_DECIMAL_COMMA = "; these are decimal commas: in a file, say decimal=','"
-_PERCENT = "; write them without the percent sign, and give range=(0, 100) and threshold=50"
+_CONVERT = "; convert it; in a file, words for missing values need `missing_values=[{word!r}]`"
+_DECIMAL_COMMA = "; these are decimal commas: in a file, say `decimal=','`"
+_PERCENT = "; write them without the percent sign, and give `range=(0, 100)` and `threshold=50`"
 _NUMBER = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./](\d{4}|\d\d)")
 _TIMES = frozenset(("year", "time", "date", "month", "quarter", "wave", "period", "visit", "jahr", "annee", "ano"))
 
-Misfit: TypeAlias = tuple[str | None, str]
-"""A column, or none, and what is wrong with its role."""
+Misfit: TypeAlias = tuple[str | None, Message | None]
+"""A column, or none, and what is wrong with its role; None where that is told elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +60,32 @@ class Validation:
         for role, column in _role_columns(self.roles):
             fault = column_fault(column, self.kinds)
             if fault and column not in self.roles.one_hot:
-                yield column, f"{role} column {column!r} {fault}"
+                yield column, problem("{role} column {column!r} {fault}", role=role, column=column, fault=fault)
         for column in self.roles.cuts:
             if column not in self.roles.group_columns:
                 yield (
                     None,
-                    f"`cuts` names {column!r}, which is not a group; {did_you_mean(column, self.roles.group_columns)}",
+                    problem(
+                        "`cuts` names {column!r}, which is not a group; {hint}",
+                        column=column,
+                        hint=did_you_mean(column, self.roles.group_columns),
+                    ),
                 )
             else:
-                yield from self._no_numbers(f"group column {column!r} has cut points but", column)
+                yield from self._no_numbers(
+                    problem("group column {column!r} has cut points but", column=column), column
+                )
         for name, prediction in self.roles.predictions.items():
             yield from self._prediction_type(name, prediction)
         if self.roles.weight is not None:
-            yield from self._no_numbers(f"weight column {self.roles.weight!r}", self.roles.weight)
+            yield from self._no_numbers(
+                problem("weight column {weight!r}", weight=self.roles.weight), self.roles.weight
+            )
         if self.roles.positive is not None and self.roles.outcome is None:
-            yield None, f"`positive` is {self.roles.positive!r} but no `outcome` column is named."
+            yield (
+                None,
+                problem("`positive` is {positive!r} but no `outcome` column is named.", positive=self.roles.positive),
+            )
         elif self.roles.outcome is not None:
             yield from self._unfit_value("outcome", self.roles.outcome, "positive", self.roles.positive)
 
@@ -83,15 +96,25 @@ class Validation:
         if prediction_kind(prediction, kind) == "decision":
             yield from self._unfit_value("decision", prediction.column, "selected", prediction.selected)
         else:
-            start = f"score column {prediction.column!r} (model {name!r})"
+            start = problem("score column {column!r} (model {name!r})", column=prediction.column, name=name)
             yield from self._no_numbers(start, prediction.column, advice=_CONVERT)
 
     def _unfit_value(self, role: str, column: str, option: str, value: Scalar | None) -> Iterator[Misfit]:
         kind = self.kinds.get(column)
         if value is not None and kind is not None and kind != "other" and keys.as_kind(value, kind) is None:
-            yield column, f"`{option}` is {value!r}, but {role} column {column!r} holds {_in_words(kind)}."
+            yield (
+                column,
+                problem(
+                    "`{option}` is {value!r}, but {role} column {column!r} holds {held}.",
+                    option=option,
+                    value=value,
+                    role=role,
+                    column=column,
+                    held=_in_words(kind),
+                ),
+            )
 
-    def _no_numbers(self, start: str, column: str, advice: str = "") -> Iterator[Misfit]:
+    def _no_numbers(self, start: Message, column: str, advice: str = "") -> Iterator[Misfit]:
         """Yield that a column holds no numbers, and what it holds instead; of a table without rows that is not told."""
         kind = self.kinds.get(column, "other")
         if kind in (*NUMBERS, "other"):
@@ -104,18 +127,26 @@ class Validation:
             for form, mended in ((COMMA_NUMBER, _DECIMAL_COMMA), (PERCENT, _PERCENT)):
                 if all(form.fullmatch(str(example)) for example in examples):
                     advice = mended
-            advice = advice.format(word=str(examples[0]))
-            held = f"{_in_words(kind)} (such as {shown(examples, _SHOWN)})"
-            yield column, f"{start} holds {held}, not numbers{advice if kind == 'text' else ''}."
+            mending = problem(advice, word=str(examples[0])) if advice and kind == "text" else None
+            yield (
+                column,
+                problem(
+                    "{start} holds {held} (such as {examples}), not numbers{advice}.",
+                    start=start,
+                    held=_in_words(kind),
+                    examples=shown(examples, _SHOWN),
+                    advice=mending,
+                ),
+            )
         elif fetch(self.source.frame.select(n=nw.len()))["n"][0]:
-            yield column, f"{start} has no values: every row is missing."
+            yield column, problem("{start} has no values: every row is missing.", start=start)
         else:
-            yield column, ""
+            yield column, None
 
-    def row_problems(self, cells: Cells) -> Iterator[str]:
+    def row_problems(self, cells: Cells) -> Iterator[Message]:
         """Yield what is wrong with the rows, read off the cells; only for a problem are rows looked up."""
         if cells.rows == 0:
-            yield "the data has no rows."
+            yield problem("the data has no rows.")
             return
         if self.roles.outcome is not None:
             named = ("positive", self.roles.positive)
@@ -135,9 +166,9 @@ class Validation:
             if len(columns) > 1:
                 yield from _bad_intersection(cells, columns)
 
-    def weight_problems(self, column: str) -> tuple[list[str], int, int]:
+    def weight_problems(self, column: str) -> tuple[list[Message], int, int]:
         """Return what is wrong with the survey weights, an exponent that bounds them, and how many are 0."""
-        start = f"weight column {column!r}"
+        start = problem("weight column {column!r}", column=column)
         absent, value = self._absent(column), nw.col(column).cast(nw.Float64)
         known = nw.when(~absent).then(value)
         states = {"absent": absent, "negative": known < 0, "zero": known == 0}
@@ -152,20 +183,35 @@ class Validation:
             facts = fetch(selected.select(**counts, **ends, largest=nw.col("known").max()))
         rows, missing, negative, zero = (int(facts[name][0] or 0) for name in counts)
         if missing == rows:
-            return [f"{start} has no values: every row is missing."] if rows else [], 0, 0
+            empty = problem("{start} has no values: every row is missing.", start=start)
+            return [empty] if rows else [], 0, 0
         problems = []
         lowest, largest = float(facts["lowest"][0]), float(facts["largest"][0])
         if missing:
-            problems.append(f"{start} is missing in {self._named(missing, rows, absent)}; fill {_them(missing)}.")
+            problems.append(
+                problem(
+                    "{start} is missing in {where}; fill {them}.",
+                    start=start,
+                    where=self._named(missing, rows, absent),
+                    them=_them(missing),
+                )
+            )
         if negative:
             where = self._named(negative, rows, (value < 0) & ~absent)
-            problems.append(f"{start} is negative in {where}, down to {lowest:g}; weights must be 0 or more.")
+            problems.append(
+                problem(
+                    "{start} is negative in {where}, down to {lowest:g}; weights must be 0 or more.",
+                    start=start,
+                    where=where,
+                    lowest=lowest,
+                )
+            )
         elif largest == 0:
-            problems.append(f"{start} is 0 in every row; some weight must be above 0.")
+            problems.append(problem("{start} is 0 in every row; some weight must be above 0.", start=start))
         problems += _unusual_weights(column, float(facts["lightest"][0] or 0.0), largest)
         return problems, 0 if problems else exponent_for(largest), zero
 
-    def id_problems(self, column: str, rows: int) -> Iterator[str]:
+    def id_problems(self, column: str, rows: int) -> Iterator[Message]:
         """Yield a problem when an id is missing or in more than one row."""
         absent = self._absent(column)
         with engine_errors():
@@ -176,76 +222,118 @@ class Validation:
             facts = fetch(repeated.select(ids=nw.len(), rows=nw.col("rows").sum(), example=nw.col("person").min()))
         if missing:
             where = self._named(missing, rows, absent)
-            yield f"id column {column!r} is missing in {where}; each person must have an id."
+            yield problem(
+                "id column {column!r} is missing in {where}; each person must have an id.", column=column, where=where
+            )
         n = int(facts["ids"][0] or 0)
         if n:
-            repeats = f"{count(n, 'id')} {'is' if n == 1 else 'are'} in {count(int(facts['rows'][0]), 'row')}"
             yield (
-                f"id column {column!r} repeats: {repeats} of {rows:,} (for example {shown([facts['example'][0]], 1)}); "
-                f"each person must have one row.{self._long_table(column)}"
+                problem(
+                    "id column {column!r} repeats: {ids} {are} in {repeated} of {rows:,} (for example {example}); each "
+                    "person must have one row.{advice}",
+                    column=column,
+                    ids=count(n, "id"),
+                    are="is" if n == 1 else "are",
+                    repeated=count(int(facts["rows"][0]), "row"),
+                    rows=rows,
+                    example=shown([facts["example"][0]], 1),
+                    advice=self._long_table(column),
+                )
             )
 
-    def _long_table(self, column: str) -> str:
+    def _long_table(self, column: str) -> Message | None:
         """Say where a table belongs that has a row for each person and time."""
         times = [name for name in self.kinds if name != column and _TIMES & set(re.split(r"[\W_]+", name.lower()))]
         if not times:
-            return ""
-        return (
-            f" If {times[0]!r} is the time of a row, keep one row a person here, and give the long table to the "
-            "effort audit as its `history`."
+            return None
+        return problem(
+            " If {column!r} is the time of a row, keep one row a person here, and give the long table to the effort "
+            "audit as its `history`.",
+            column=times[0],
         )
 
-    def crowded_columns(self) -> list[str]:
+    def crowded_columns(self) -> list[Message]:
         """Return what is wrong with groups that are too many to be counted."""
         columns = [column for column in self.roles.group_columns if column not in self.roles.cuts]
         with engine_errors():
             sizes = {f"key{i}": self._value(column).n_unique() for i, column in enumerate(columns)}
             distinct = fetch(self.source.frame.select(**sizes))
         unique = {column: int(distinct[key][0]) for column, key in zip(columns, sizes, strict=True)}
-        many = [_too_many(f"group column {column!r}", size) for column, size in unique.items() if size > MAX_GROUPS]
+        many = [
+            _too_many(problem("group column {column!r}", column=column), size)
+            for column, size in unique.items()
+            if size > MAX_GROUPS
+        ]
         return many or [
-            f"the group columns have more than {MAX_CELLS:,} combinations ({', '.join(map(repr, columns))}); "
-            "leave some of them out, or choose coarser ones."
+            problem(
+                "the group columns have more than {most:,} combinations ({columns}); leave some of them out, or choose "
+                "coarser ones.",
+                most=MAX_CELLS,
+                columns=tuple(map(repr, columns)),
+            )
         ]
 
     def _two_valued(
         self, cells: Cells, key: str, role: str, column: str, *, named: tuple[str, Scalar | None]
-    ) -> Iterator[str]:
+    ) -> Iterator[Message]:
         """Yield what is wrong with rows of two values; `named` is an option and its value."""
         option, yes = named
-        start = f"{role} column {column!r}"
+        start = problem("{role} column {column!r}", role=role, column=column)
         if yes is not None:
             held = self._distinct(column, ~self._absent(column)) if not _rows(cells, key, keys.YES) else []
             if held:
-                yield f"`{option}` is {yes!r}, which {start} never holds; it holds {shown(held, _SHOWN)}."
+                yield problem(
+                    "`{option}` is {yes!r}, which {start} never holds; it holds {examples}.",
+                    option=option,
+                    yes=yes,
+                    start=start,
+                    examples=shown(held, _SHOWN),
+                )
             return
         invalid = _rows(cells, key, keys.INVALID)
         if not invalid:
             return
         values = self._distinct(column, self._binary_state(column) == keys.INVALID)
-        advice = f"name the value that counts with `{option}`"
+        advice = problem("name the value that counts with `{option}`", option=option)
         if all(str(value).strip().casefold() in MISSING_WORDS for value in values):
-            advice = f"if that means missing, in a file say missing_values={values!r}; if not, {advice}"
+            advice = problem(
+                "if that means missing, in a file say `missing_values={values}`; if not, {advice}",
+                values=values,
+                advice=advice,
+            )
         elif role == "decision" and self.kinds[column] in NUMBERS:
-            advice += ", or for a score give kind='score' and its range"
+            advice = problem("{advice}, or for a score give `kind='score'` and its range", advice=advice)
         are = "is" if invalid == 1 else "are"
         yield (
-            f"{start} has {count(invalid, 'row')} that {are} neither 0/1 nor yes/no "
-            f"(such as {shown(values, _SHOWN)}); {advice}."
+            problem(
+                "{start} has {rows} that {are} neither 0/1 nor yes/no (such as {examples}); {advice}.",
+                start=start,
+                rows=count(invalid, "row"),
+                are=are,
+                examples=shown(values, _SHOWN),
+                advice=advice,
+            )
         )
 
-    def _bad_scores(self, cells: Cells, key: str, prediction: Prediction) -> Iterator[str]:
+    def _bad_scores(self, cells: Cells, key: str, prediction: Prediction) -> Iterator[Message]:
         invalid = _rows(cells, key, keys.INVALID)
         if invalid:
             low, high = prediction.range
             outside = keys.out_of_range(prediction) & ~self._absent(prediction.column)
             values = self._distinct(prediction.column, outside)
             yield (
-                f"score column {prediction.column!r} lies outside {low:g} to {high:g} in {count(invalid, 'row')} "
-                f"(such as {shown(values, _SHOWN)}); {self._rescale(prediction)}"
+                problem(
+                    "score column {column!r} lies outside {low:g} to {high:g} in {rows} (such as {examples}); {advice}",
+                    column=prediction.column,
+                    low=low,
+                    high=high,
+                    rows=count(invalid, "row"),
+                    examples=shown(values, _SHOWN),
+                    advice=self._rescale(prediction),
+                )
             )
 
-    def _rescale(self, prediction: Prediction) -> str:
+    def _rescale(self, prediction: Prediction) -> Message:
         """Say how to mend a score outside its range; scores from 0 to 100 are most likely percent."""
         value = nw.col(prediction.column).cast(nw.Float64)
         ends = fetch(
@@ -253,42 +341,68 @@ class Validation:
         )
         low, high = float(ends["low"][0]), float(ends["high"][0])
         if prediction.range == (0.0, 1.0) and low >= 0 and 10 < high <= 100:
-            return f"it runs from {low:g} to {high:g}: if it is percent, give range=(0, 100) and threshold=50."
-        return "rescale it, or give its range=(lowest, highest) and threshold."
+            return problem(
+                "it runs from {low:g} to {high:g}: if it is percent, give `range=(0, 100)` and `threshold=50`.",
+                low=low,
+                high=high,
+            )
+        return problem("rescale it, or give its `range=(lowest, highest)` and `threshold`.")
 
-    def _absent_states(self, cells: Cells, role: str, key: str, column: str) -> Iterator[str]:
+    def _absent_states(self, cells: Cells, role: str, key: str, column: str) -> Iterator[Message]:
         absent = _rows(cells, key, keys.ABSENT)
         if absent == cells.rows:
-            yield f"{role} column {column!r} has no values: every row is missing."
+            yield problem("{role} column {column!r} has no values: every row is missing.", role=role, column=column)
         elif absent and self.roles.missing != "drop":
             where, them = self._named(absent, cells.rows, self._absent(column)), _them(absent)
-            yield f"{role} column {column!r} is missing in {where}; fill {them}, or drop {them} with missing='drop'."
+            yield problem(
+                "{role} column {column!r} is missing in {where}; fill {them}, or drop {them} with `missing='drop'`.",
+                role=role,
+                column=column,
+                where=where,
+                them=them,
+            )
 
-    def _bad_group(self, cells: Cells, column: str) -> Iterator[str]:
+    def _bad_group(self, cells: Cells, column: str) -> Iterator[Message]:
         key = keys.column_key(column)
         yield from label_problems(self.roles, column, list(cells.values[key]))
         labels = cells.joint([column])[1] if column in self.roles.cuts else cells.labels[key]
         groups = [label for label in labels if label != MISSING]
-        start = f"group column {column!r}"
+        start = problem("group column {column!r}", column=column)
         if not groups:
-            yield f"{start} has no values: every row is missing."
+            yield problem("{start} has no values: every row is missing.", start=start)
         elif len(groups) == 1:
-            yield f"{start} has only one group ({groups[0]!r}); there is nothing to compare: leave it out."
+            yield problem(
+                "{start} has only one group ({group!r}); there is nothing to compare: leave it out.",
+                start=start,
+                group=groups[0],
+            )
         elif len(groups) > MAX_NUMERIC_GROUPS:
             yield from self._many_groups(cells, column, start, groups)
 
-    def _many_groups(self, cells: Cells, column: str, start: str, groups: Sequence[str]) -> Iterator[str]:
+    def _many_groups(self, cells: Cells, column: str, start: Message, groups: Sequence[str]) -> Iterator[Message]:
         if self.kinds[column] in NUMBERS and column not in self.roles.cuts:
             points = keys.example_cuts(list(cells.values[keys.column_key(column)]))
             unique = len(groups) == cells.rows and self.kinds[column] == "whole"
             yield (
-                f"{start} is numeric with {len(groups):,} distinct values; give cut points, for example "
-                f"cuts={{{column!r}: {points}}}{'; an identifier groups nobody: leave it out' if unique else ''}."
+                problem(
+                    "{start} is numeric with {number:,} distinct values; give cut points, for example "
+                    "`cuts={{{column!r}: {points}}}`{identifier}.",
+                    start=start,
+                    number=len(groups),
+                    column=column,
+                    points=points,
+                    identifier=problem("; an identifier groups nobody: leave it out") if unique else None,
+                )
             )
         elif self._are_dates(column, groups):
             yield (
-                f"{start} holds {len(groups):,} dates (such as {groups[0]!r}); make periods of them, such as years, "
-                "in a column of text or numbers."
+                problem(
+                    "{start} holds {number:,} dates (such as {example!r}); make periods of them, such as years, in a "
+                    "column of text or numbers.",
+                    start=start,
+                    number=len(groups),
+                    example=groups[0],
+                )
             )
         elif len(groups) > MAX_GROUPS:
             yield _too_many(start, len(groups))
@@ -298,16 +412,26 @@ class Validation:
     def _are_dates(self, column: str, groups: Sequence[str]) -> bool:
         return self.kinds[column] in ("date", "datetime") or all(_DATE.fullmatch(group) for group in groups)
 
-    def _tiny_groups(self, cells: Cells, column: str, start: str, groups: int) -> Iterator[str]:
+    def _tiny_groups(self, cells: Cells, column: str, start: Message, groups: int) -> Iterator[Message]:
         """Refuse many groups of which no two are large enough to be compared."""
         codes, labels = cells.joint([column])
         sizes = np.bincount(codes, weights=cells.n, minlength=len(labels))
         large = sum(size >= MIN_COUNT for size, label in zip(sizes, labels, strict=True) if label != MISSING)
         if large < 2:
-            mixed = "".join(f" {remark}" for remark in numbers_as_text(list(cells.values[keys.column_key(column)])))
+            mixed = tuple(
+                problem(" {remark}", remark=remark)
+                for remark in numbers_as_text(list(cells.values[keys.column_key(column)]))
+            )
             yield (
-                f"{start} has {groups:,} groups, and only {large} of them with {MIN_COUNT} people or more: nothing "
-                f"could be compared; choose something coarser.{mixed}"
+                problem(
+                    "{start} has {groups:,} groups, and only {large} of them with {least} people or more: nothing "
+                    "could be compared; choose something coarser.{mixed}",
+                    start=start,
+                    groups=groups,
+                    large=large,
+                    least=MIN_COUNT,
+                    mixed=mixed[0] if mixed else None,
+                )
             )
 
     def _absent(self, column: str) -> nw.Expr:
@@ -333,23 +457,19 @@ class Validation:
         named = f" (row{'' if len(numbers) == 1 else 's'} {listed})" if numbers else ""
         return f"{count(n, 'row')} of {rows:,}{named}"
 
-    def notes(self, cells: Cells) -> Iterator[str]:
+    def notes(self, cells: Cells) -> Iterator[Message]:
         """Yield remarks on an outcome that never differs, and on group labels that a person would read otherwise."""
         outcome = self.roles.outcome
-        for state, rates in ((keys.NO, "true positive rates"), (keys.YES, "false positive rates")):
+        for state, key in ((keys.NO, "always_negative"), (keys.YES, "always_positive")):
             same = sum(_rows(cells, "outcome", each) for each in (state, keys.ABSENT)) if outcome is not None else 0
             if same == cells.rows:
-                word = "positive" if state == keys.YES else "negative"
-                yield (
-                    f"The outcome {outcome!r} is {word} in every row: {rates}, AUC and calibration say nothing here. "
-                    "Is it the right column, and is `positive` right?"
-                )
+                yield say(key, outcome=outcome)
         yield from self._words_that_count_as_no()
         for column in self.roles.group_columns:
             key = keys.column_key(column)
             yield from label_notes(column, self.kinds[column], list(cells.values[key]), cells.labels[key])
 
-    def _words_that_count_as_no(self) -> Iterator[str]:
+    def _words_that_count_as_no(self) -> Iterator[Message]:
         """Yield that words for missing values count as a no, where somebody named the value that is a yes."""
         decided = [(p.column, p.selected) for p in self.roles.predictions.values()]
         for column, yes in dict.fromkeys([(self.roles.outcome, self.roles.positive), *decided]):
@@ -357,19 +477,20 @@ class Validation:
                 continue
             words = self._distinct(column, self._value(column).str.to_lowercase().is_in(MISSING_WORDS))
             if words:
-                yield (
-                    f"{column}: {shown(words, _SHOWN)} counts as not {yes!r}; if it means missing, name it among "
-                    "`missing_values`."
-                )
+                yield say("counts_as_no", column=column, words=shown(words, _SHOWN), yes=yes)
 
 
-def column_fault(column: str, kinds: Mapping[str, Kind]) -> str:
-    """Say why a column cannot be read, as the end of a sentence; nothing where it can."""
+def column_fault(column: str, kinds: Mapping[str, Kind]) -> Message | None:
+    """Say why a column cannot be read, as the end of a sentence; None where it can."""
     if column not in kinds:
-        return f"is not in the data; {did_you_mean(column, kinds)}"
+        return problem("is not in the data; {hint}", hint=did_you_mean(column, kinds))
     if unusable(column):
-        return f"{unusable(column)}; rename it."
-    return f"holds {_in_words('other')}; give a column of plain values." if kinds[column] == "other" else ""
+        return problem("{fault}; rename it.", fault=unusable(column))
+    return (
+        problem("holds {held}; give a column of plain values.", held=_in_words("other"))
+        if kinds[column] == "other"
+        else None
+    )
 
 
 def sound_roles(roles: Roles, bad: Collection[str | None]) -> Roles:
@@ -410,8 +531,13 @@ def _them(rows: int) -> str:
     return "it" if rows == 1 else "them"
 
 
-def _too_many(start: str, groups: int) -> str:
-    return f"{start} has {groups:,} groups, more than {MAX_GROUPS:,}; is it an identifier? Choose something coarser."
+def _too_many(start: Message, groups: int) -> Message:
+    return problem(
+        "{start} has {groups:,} groups, more than {most:,}; is it an identifier? Choose something coarser.",
+        start=start,
+        groups=groups,
+        most=MAX_GROUPS,
+    )
 
 
 def _rows(cells: Cells, key: str, state: int) -> int:
@@ -431,25 +557,39 @@ def _in_words(kind: Kind) -> str:
     return words.get(kind, "numbers" if kind in NUMBERS else "dates")
 
 
-def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[str]:
+def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[Message]:
     """Yield that weights are of an unusual size, or too far apart; `lightest` is the smallest above 0."""
     if largest != 0 and not 1 / LARGEST_WEIGHT <= abs(largest) <= LARGEST_WEIGHT:
-        yield f"weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1."
+        yield problem(
+            "weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1.",
+            column=column,
+            largest=largest,
+        )
     elif largest > 0 and largest / lightest > WIDEST_WEIGHTS:
         yield (
-            f"the weights of column {column!r} run from {lightest:g} to {largest:g}, over {WIDEST_WEIGHTS:g} times "
-            "apart: next to the heaviest, the lightest people count for nothing; check them."
+            problem(
+                "the weights of column {column!r} run from {lightest:g} to {largest:g}, over {widest:g} times apart: "
+                "next to the heaviest, the lightest people count for nothing; check them.",
+                column=column,
+                lightest=lightest,
+                largest=largest,
+                widest=WIDEST_WEIGHTS,
+            )
         )
 
 
-def _bad_intersection(cells: Cells, columns: tuple[str, ...]) -> Iterator[str]:
+def _bad_intersection(cells: Cells, columns: tuple[str, ...]) -> Iterator[Message]:
     groups = [label for label in cells.joint(columns)[1] if label != MISSING]
-    start = f"intersection {grouping_name(columns)!r}"
+    start = problem("intersection {grouping!r}", grouping=grouping_name(columns))
     if any(len(cells.joint([column])[1]) > MAX_GROUPS for column in columns):
         return  # told of the column
     if not groups:
-        yield f"{start} has no values: some part is missing in every row."
+        yield problem("{start} has no values: some part is missing in every row.", start=start)
     elif len(groups) > MAX_GROUPS:
         yield _too_many(start, len(groups))
     elif len(set(groups)) < len(groups):
-        yield f"{start} has different groups of one name; values must not contain {grouping_name(['', '']).strip()!r}."
+        yield problem(
+            "{start} has different groups of one name; values must not contain {sign!r}.",
+            start=start,
+            sign=grouping_name(["", ""]).strip(),
+        )
