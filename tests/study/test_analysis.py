@@ -20,7 +20,7 @@ from evenhand.charts import to_svg
 from evenhand.core.display import Figure
 from evenhand.core.records import Gap, Value
 from evenhand.errors import ConfigError, DataError
-from evenhand.report.schema import record_schema
+from evenhand.report.schema import record_schema, results_schema
 from evenhand.stats.correlation import meng_z, williams_t
 from evenhand.stats.truth_serum import scores
 from evenhand.study import AnalysisSpec, Responses, StudyResult, analyze, read_responses, simulate_responses
@@ -204,7 +204,7 @@ def test_exclusions_are_applied_counted_and_shown(responses: Responses, result: 
     assert failed.any()
     assert result.people == len(failed) - failed.sum()
     assert result.left_out[0].n == failed.sum()
-    assert result.left_out[0].reason.startswith("failed_checks: people who failed 2 or more attention checks")
+    assert result.left_out[0].reason.text.startswith("failed_checks: people who failed 2 or more attention checks")
     everybody = analyze(responses, exclusions={"failed_checks": None}, **QUICK)
     assert everybody.people == 60
     assert everybody.left_out == ()
@@ -247,7 +247,8 @@ def test_where_a_conclusion_changes_it_is_said() -> None:
         assert williams.p_value is not None
         parted = (people.p_value < 0.05) != (williams.p_value < 0.05)
         changed.append(parted)
-        told = any(note.startswith("all, overall distance:") and "Williams" in note for note in one.notes)
+        notes = list(map(str, one.notes))
+        told = any(note.startswith("all, overall distance:") and "Williams" in note for note in notes)
         assert told == parted
     assert any(changed)
 
@@ -255,18 +256,18 @@ def test_where_a_conclusion_changes_it_is_said() -> None:
 def test_agreement_of_both_forms_is_said_too() -> None:
     alike = {"a": {"weight": 0.8, "heterogeneity": 0.0, "level": 0.0, "output_weight": 0.7}}
     one = analyze(simulate_responses(80, conditions=alike, seed=2), **QUICK)
-    assert "At 0.05 the published tests and those by people come to the same conclusions." in one.notes
+    assert "At 0.05 the published tests and those by people come to the same conclusions." in list(map(str, one.notes))
 
 
 def test_findings_and_thresholds(responses: Responses, result: StudyResult) -> None:
     assert [finding.metric for finding in result.findings] == ["rank_correlation"] * 4 + ["effort_weight"] * 2
     first, gap = result.findings[0], comparison(result, "participant_bootstrap", condition="CLUE", target="overall")
-    assert first.headline.startswith(
+    assert first.headline.text.startswith(
         "CLUE: the overall distance goes with trajectory more than with aggregate distance"
     )
     assert (first.value, first.low, first.high, first.p_adjusted) == (gap.value, gap.low, gap.high, gap.p_holm)
-    assert "adjusted for 4 tested findings" in first.detail
-    assert f"n = {gap.n}. {gap.n} people gave {gap.answers} answers" in first.detail
+    assert "adjusted for 4 tested findings" in str(first.detail)
+    assert f"n = {gap.n}. {gap.n} people gave {gap.answers} answers" in str(first.detail)
     judged = analyze(responses, thresholds=[{"audit": "study", "metric": "effort_weight", "min": 0.4}], **QUICK)
     assert {f.verdict for f in judged.findings if f.metric == "effort_weight"} == {"meets"}
     with pytest.raises(ConfigError, match="did you mean 'effort_weight'"):
@@ -377,7 +378,7 @@ def test_a_study_without_output_predictions_or_factors() -> None:
     assert one.truth_serum == ()
     assert one.bonus == ()
     assert not any(record.regression == "moderation" for record in one.regressions)
-    assert one.findings[0].headline.startswith("All people: the overall distance")
+    assert one.findings[0].headline.text.startswith("All people: the overall distance")
     assert one.section().parts
 
 
@@ -386,7 +387,7 @@ def test_one_person_and_answers_that_do_not_vary() -> None:
     alone = analyze(read_responses(columns), exclusions={"failed_checks": None}, **QUICK)
     people = comparison(alone, "participant_bootstrap", target="overall")
     assert people.low is None
-    assert people.status == "no interval: too few people"
+    assert people.status.text == "no interval: too few people"
     columns = simulate_responses(12, conditions=["one"], seed=1).to_columns()
     columns["aggregate"][:] = 3.0
     flat = analyze(read_responses(columns), exclusions={"failed_checks": None}, **QUICK)
@@ -487,7 +488,8 @@ def test_written_records_fit_their_schema(result: StudyResult, responses: Respon
     written = plain(analyze(responses, individuals=True, **QUICK))
     for table, kind in result.record_types().items():
         assert written[table]
-        jsonschema.validate(written[table], {"type": "array", "items": record_schema(kind)})
+        shared = {"$defs": results_schema()["$defs"]}
+        jsonschema.validate(written[table], {"type": "array", "items": record_schema(kind), **shared})
 
 
 def test_an_empty_table_keeps_its_columns(result: StudyResult) -> None:
@@ -540,9 +542,10 @@ def test_a_headline_is_short(responses: Responses) -> None:
     flat = read_responses({**columns, "overall": [3] * len(columns["overall"])})
     for result in (judged(responses), judged(flat), judged(responses, min_count=200)):
         for finding in result.findings:
-            assert len(finding.headline.split()) <= 25, finding.headline
-            assert len(re.findall(r"(?<!\w)\d[\d.,]*", finding.headline)) <= 2, finding.headline
-            assert finding.headline.endswith(".")
+            headline = finding.headline.text
+            assert len(headline.split()) <= 25, headline
+            assert len(re.findall(r"(?<!\w)\d[\d.,]*", headline)) <= 2, headline
+            assert headline.endswith(".")
             assert "None" not in finding.text
             assert "nan" not in finding.text.split()
 
@@ -556,7 +559,7 @@ def test_conditions_that_are_too_small_get_no_verdict(responses: Responses) -> N
     limited = [finding for finding in result.findings if finding.threshold is not None]
     assert limited
     assert {finding.verdict for finding in limited} == {"insufficient_evidence"}
-    assert all("fewer than min_count 200" in finding.reason for finding in limited)
+    assert all("fewer than min_count 200" in str(finding.reason) for finding in limited)
 
 
 def test_the_signature_and_the_docstring_follow_the_settings() -> None:

@@ -231,9 +231,15 @@ def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) ->
     critics = Critics(disagree=0.1, groups={"Felony": 0.6}, careless=0, leaning=0, case=0)
     visits = visit_study(site.address, site.visitors(40, behaviour=NO_DETOURS, answers=AnswerModel(critics=critics)))
     responses = assert_all_stored(site, visits)
-    said = {"critic": "participant", "answer": "answer", "case": "item", "answers": {"data": responses.to_frame()}}
     table = eh.Table(str(tmp_path / "cases.csv"), id="case", groups="charge")
-    found = eh.disagreement(table, decision="label", **said)
+    found = eh.disagreement(
+        table,
+        decision="label",
+        critic="participant",
+        answer="answer",
+        case="item",
+        answers={"data": responses.to_frame()},
+    )
     gap = found.get("gaps", metric="accuracy_equality")
     assert gap.value == pytest.approx(0.5, abs=0.12)
 

@@ -66,9 +66,16 @@ def test_directions_stay_on_the_scale(cases: pd.DataFrame, dealt: Assignment) ->
 def test_the_disagreement_audit_reads_them(cases: pd.DataFrame, dealt: Assignment) -> None:
     critics = {"disagree": 0.2, "groups": {"B": 0.4}, "leaning": 0.0, "case": 0.0}
     kept = apply_exclusions(simulate_feedback(cases, dealt, critics=critics, seed=3, **ROLES))
-    columns = {"decision": "label", "critic": "participant", "answer": "answer", "case": "item"}
     table = eh.Table(cases, id="case", groups="race")
-    result = eh.disagreement(table, answers={"data": kept.to_frame()}, resamples=200, **columns)
+    result = eh.disagreement(
+        table,
+        decision="label",
+        critic="participant",
+        answer="answer",
+        case="item",
+        answers={"data": kept.to_frame()},
+        resamples=200,
+    )
     gap = result.get("gaps", metric="accuracy_equality")
     assert gap.value == pytest.approx(0.2, abs=0.04)
     with pytest.raises(ConfigError, match=r"answers=\{'data': responses.to_frame\(\)\}"):

@@ -64,7 +64,7 @@ def analysed(*args: Any, **options: Any) -> StudyResult:
 
 
 def statuses(result: StudyResult, table: str, method: str, **where: Any) -> set[str]:
-    return {record.status for record in result.rows(table, method=method, **where)}
+    return {str(record.status) for record in result.rows(table, method=method, **where)}
 
 
 def comparison(result: StudyResult, method: str) -> StudyGap:
@@ -78,9 +78,11 @@ def test_one_person_has_numbers_but_no_interval_by_people() -> None:
     assert statuses(result, "values", "participant_bootstrap") == {"no interval: too few people"}
     assert statuses(result, "gaps", "participant_bootstrap") == {"no interval: too few people"}
     assert statuses(result, "regressions", "clustered") == {"no interval: too few people", "no test: too few people"}
-    assert "Nothing could be tested by people; the published tests take answers for people." in result.notes
-    assert "1 person gave 12 answers." in result.findings[0].detail
-    assert result.findings[0].headline.endswith("; not tested.")
+    assert "Nothing could be tested by people; the published tests take answers for people." in list(
+        map(str, result.notes)
+    )
+    assert "1 person gave 12 answers." in str(result.findings[0].detail)
+    assert result.findings[0].headline.text.endswith("; not tested.")
     assert list(result.weights) == ["a"]
 
 
@@ -89,15 +91,15 @@ def test_one_answer() -> None:
     assert {record.value for record in result.values} == {None}
     assert result.weights == {}
     first = result.findings[0]
-    assert first.headline.endswith("rank correlations with trajectory and aggregate cannot be compared.")
-    assert (first.detail, first.reason) == ("1 person gave 1 answer.", "Too few answers.")
+    assert first.headline.text.endswith("rank correlations with trajectory and aggregate cannot be compared.")
+    assert (str(first.detail), str(first.reason)) == ("1 person gave 1 answer.", "Too few answers.")
 
 
 def test_people_of_one_answer() -> None:
     result = analysed(40, 1)
     assert result.weights["a"] == pytest.approx(0.6, abs=0.15)
     share = result.get("regressions", metric="share_between_people", target="overall")
-    assert (share.value, share.status) == (None, "undefined: everybody gave one answer")
+    assert (share.value, share.status.text) == (None, "undefined: everybody gave one answer")
 
 
 @pytest.mark.parametrize("name", ["overall", "trajectory", "aggregate"])
@@ -105,10 +107,10 @@ def test_an_answer_that_does_not_vary(name: str) -> None:
     result = analysed(10, change=lambda row, person, pair: row.update({name: 3}))
     assert result.weights == {}
     weight = next(finding for finding in result.findings if finding.metric == "effort_weight")
-    assert weight.headline.endswith("cannot be computed.")
-    assert weight.reason == f"The {name} distance does not vary."
+    assert weight.headline.text.endswith("cannot be computed.")
+    assert str(weight.reason) == f"The {name} distance does not vary."
     assert weight.value is None
-    assert comparison(result, "meng").status == f"undefined: the {name} distance does not vary"
+    assert comparison(result, "meng").status.text == f"undefined: the {name} distance does not vary"
 
 
 def test_all_answers_the_same() -> None:
@@ -119,10 +121,10 @@ def test_all_answers_the_same() -> None:
 
 def test_distances_that_go_together_entirely() -> None:
     result = analysed(10, change=lambda row, person, pair: row.update(trajectory=row["aggregate"]))
-    assert "go together entirely" in result.findings[-1].reason
+    assert "go together entirely" in str(result.findings[-1].reason)
     equal = comparison(result, "participant_bootstrap")
     assert (equal.value, equal.p_value) == (0.0, None)
-    assert equal.status == "no interval: nothing is left to chance"
+    assert equal.status.text == "no interval: nothing is left to chance"
 
 
 def test_a_perfect_answer_has_no_test() -> None:
@@ -130,7 +132,7 @@ def test_a_perfect_answer_has_no_test() -> None:
     assert result.weights["a"] == pytest.approx(1.0)
     for method in ("hotelling", "williams", "meng", "steiger"):
         gap = comparison(result, method)
-        assert (gap.statistic, gap.p_value, gap.status) == (None, None, "no test: nothing is left to chance")
+        assert (gap.statistic, gap.p_value, gap.status.text) == (None, None, "no test: nothing is left to chance")
 
 
 def test_a_condition_of_one_person_is_not_in_the_moderation_model() -> None:
@@ -141,7 +143,7 @@ def test_a_condition_of_one_person_is_not_in_the_moderation_model() -> None:
 
     result = analysed(10, change=alone)
     assert not result.rows("regressions", regression="moderation")
-    assert {record.reason for record in result.left_out} == {
+    assert {record.reason.text for record in result.left_out} == {
         f"one person alone: not in the moderation model of the {target} distance" for target in ("overall", "output")
     }
 
@@ -166,10 +168,10 @@ def test_limits_stay_where_a_number_can_be() -> None:
 def test_no_predictions_no_truth_serum() -> None:
     assert analysed(10, change=lambda row, person, pair: row.update(predicted=None)).bonus == ()
     half = analysed(10, change=lambda row, person, pair: row.update(predicted=None) if person % 2 else None)
-    assert [record.status for record in half.bonus].count(
+    assert [record.status.text for record in half.bonus].count(
         "not eligible: unfinished, or too few answers with a prediction"
     ) == 5
-    assert "60 answers without a prediction took no part in the truth serum." in half.notes
+    assert "60 answers without a prediction took no part in the truth serum." in list(map(str, half.notes))
 
 
 def test_thresholds_for_what_is_not_there_are_refused() -> None:
@@ -242,9 +244,9 @@ def test_what_these_data_lack_is_insufficient_evidence() -> None:
         return finding
 
     assert judged().verdict == "meets"
-    assert judged(target="output").reason.startswith("Known names: 'overall'")
-    assert "'b' in these data" in judged({"unfinished": True}).headline
-    assert judged(min_count=13).reason == "There is no verdict about 12 people, fewer than min_count 13."
+    assert judged(target="output").reason.text.startswith("Known names: 'overall'")
+    assert "'b' in these data" in judged({"unfinished": True}).headline.text
+    assert judged(min_count=13).reason.text == "There is no verdict about 12 people, fewer than min_count 13."
 
 
 def test_a_file_is_read(tmp_path: Any) -> None:

@@ -84,7 +84,7 @@ def test_a_person_is_counted_under_the_first_rule_they_break(responses: Response
     assert [record.rows for record in kept.excluded] == [2, 4, 4]
     assert kept.people["participant"].tolist() == ["good", "same"]
     assert kept.person.tolist() == [0] * 4 + [1] * 4
-    assert kept.excluded[2].limit == "took less than 60 seconds"
+    assert kept.excluded[2].limit.text == "took less than 60 seconds"
 
 
 def test_what_is_not_recorded_excludes_nobody(responses: Responses) -> None:

@@ -130,10 +130,14 @@ def test_gaps_and_unknown_groups_are_left_out_and_told(households: pd.DataFrame)
     gaps.loc[gaps.index[:7], YEARS[1]] = np.nan
     gaps.loc[gaps.index[10:13], "race"] = None
     made = design_sets(table_of(gaps), YEARS, sets=2, step=100)
-    assert made.notes == (
+    assert tuple(map(str, made.notes)) == (
         "7 people with a gap in the trajectory were left out.",
         "3 people with an unknown group were left out.",
     )
+    written = json.loads(json.dumps(made.to_dict()))
+    assert Instrument.from_dict(written).notes == made.notes
+    older = Instrument.from_dict({**written, "notes": [str(note) for note in made.notes]})
+    assert list(map(str, older.notes)) == list(map(str, made.notes))
 
 
 def test_a_table_without_groups() -> None:

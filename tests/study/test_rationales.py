@@ -79,17 +79,18 @@ def test_shares_and_agreement_equal_counting(responses: Responses) -> None:
     assert values["T", "pabak"] == pytest.approx(2 * (has["ann"] == has["bob"]).mean() - 1)
     assert values["(all)", "kappa"] == pytest.approx(cohen(ann, bob))
     assert {one.code for one in found.shares} == {"A", "T"}
-    assert found.left_out == ({"n": int((~kept).sum()), "reason": "coded vague"},)
+    assert [(one.n, one.reason.text) for one in found.left_out] == [(int((~kept).sum()), "coded vague")]
 
 
 def test_what_only_one_coder_did_is_left_out(responses: Responses) -> None:
     sheet = rationale_sheet(responses)
     half = {name: values[: len(values) // 2] for name, values in sheet.items()}
     found = code_rationales(responses, {"ann": coded(sheet, lambda n, _: "T"), "bob": coded(half, lambda n, _: "T")})
-    assert found.left_out == ({"n": len(sheet["id"]) - len(half["id"]), "reason": "not coded by both coders"},)
+    left_out = [(one.n, one.reason.text) for one in found.left_out]
+    assert left_out == [(len(sheet["id"]) - len(half["id"]), "not coded by both coders")]
     kappa = next(one for one in found.agreement if one.statistic == "kappa")
     assert kappa.value is None
-    assert kappa.status.startswith("undefined: ")
+    assert kappa.status.text == "undefined: all ratings are in one class"
     assert next(one for one in found.agreement if one.statistic == "pabak").value == 1
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from pydantic import Field
 
 from evenhand.errors import ConfigError, DataError, count
+from evenhand.messages import Message
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.study.messages import say
 from evenhand.study.responses import Responses, build_responses
 from evenhand.study.schema import FEEDBACK, as_text, read_columns, require_known
 from evenhand.table.frames import build_frame
@@ -87,7 +89,7 @@ class Assignment:
     subsets: tuple[int, ...]
     coverage: tuple[CoverRecord, ...]
     settings: CaseSettings
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return one row a critic and case: critic, subset, position and case."""
@@ -166,9 +168,16 @@ def read_cases(data: object, id_column: str, decision: str, groups: Sequence[str
     for name, values in ((id_column, ids), (decision, labels)):
         gone = int(sum(value is None for value in values))
         if gone:
-            raise DataError(f"column {name!r} of the cases is empty in {count(gone, 'row')}; every case needs one.")
+            raise DataError(
+                "column {name!r} of the cases is empty in {rows}; every case needs one.",
+                name=name,
+                rows=count(gone, "row"),
+            )
     if len(set(ids)) < len(ids):
-        raise DataError(f"column {id_column!r} names a case more than once.")
+        raise DataError(
+            "column {id_column!r} names a case more than once.",
+            id_column=id_column,
+        )
     parts = [[value or "(missing)" for value in as_text(columns[name])] for name in groups]
     joined = [" × ".join(row) for row in zip(*parts, strict=True)] if parts else ["all"] * len(ids)
     group_names, group = np.unique(joined, return_inverse=True)
@@ -178,20 +187,28 @@ def read_cases(data: object, id_column: str, decision: str, groups: Sequence[str
 
 def _chosen(
     group: IntArray, label: IntArray, spec: CaseSettings, rng: np.random.Generator
-) -> tuple[IntArray, list[str]]:
+) -> tuple[IntArray, list[Message]]:
     """Return as many cases as fill whole subsets, in the same shares of groups and labels as all cases."""
     have = len(group)
     wanted = have if spec.cases is None else spec.cases
     if wanted > have:
-        raise ConfigError(f"`cases` asks for {wanted:,}; there are {have:,}.")
+        raise ConfigError(
+            "`cases` asks for {wanted:,}; there are {have:,}.",
+            wanted=wanted,
+            have=have,
+        )
     size = wanted // spec.per_critic * spec.per_critic
     if size == 0:
-        raise ConfigError(f"`per_critic` is {spec.per_critic}, but there are only {count(wanted, 'case')}.")
+        raise ConfigError(
+            "`per_critic` is {per_critic}, but there are only {cases}.",
+            per_critic=spec.per_critic,
+            cases=count(wanted, "case"),
+        )
     order = np.lexsort((rng.random(have), label, group))
     taken = order[(np.arange(size) * have) // size]
     if size == have:
         return taken, []
-    return taken, [f"{count(have - size, 'case')} of {have:,} were left out, evenly over groups and labels."]
+    return taken, [say("cases_left_out", n=have - size, all=have)]
 
 
 def _covering_deal(
@@ -204,16 +221,21 @@ def _covering_deal(
         if spec.cover and sizes.min() < subsets:
             smallest, held = names[int(np.argmin(sizes))], count(int(sizes.min()), "case")
             raise DataError(
-                f"{what} {smallest!r} has {held}, too few for {subsets} subsets that must each hold one; use larger "
-                "subsets (`per_critic`), fewer `cases`, or cover=False."
+                "{what} {smallest!r} has {held}, too few for {subsets} subsets that must each hold one; use "
+                "larger subsets (`per_critic`), fewer `cases`, or cover=False.",
+                what=what,
+                smallest=smallest,
+                held=held,
+                subsets=subsets,
             )
     for _ in range(_TRIES):
         deal = _deal(group, label, subsets, rng)
         if not spec.cover or all(_covers(codes, deal, subsets) for codes in (group, label)):
             return deal
     raise DataError(
-        f"no deal was found in which all {subsets} subsets hold every group and every label; use larger subsets "
-        "(`per_critic`), or cover=False."
+        "no deal was found in which all {subsets} subsets hold every group and every label; use larger "
+        "subsets (`per_critic`), or cover=False.",
+        subsets=subsets,
     )
 
 
@@ -339,7 +361,10 @@ def _rows(cases: Cases, assignment: Assignment) -> IntArray:
     try:
         return np.array([indices[case] for seen in assignment.critics for case in seen], dtype=np.int64)
     except KeyError as error:
-        raise DataError(f"the assignment has a case {error} that is not among the cases.") from None
+        raise DataError(
+            "the assignment has a case {error} that is not among the cases.",
+            error=error,
+        ) from None
 
 
 def _words(

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.formats import finite
-from evenhand.errors import ConfigError, DataError, count, require_choice
+from evenhand.errors import ConfigError, DataError, require_choice
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
 from evenhand.stats.effort import trajectory_measure
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.study.messages import say
 from evenhand.study.sets import Instrument, SetQuality, SetSettings, Subject, SubjectSet
 from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING
@@ -92,11 +94,16 @@ class _Pool:
 
 def _pool(
     table: Table, trajectory: Sequence[str], balance: str | None, model: str | None, spec: SetSettings
-) -> tuple[_Pool, tuple[str, ...]]:
+) -> tuple[_Pool, tuple[Message, ...]]:
     if len(trajectory) < 3:
-        raise ConfigError(f"`trajectory` needs at least 3 time steps; got {len(trajectory)}.")
+        raise ConfigError(
+            "`trajectory` needs at least 3 time steps; got {number}.",
+            number=len(trajectory),
+        )
     if table.roles.id is None:
-        raise ConfigError("the table names no id column; sets must say whom they show: give id='...' to Table.")
+        raise ConfigError(
+            "the table names no id column; sets must say whom they show: give `id='...'` to Table.",
+        )
     by = _balanced_column(table.roles.group_columns, balance)
     rows = table.person_rows(list(trajectory))
     values = np.column_stack([rows.numbers[name] for name in trajectory])
@@ -125,17 +132,20 @@ def _balanced_column(columns: Sequence[str], balance: str | None) -> str | None:
     return balance or (columns[0] if columns else None)
 
 
-def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[str, ...]]:
+def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[Message, ...]]:
     """Tell who has a whole trajectory and a known group, and say how many have not."""
     whole: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
     notes = tuple(
-        f"{count(int(left_out.sum()), 'person', 'people')} with {why} were left out."
-        for left_out, why in ((~whole, "a gap in the trajectory"), (whole & unknown, "an unknown group"))
+        say(key, n=int(left_out.sum()))
+        for left_out, key in ((~whole, "incomplete_trajectory"), (whole & unknown, "unknown_group"))
         if left_out.any()
     )
     keep: BoolArray = whole & ~unknown
     if keep.sum() < 5:
-        raise DataError(f"a set needs five people; the table holds {int(keep.sum())} with a whole trajectory.")
+        raise DataError(
+            "a set needs five people; the table holds {people} with a whole trajectory.",
+            people=int(keep.sum()),
+        )
     return keep, notes
 
 
@@ -144,7 +154,10 @@ def _measures(values: FloatArray, spec: SetSettings) -> tuple[FloatArray, FloatA
     raw = np.column_stack([trajectory_measure(values, spec.measure, spec.times), values.sum(axis=1)])
     unit = raw.std(axis=0)
     if not (unit > 0).all():
-        raise DataError(f"all {'trajectories' if unit[0] == 0 else 'totals'} are equal; there is nothing to compare.")
+        raise DataError(
+            "all {which} are equal; there is nothing to compare.",
+            which="trajectories" if unit[0] == 0 else "totals",
+        )
     return raw, unit
 
 
@@ -178,8 +191,12 @@ class _Chooser:
         lacking = ", ".join(f"{role} {times:,} times" for role, times in self.missing.items() if times)
         hint = "" if max(self.missing, key=lambda role: self.missing[role]) != "A" else self._hint_for_copies()
         raise DataError(
-            f"set {name} of {self.spec.sets} cannot be made: nobody fitting was left as {lacking or 'K'}. Widen the "
-            f"limits of similar and different, ask for fewer sets, or bring more people.{hint}"
+            "set {name} of {sets} cannot be made: nobody fitting was left as {roles}. Widen the limits of "
+            "similar and different, ask for fewer sets, or bring more people.{hint}",
+            name=name,
+            sets=self.spec.sets,
+            roles=lacking or "K",
+            hint=hint,
         )
 
     def _hint_for_copies(self) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.core.formats import finite
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError, DataError, count, require_choice
-from evenhand.stats.agreement import cohen_kappa, pabak, why_undefined
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
+from evenhand.stats.agreement import Undefined, cohen_kappa, pabak, why_undefined
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.analysis.estimate import share_estimates
+from evenhand.study.analysis.messages import say
 from evenhand.study.responses import Responses
 from evenhand.study.schema import as_text, read_columns, require_known, save_text, write_csv
 from evenhand.table.frames import build_frame
@@ -37,7 +41,7 @@ class CodeShare:
     value: float | None
     low: float | None
     high: float | None
-    status: str
+    status: Message
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,15 @@ class CodeAgreement:
     statistic: str
     n: int
     value: float | None
-    status: str
+    status: Message
+
+
+@dataclass(frozen=True)
+class UncountedRationales:
+    """How many rationales are not in the shares, and why."""
+
+    n: int
+    reason: Message
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,26 +77,35 @@ class CodedRationales:
     shares: tuple[CodeShare, ...]
     agreement: tuple[CodeAgreement, ...]
     coders: tuple[str, str]
-    left_out: tuple[dict[str, Any], ...]
+    left_out: tuple[UncountedRationales, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold."""
         return {
             "coders": list(self.coders),
-            "shares": [asdict(share) for share in self.shares],
-            "agreement": [asdict(record) for record in self.agreement],
-            "left_out": [dict(reason) for reason in self.left_out],
+            "shares": [_plain(share) for share in self.shares],
+            "agreement": [_plain(record) for record in self.agreement],
+            "left_out": [_plain(record) for record in self.left_out],
         }
 
     def to_frame(self, table: str = "shares", backend: str | None = None) -> Any:
         """Return 'shares' or 'agreement' as a data frame."""
         require_choice("table", table, ["shares", "agreement"])
-        rows = self.to_dict()[table]
-        return build_frame({name: [row[name] for row in rows] for name in (rows[0] if rows else ())}, backend)
+        records: Sequence[CodeShare | CodeAgreement] = self.shares if table == "shares" else self.agreement
+        columns = list(vars(records[0])) if records else []
+        return build_frame({name: [_cell(getattr(one, name)) for one in records] for name in columns}, backend)
 
     def __repr__(self) -> str:
         codes = len({share.code for share in self.shares})
         return f"<CodedRationales: {count(codes, 'code')} by {self.coders[0]} and {self.coders[1]}>"
+
+
+def _plain(record: CodeShare | CodeAgreement | UncountedRationales) -> dict[str, Any]:
+    return {name: value.to_dict() if isinstance(value, Message) else value for name, value in vars(record).items()}
+
+
+def _cell(value: object) -> object:
+    return value.text if isinstance(value, Message) else value
 
 
 def rationale_sheet(
@@ -167,20 +188,28 @@ def code_rationales(
     [('kappa', 1.0), ('pabak', 1.0)]
     """
     if len(coded) != 2:
-        raise ConfigError(f"`coded` must hold two coders by name; got {len(coded)}.")
+        raise ConfigError(
+            "`coded` must hold two coders by name; got {number}.",
+            number=len(coded),
+        )
     rows, ids = reason_rows(responses, source, None), reason_ids(responses)
     given = {coder: _read_codes(sheet, coder, {ids[row] for row in rows}) for coder, sheet in coded.items()}
     names = _code_names(given, codes)
     first, second = coded
     both = np.array([row for row in rows if ids[row] in given[first] and ids[row] in given[second]], dtype=np.int64)
     if not both.size:
-        raise DataError(f"no rationale was coded by both {first!r} and {second!r}.")
+        raise DataError(
+            "no rationale was coded by both {first!r} and {second!r}.",
+            first=first,
+            second=second,
+        )
     marks = {coder: _marks(sheet, [ids[row] for row in both], names) for coder, sheet in given.items()}
     barred = np.isin(names, list(exclude))
     kept = np.asarray(~(marks[first] | marks[second])[:, barred].any(axis=1))
     coding = _Coding(both, kept, marks, names, np.flatnonzero(~barred).tolist())
-    reasons = {"not coded by both coders": len(rows) - len(both), f"coded {', '.join(exclude)}": int((~kept).sum())}
-    left_out = tuple({"n": n, "reason": reason} for reason, n in reasons.items() if n)
+    uncoded = UncountedRationales(len(rows) - len(both), say("not_coded_by_both"))
+    barred_ones = UncountedRationales(int((~kept).sum()), say("coded_as", codes=tuple(exclude)))
+    left_out = tuple(one for one in (uncoded, barred_ones) if one.n)
     shares, agreement = tuple(_shares(responses, coding, confidence)), tuple(_agreement(marks, names))
     return CodedRationales(shares, agreement, (first, second), left_out)
 
@@ -206,7 +235,10 @@ def reason_rows(responses: Responses, source: str, items: Sequence[str] | None) 
     require_choice("source", source, SOURCES)
     texts = responses.answers.get(source)
     if texts is None:
-        raise DataError(f"the responses have no column {source!r}; there is nothing to code.")
+        raise DataError(
+            "the responses have no column {source!r}; there is nothing to code.",
+            source=source,
+        )
     written = np.array([text is not None for text in texts], dtype=bool)
     if items is not None:
         written &= np.isin(responses.answers["item"].astype(str), [str(item) for item in items])
@@ -224,14 +256,22 @@ def reason_ids(responses: Responses) -> list[str]:
 
 def _read_codes(sheet: object, coder: str, known: set[str]) -> dict[str, frozenset[str]]:
     columns, _ = read_columns(sheet)
-    require_known(("id", "codes"), columns, f"the sheet of {coder!r} has no column {{name}}", DataError)
+    require_known(("id", "codes"), columns, "the sheet of {coder!r} has no column {name}", DataError, coder=coder)
     coded: dict[str, frozenset[str]] = {}
     seen: set[str] = set()
     for identifier, text in zip(as_text(columns["id"]), as_text(columns["codes"]), strict=True):
         if identifier not in known:
-            raise DataError(f"the sheet of {coder!r} has an id {identifier!r} that is not among these responses.")
+            raise DataError(
+                "the sheet of {coder!r} has an id {identifier!r} that is not among these responses.",
+                coder=coder,
+                identifier=identifier,
+            )
         if identifier in seen:
-            raise DataError(f"the sheet of {coder!r} has the id {identifier!r} more than once.")
+            raise DataError(
+                "the sheet of {coder!r} has the id {identifier!r} more than once.",
+                coder=coder,
+                identifier=identifier,
+            )
         seen.add(identifier)
         if text is not None:
             coded[identifier] = frozenset(code.strip() for code in text.split(_SEPARATOR) if code.strip())
@@ -243,7 +283,7 @@ def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequen
     if codes is None:
         return sorted(set().union(*used.values()))
     for coder, names in used.items():
-        require_known(sorted(names), codes, f"{coder!r} used a code {{name}}", DataError)
+        require_known(sorted(names), codes, "{coder!r} used a code {name}", DataError, coder=coder)
     return list(codes)
 
 
@@ -260,7 +300,7 @@ def _shares(responses: Responses, coding: _Coding, confidence: float) -> Iterato
                 estimates = share_estimates(marked[here, code].astype(np.float64), who, confidence)
                 for method, share in estimates.items():
                     value, low, high = finite(share.value), finite(share.low), finite(share.high)
-                    status = "ok" if low is not None else "no interval: too few people, or all coded alike"
+                    status = OK if low is not None else shared("no_interval", why=say("coded_alike"))
                     yield CodeShare(
                         condition=condition,
                         code=coding.names[code],
@@ -280,11 +320,15 @@ def _agreement(marks: Mapping[str, BoolArray], names: Sequence[str]) -> Iterator
     for code, name in enumerate(names):
         pair = first[:, code], second[:, code]
         kappa = finite(float(cohen_kappa(*pair)))
-        status = "ok" if kappa is not None else f"undefined: {why_undefined('cohen_kappa', *pair)}"
+        status = OK if kappa is not None else shared("undefined", why=_why_no_kappa(*pair))
         yield CodeAgreement(name, "kappa", len(first), kappa, status)
-        yield CodeAgreement(name, "pabak", len(first), float(pabak(*pair)), "ok")
-        yield CodeAgreement(name, "observed_agreement", len(first), float((pair[0] == pair[1]).mean()), "ok")
+        yield CodeAgreement(name, "pabak", len(first), float(pabak(*pair)), OK)
+        yield CodeAgreement(name, "observed_agreement", len(first), float((pair[0] == pair[1]).mean()), OK)
     together = [np.array([_SEPARATOR.join(np.array(names)[row]) for row in marked]) for marked in (first, second)]
     number = finite(float(cohen_kappa(*together)))
-    status = "ok" if number is not None else "undefined: both coders gave every rationale the same codes"
+    status = OK if number is not None else shared("undefined", why=say("same_codes"))
     yield CodeAgreement("(all)", "kappa", len(first), number, status)
+
+
+def _why_no_kappa(first: BoolArray, second: BoolArray) -> Message:
+    return Undefined(str(why_undefined("cohen_kappa", first, second))).message

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from evenhand.errors import DataError, count, did_you_mean
+from evenhand.errors import DataError, count, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study import schema
+from evenhand.study.messages import say
 from evenhand.study.schema import BY_NAME, FEEDBACK, SCALE, Column, Kind, Values, as_text, read_columns
 from evenhand.table.frames import build_frame
 from evenhand.table.keys import shown
@@ -29,14 +31,14 @@ class ExclusionRecord:
 
     Parameters
     ----------
-    rule, limit : the rule by name, and in words.
+    rule, limit : the rule by name, and as what people did who break it.
     people, rows : how many people it took out, and their answers.
     broken : how many people broke it in all; some had been taken out by an earlier rule.
     participants : who they were.
     """
 
     rule: str
-    limit: str
+    limit: Message
     people: int
     rows: int
     broken: int
@@ -71,7 +73,7 @@ class Responses:
     answers: Mapping[str, Values]
     points: int = len(SCALE)
     excluded: tuple[ExclusionRecord, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     backend: str | None = field(default=None)
 
     @property
@@ -173,18 +175,29 @@ def build_responses(
     *,
     points: int = len(SCALE),
     where: str,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
     backend: str | None = None,
 ) -> Responses:
     """Check the columns of a tidy table and split them into people and answers, both in one canonical order."""
     kind = schema.kind_of(kind)
     missing = [name for name in schema.REQUIRED[kind] if name not in columns]
     if missing:
-        raise DataError([f"{where} has no column {name!r}; {did_you_mean(name, columns)}" for name in missing])
+        raise DataError(
+            [
+                problem(
+                    "{where} has no column {name!r}; {hint}", where=where, name=name, hint=did_you_mean(name, columns)
+                )
+                for name in missing
+            ]
+        )
     typed = {name: _typed(name, values, points, where) for name, values in columns.items()}
     nobody = np.array([name is None for name in typed["participant"]])
     if nobody.any():
-        raise DataError(f"'participant' in {where} is empty in {count(int(nobody.sum()), 'row')}; every row needs one.")
+        raise DataError(
+            "'participant' in {where} is empty in {rows}; every row needs one.",
+            where=where,
+            rows=count(int(nobody.sum()), "row"),
+        )
     names, who = np.unique(typed["participant"].astype(str), return_inverse=True)
     personal = _personal(typed, who, len(names), where)
     people = {
@@ -234,7 +247,12 @@ def _personal(columns: Mapping[str, Values], who: IntArray, people: int, where: 
             personal.append(name)
         elif known is not None:
             first = columns["participant"][int(np.flatnonzero((low != high)[who])[0])]
-            raise DataError(f"{name!r} in {where} differs between the rows of one person, first of {first!r}.")
+            raise DataError(
+                "{name!r} in {where} differs between the rows of one person, first of {first!r}.",
+                name=name,
+                where=where,
+                first=first,
+            )
     return personal
 
 
@@ -245,13 +263,21 @@ def _check_answers(responses: Responses, where: str) -> None:
         row = int(np.flatnonzero(keys == distinct[np.argmax(times > 1)])[0])
         who = responses.people["participant"][responses.person[row]]
         raise DataError(
-            f"{where} holds {count(int((times > 1).sum()), 'answer')} more than once, first {responses.pairs()[row]!r} "
-            f"of {who!r}; keep one of them."
+            "{where} holds {answers} more than once, first {pairs!r} of {who!r}; keep one of them.",
+            where=where,
+            answers=count(int((times > 1).sum()), "answer"),
+            pairs=responses.pairs()[row],
+            who=who,
         )
     if responses.kind == "disagreement":
         wrong = sorted({str(word) for word in responses.answers["answer"] if word not in (None, *FEEDBACK)})
         if wrong:
-            raise DataError(f"'answer' in {where} must be one of {', '.join(FEEDBACK)}; got {shown(list(wrong), 3)}.")
+            raise DataError(
+                "'answer' in {where} must be one of {allowed}; got {given}.",
+                where=where,
+                allowed=tuple(FEEDBACK),
+                given=shown(list(wrong), 3),
+            )
 
 
 def _none_for_false(value: object) -> object:
@@ -314,21 +340,22 @@ def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | 
     return responses.keep(left, tuple(records))
 
 
-def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, str, BoolArray]]:
-    """Yield every rule in force, in words, and who breaks it. Who has no record of a thing does not break its rule."""
+def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, Message, BoolArray]]:
+    """Yield every rule in force, what it says, and who breaks it: not those of whom nothing is known."""
     if rules.unfinished:
-        yield "unfinished", "did not reach the end", _of_person(responses, "finished") == 0
+        yield "unfinished", say("unfinished"), _of_person(responses, "finished") == 0
     if rules.failed_checks is not None:
         failed = _of_person(responses, "checks_total") - _of_person(responses, "checks_passed")
-        yield "failed_checks", f"failed {rules.failed_checks} or more attention checks", failed >= rules.failed_checks
+        limit = say("failed_checks", checks=rules.failed_checks)
+        yield "failed_checks", limit, failed >= rules.failed_checks
     if rules.incomplete is not None:
-        limit = f"answered less than {100 * rules.incomplete:g}% of their questions"
+        limit = say("incomplete", percent=100 * rules.incomplete)
         yield "incomplete", limit, answered_share(responses) < rules.incomplete - 1e-12
     if rules.too_fast is not None:
-        limit = f"took less than {rules.too_fast:g} seconds"
+        limit = say("too_fast", seconds=rules.too_fast)
         yield "too_fast", limit, _of_person(responses, "duration") < rules.too_fast
     if rules.same_answer:
-        yield "same_answer", "gave one and the same answer throughout", _same_answer(responses)
+        yield "same_answer", say("same_answer"), _same_answer(responses)
 
 
 def answered_share(responses: Responses) -> FloatArray:

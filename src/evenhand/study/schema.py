@@ -150,7 +150,14 @@ def _checked(column: Column, values: list[Any], parse: Any, rule: str, where: st
     wrong = [label_of(v) for v, number in zip(values, parsed, strict=True) if number is None and not _gone(v)]
     if wrong:
         examples = shown(sorted(set(wrong)), 3)
-        raise DataError(f"{column.name!r} in {where} {rule}; not so in {count(len(wrong), 'row')}: {examples}.")
+        raise DataError(
+            "{name!r} in {where} {rule}; not so in {rows}: {examples}.",
+            name=column.name,
+            where=where,
+            rule=rule,
+            rows=count(len(wrong), "row"),
+            examples=examples,
+        )
     return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64)
 
 
@@ -204,14 +211,27 @@ def read_csv(path: Path) -> dict[str, list[Any]]:
     """Read a CSV file as text; UTF-8 with or without a mark, else Windows-1252."""
     rows = _csv_rows(path)
     if not rows:
-        raise DataError(f"'{path}' is empty.")
+        raise DataError(
+            "'{path}' is empty.",
+            path=path,
+        )
     header, body = [_unmarked(name) for name in rows[0]], rows[1:]
     repeated = sorted(name for name in set(header) if header.count(name) > 1)
     if repeated:
-        raise DataError(f"'{path}' has more than one column {repeated[0]!r}; rename one of them.")
+        raise DataError(
+            "'{path}' has more than one column {repeated!r}; rename one of them.",
+            path=path,
+            repeated=repeated[0],
+        )
     for line, row in enumerate(body, 2):
         if len(row) != len(header):
-            raise DataError(f"line {line} of '{path}' has {len(row)} fields where the header has {len(header)}.")
+            raise DataError(
+                "line {line} of '{path}' has {fields} fields where the header has {columns}.",
+                line=line,
+                path=path,
+                fields=len(row),
+                columns=len(header),
+            )
     return {name: [_unmarked(row[position]) or None for row in body] for position, name in enumerate(header)}
 
 
@@ -220,7 +240,11 @@ def _csv_rows(path: Path) -> list[list[str]]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"'{path}' could not be read: {error.strerror or error}.") from None
+        raise DataError(
+            "'{path}' could not be read: {why}.",
+            path=path,
+            why=error.strerror or error,
+        ) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -230,7 +254,11 @@ def _csv_rows(path: Path) -> list[list[str]]:
     try:
         return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except csv.Error as error:
-        raise DataError(f"'{path}' could not be read as CSV: {error}.") from None
+        raise DataError(
+            "'{path}' could not be read as CSV: {error}.",
+            path=path,
+            error=error,
+        ) from None
 
 
 def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
@@ -249,9 +277,15 @@ def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
 
 
 def require_known(
-    names: Iterable[str], known: Collection[str], sentence: str, error: type[EvenhandError] = ConfigError
+    names: Iterable[str],
+    known: Collection[str],
+    sentence: str,
+    error: type[EvenhandError] = ConfigError,
+    **args: object,
 ) -> None:
     """Refuse the first name that is not known, in a sentence with the name in place of {name}; a hint follows.
+
+    `args` are what else the sentence is filled with.
 
     Examples
     --------
@@ -261,7 +295,8 @@ def require_known(
     """
     for name in names:
         if name not in known:
-            raise error(f"{sentence.replace('{name}', repr(name))}; {did_you_mean(name, known)}")
+            template = sentence.replace("{name}", "{name!r}") + "; {hint}"
+            raise error(template, name=name, hint=did_you_mean(name, known), **args)
 
 
 def save_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -270,7 +305,11 @@ def save_text(path: str | os.PathLike[str], text: str) -> Path:
     try:
         target.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+        raise ConfigError(
+            "'{target}' cannot be written: {why}.",
+            target=target,
+            why=error.strerror or error,
+        ) from error
     return target
 
 

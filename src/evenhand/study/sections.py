@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic.functional_validators import field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from evenhand.errors import SettingError
 from evenhand.settings import Settings
 from evenhand.study.cases import CaseSettings
 from evenhand.study.schema import BY_NAME, FEEDBACK, require_known
@@ -27,7 +28,11 @@ class Spelling:
     def check(self, text: str) -> str:
         """Return a text that is written so, or refuse it."""
         if re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text) is None:
-            raise ValueError(f"it must {self.must}; got {text!r}")
+            raise SettingError(
+                "it must {must}; got {text!r}",
+                must=self.must,
+                text=text,
+            )
         return text
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -41,8 +46,9 @@ def _is_words(value: object) -> object:
     """Refuse what is neither a text nor one for each language."""
     texts = value.values() if isinstance(value, dict) else [value]
     if not all(isinstance(text, str) for text in texts) or value == {}:
-        raise ValueError(
-            f"it must be a text in quotes, or one for each language as in {{ en = '...', de = '...' }}; got {value!r}"
+        raise SettingError(
+            "it must be a text in quotes, or one for each language as in {{ en = '...', de = '...' }}; got {value!r}",
+            value=value,
         )
     return value
 
@@ -115,9 +121,10 @@ class Questions(Settings):
 def _is_list(value: object) -> object:
     """Refuse choices that are no list."""
     if not isinstance(value, list | tuple):
-        raise ValueError(
-            "it must be a list of choices, each a text or one for each language as in "
-            f"[{{ en = 'Red', de = 'Rot' }}, {{ en = 'Blue', de = 'Blau' }}]; got {value!r}"
+        raise SettingError(
+            "it must be a list of choices, each a text or one for each language as in [{{ en = 'Red', de = "
+            "'Rot' }}, {{ en = 'Blue', de = 'Blau' }}]; got {value!r}",
+            value=value,
         )
     return value
 
@@ -181,11 +188,21 @@ class AboutQuestion(Settings):
     @model_validator(mode="after")
     def _one_way_to_answer(self) -> Self:
         if (self.range is None) == (not self.choices):
-            raise ValueError(f"the question {self.name!r} needs `choices` or `range`, and not both")
+            raise SettingError(
+                "the question {name!r} needs `choices` or `range`, and not both",
+                name=self.name,
+            )
         if len(self.choices) == 1:
-            raise ValueError(f"`choices` of the question {self.name!r} must be two or more; got one")
+            raise SettingError(
+                "`choices` of the question {name!r} must be two or more; got one",
+                name=self.name,
+            )
         if self.range is not None and not 0 <= self.range[0] < self.range[1]:
-            raise ValueError(f"`range` of the question {self.name!r} must rise from 0 or more; got {list(self.range)}")
+            raise SettingError(
+                "`range` of the question {name!r} must rise from 0 or more; got {range}",
+                name=self.name,
+                range=list(self.range),
+            )
         return self
 
     def offered(self, language: str) -> tuple[str, ...]:
@@ -230,9 +247,15 @@ class About(Settings):
     def _different(self) -> Self:
         for name in self.names:
             if self.names.count(name) > 1:
-                raise ValueError(f"[[about.questions]] has two questions {name!r}")
+                raise SettingError(
+                    "[[about.questions]] has two questions {name!r}",
+                    name=name,
+                )
             if name in BY_NAME or name.startswith("check_") or name in ("person", "duration_clock"):
-                raise ValueError(f"the question {name!r} is called as a column of the answers; give it another name")
+                raise SettingError(
+                    "the question {name!r} is called as a column of the answers; give it another name",
+                    name=name,
+                )
         return self
 
 
@@ -255,7 +278,7 @@ class Bonus(Settings):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.by != "reasons" and (self.of != "mean" or self.least_agreement is not None):
-            raise ValueError("`of` and `least_agreement` belong to a bonus by 'reasons'")
+            raise SettingError("`of` and `least_agreement` belong to a bonus by 'reasons'")
         return self
 
 
@@ -280,12 +303,21 @@ class Rationales(Settings):
     @model_validator(mode="after")
     def _two(self) -> Self:
         if len(set(self.raters)) not in (0, 2) or len(self.raters) != len(set(self.raters)):
-            raise ValueError(f"`raters` must be two different names; got {list(self.raters)}")
+            raise SettingError(
+                "`raters` must be two different names; got {raters}",
+                raters=list(self.raters),
+            )
         if len(self.scale) < 3:
-            raise ValueError(f"`scale` in [rationales] needs three words or more; got {list(self.scale)}")
+            raise SettingError(
+                "`scale` in [rationales] needs three words or more; got {scale}",
+                scale=list(self.scale),
+            )
         for name in ("scale", "leave_out"):
             if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise ValueError(f"`{name}` in [rationales] names one twice")
+                raise SettingError(
+                    "`{name}` in [rationales] names one twice",
+                    name=name,
+                )
         return self
 
 
@@ -325,9 +357,9 @@ class Disagreement(Settings):
     def _known_answers(self) -> Self:
         require_known(self.answers, FEEDBACK, "`answers` got {name}")
         if "agree" not in self.answers or len(set(self.answers)) < 2:
-            raise ValueError("`answers` must hold 'agree' and something else")
+            raise SettingError("`answers` must hold 'agree' and something else")
         if len(set(self.labels)) < len(self.labels):
-            raise ValueError("`labels` names a label twice")
+            raise SettingError("`labels` names a label twice")
         require_known(self.names, (*self.shown, *self.labels), "`names` got {name}")
         return self
 
@@ -360,9 +392,15 @@ class Filter(Settings):
     def _one_rule(self) -> Self:
         numbers = self.least is not None or self.most is not None
         if bool(self.values) == numbers:
-            raise ValueError(f"the filter of {self.column!r} needs `values`, or `least` and `most`, and not both")
+            raise SettingError(
+                "the filter of {column!r} needs `values`, or `least` and `most`, and not both",
+                column=self.column,
+            )
         if self.least is not None and self.most is not None and self.least > self.most:
-            raise ValueError(f"`least` of the filter of {self.column!r} is above `most`")
+            raise SettingError(
+                "`least` of the filter of {column!r} is above `most`",
+                column=self.column,
+            )
         return self
 
 
@@ -396,7 +434,7 @@ class Recruitment(Settings):
     @model_validator(mode="after")
     def _one_code(self) -> Self:
         if self.completion_url and "{code}" not in self.completion_url and self.completion_code is None:
-            raise ValueError(
+            raise SettingError(
                 "`completion_url` has no {code} in it and `completion_code` is not set, so the page would show another "
                 "code than the link hands in; set `completion_code`, or put {code} in the link"
             )

@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from evenhand.errors import DataError, count
+from evenhand.errors import DataError, SettingError, count
+from evenhand.messages import Message
 from evenhand.settings import Settings, read_json
 from evenhand.stats.effort import TrajectoryMeasure
 from evenhand.study.schema import save_text
@@ -45,8 +46,11 @@ class SetSettings(Settings):
         for what in ("trajectory", "aggregate"):
             similar, different = getattr(self, f"similar_{what}"), getattr(self, f"different_{what}")
             if similar >= different:
-                raise ValueError(
-                    f"`similar_{what}` must be below `different_{what}`; got {similar:g} and {different:g}"
+                raise SettingError(
+                    "`similar_{what}` must be below `different_{what}`; got {similar:g} and {different:g}",
+                    what=what,
+                    similar=similar,
+                    different=different,
                 )
         return self
 
@@ -116,7 +120,7 @@ class Instrument:
     trajectory: tuple[str, ...]
     unit_trajectory: float
     unit_aggregate: float
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
     @property
     def balance(self) -> dict[str, int]:
@@ -131,7 +135,7 @@ class Instrument:
             "trajectory": list(self.trajectory),
             "unit_trajectory": self.unit_trajectory,
             "unit_aggregate": self.unit_aggregate,
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
             "sets": [asdict(one) for one in self.sets],
         }
 
@@ -147,10 +151,13 @@ class Instrument:
                 trajectory=tuple(values["trajectory"]),
                 unit_trajectory=float(values["unit_trajectory"]),
                 unit_aggregate=float(values["unit_aggregate"]),
-                notes=tuple(values["notes"]),
+                notes=tuple(map(_note, values["notes"])),
             )
         except (KeyError, TypeError) as error:
-            raise DataError(f"this is no instrument that design_sets() made: {error} is missing or wrong.") from None
+            raise DataError(
+                "this is no instrument that design_sets() made: {error} is missing or wrong.",
+                error=error,
+            ) from None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the instrument to a JSON file."""
@@ -180,3 +187,8 @@ def _subject_set(values: Mapping[str, Any]) -> SubjectSet:
 def load_instrument(path: str | os.PathLike[str]) -> Instrument:
     """Read an instrument from the JSON file that `Instrument.save` wrote."""
     return Instrument.from_dict(read_json(path, "an instrument of design_sets()", DataError))
+
+
+def _note(written: str | Mapping[str, Any]) -> Message:
+    """Return a note of an instrument; older ones hold the English text alone."""
+    return Message(written) if isinstance(written, str) else Message.from_dict(written)

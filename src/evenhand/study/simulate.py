@@ -146,7 +146,11 @@ def simulate_responses(
     require_whole("sets", sets, 1)
     of = sets if pool is None else pool
     if of < sets:
-        raise ConfigError(f"`pool` must hold as many sets as each person sees, {sets}; got {of}.")
+        raise ConfigError(
+            "`pool` must hold as many sets as each person sees, {sets}; got {of}.",
+            sets=sets,
+            of=of,
+        )
     kinds = _respondents(conditions)
     rng, words = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     blocks = []
@@ -334,8 +338,12 @@ def people_needed(
     while enough.value < target:
         if enough.people >= most:
             raise ConfigError(
-                f"{most:,} people a condition find a weight of {who.weight:g} in {100 * enough.value:.0f}% of studies, "
-                f"below {100 * target:g}%; the difference is too small for this design."
+                "{most:,} people a condition find a weight of {weight:g} in {reached:.0f}% of studies, below "
+                "{wanted:g}%; the difference is too small for this design.",
+                most=most,
+                weight=who.weight,
+                reached=100 * enough.value,
+                wanted=100 * target,
             )
         too_few, enough = enough.people, power_of(min(2 * enough.people, most))
     while enough.people - too_few > 1:

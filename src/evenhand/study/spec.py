@@ -12,7 +12,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, model_validator
 
 from evenhand.core.result import settled
-from evenhand.errors import ConfigError, count, did_you_mean
+from evenhand.errors import ConfigError, SettingError, count, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.settings import Settings, read_toml
 from evenhand.study import sections
 from evenhand.study.analysis.analyze import run
@@ -108,24 +109,29 @@ class StudySpec(Settings):
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         if self.kind == "effort" and not self.conditions:
-            raise ValueError("an effort study needs at least one condition: [conditions.NAME]")
+            raise SettingError("an effort study needs at least one condition: [conditions.NAME]")
         if self.kind == "effort" and self.disagreement is not None:
-            raise ValueError("[disagreement] belongs to a study of kind 'disagreement'")
+            raise SettingError("[disagreement] belongs to a study of kind 'disagreement'")
         if self.kind == "disagreement" and self.disagreement is None:
-            raise ValueError("a disagreement study needs [disagreement] with its cases")
+            raise SettingError("a disagreement study needs [disagreement] with its cases")
         if self.kind == "disagreement" and self.conditions:
-            raise ValueError("[conditions] belong to a study of kind 'effort'")
+            raise SettingError("[conditions] belong to a study of kind 'effort'")
         if self.kind == "effort" and len(self.scale) % 2:
-            raise ValueError(f"`scale` must have an even number of points, half of them similar; got {len(self.scale)}")
+            raise SettingError(
+                "`scale` must have an even number of points, half of them similar; got {number}",
+                number=len(self.scale),
+            )
         return self
 
     @model_validator(mode="after")
     def _bonuses_agree(self) -> Self:
         for bonus in self.payment.bonuses:
             if bonus.by == "truth_serum" and bonus.share != self.analysis.bonus_share:
-                raise ValueError(
-                    f"[[payment.bonuses]] pays the truth serum to a share of {bonus.share:g}, but `bonus_share` in "
-                    f"[analysis] is {self.analysis.bonus_share:g}; leave the latter out"
+                raise SettingError(
+                    "[[payment.bonuses]] pays the truth serum to a share of {share:g}, but `bonus_share` in "
+                    "[analysis] is {bonus_share:g}; leave the latter out",
+                    share=bonus.share,
+                    bonus_share=self.analysis.bonus_share,
                 )
         return self
 
@@ -133,9 +139,10 @@ class StudySpec(Settings):
     def _checks_suffice(self) -> Self:
         limit = self.analysis.exclusions.failed_checks
         if self.attention and limit is not None and limit > len(self.attention):
-            raise ValueError(
-                f"`failed_checks` in [analysis.exclusions] is {limit}, but there are only {len(self.attention)} "
-                "attention checks"
+            raise SettingError(
+                "`failed_checks` in [analysis.exclusions] is {limit}, but there are only {number} attention checks",
+                limit=limit,
+                number=len(self.attention),
             )
         return self
 
@@ -143,37 +150,48 @@ class StudySpec(Settings):
     def _all_languages(self) -> Self:
         """Refuse texts and words of the pages that lack a language: all of them at once."""
         if len(set(self.languages)) < len(self.languages):
-            raise ValueError("`languages` names one twice")
+            raise SettingError("`languages` names one twice")
         for language in self.interface:
             if language not in self.languages:
                 known = did_you_mean(language, self.languages)
-                raise ValueError(f"[interface.{language}] is no language of the study; {known}")
+                raise SettingError(
+                    "[interface.{language}] is no language of the study; {known}",
+                    language=language,
+                    known=known,
+                )
         texts = [(where, text) for where, text in texts_of(self) if not _unasked(where, self.kind)]
         problems = [*self._missing_texts(texts), *self._missing_words()]
         if problems:
-            raise ValueError("\n".join(problems))
+            raise SettingError(_in_lines(problems))
         for where, text in texts:
             self._check_parts(where, text)
         return self
 
-    def _missing_texts(self, texts: Sequence[tuple[str, str | Mapping[str, str]]]) -> Iterator[str]:
+    def _missing_texts(self, texts: Sequence[tuple[str, str | Mapping[str, str]]]) -> Iterator[Message]:
         """Yield one sentence that names all texts that lack a language, if any does."""
         lacking = [(where, self._lacks(where, text)) for where, text in texts if text]
         if any(languages for _, languages in lacking):
-            listed = "; ".join(f"`{where}` lacks {', '.join(missing)}" for where, missing in lacking if missing)
-            shape = ", ".join(f"{language} = '...'" for language in self.languages)
-            yield (
-                f"these texts are not there in every language of the study ({', '.join(self.languages)}), "
-                f"write them as in {{ {shape} }}: {listed}"
+            listed = tuple(
+                problem("`{setting}` lacks {languages}", setting=where, languages=tuple(missing))
+                for where, missing in lacking
+                if missing
+            )
+            shape = tuple(f"{language} = '...'" for language in self.languages)
+            yield problem(
+                "these texts are not there in every language of the study ({languages}), write them as in "
+                "{{ {shape} }}: {texts:semicolons}",
+                languages=self.languages,
+                shape=shape,
+                texts=listed,
             )
 
-    def _missing_words(self) -> Iterator[str]:
+    def _missing_words(self) -> Iterator[Message]:
         """Yield a sentence for each language that lacks words of the pages."""
         for language in self.languages:
             try:
                 check_words(language, self.interface.get(language, {}))
-            except ValueError as error:
-                yield str(error)
+            except SettingError as error:
+                yield error.message
 
     @model_validator(mode="after")
     def _who_is_asked(self) -> Self:
@@ -182,13 +200,20 @@ class StudySpec(Settings):
         for question in self.about.questions:
             offered = question.offered(first)
             if len({*offered, sections.UNSAID}) <= len(offered):
-                raise ValueError(f"`choices` of the question {question.name!r} names one twice, or {sections.UNSAID!r}")
+                raise SettingError(
+                    "`choices` of the question {name!r} names one twice, or {unsaid!r}",
+                    name=question.name,
+                    unsaid=sections.UNSAID,
+                )
         for name, most in self.recruitment.quotas.items():
             asked = self.about.question(name, "`quotas` in [recruitment]")
             if asked.range is not None:
-                raise ValueError(f"`quotas` in [recruitment] needs a question with `choices`; {name!r} has a `range`")
+                raise SettingError(
+                    "`quotas` in [recruitment] needs a question with `choices`; {name!r} has a `range`",
+                    name=name,
+                )
             choices = (*asked.offered(first), *([sections.UNSAID] if asked.may_skip else []))
-            require_known(most, choices, f"the quota of {name!r} in [recruitment] got {{name}}")
+            require_known(most, choices, "the quota of {question!r} in [recruitment] got {name}", question=name)
         if self.disagreement is not None and self.disagreement.stakeholder is not None:
             self.about.question(self.disagreement.stakeholder, "`stakeholder` in [disagreement]")
         return self
@@ -200,17 +225,25 @@ class StudySpec(Settings):
         for number, check in enumerate(self.attention, 1):
             offered = check.offered(first)
             if len(set(offered)) < len(offered):
-                raise ValueError(f"`choices` of attention check {number} names one twice")
+                raise SettingError(
+                    "`choices` of attention check {number} names one twice",
+                    number=number,
+                )
             if check.right_choice(first) is None:
                 known = ", ".join(map(repr, offered))
-                raise ValueError(
-                    f"`right` of attention check {number} must be one of the choices ({known}) or its number from 1; "
-                    f"got {check.right!r}"
+                raise SettingError(
+                    "`right` of attention check {number} must be one of the choices ({known}) or its number from 1; "
+                    "got {right!r}",
+                    number=number,
+                    known=known,
+                    right=check.right,
                 )
             if check.after > shown:
-                raise ValueError(
-                    f"`after` of attention check {number} is {check.after}, but people see "
-                    f"{count(shown, 'set' if self.disagreement is None else 'case')}"
+                raise SettingError(
+                    "`after` of attention check {number} is {after}, but people see {count}",
+                    number=number,
+                    after=check.after,
+                    count=count(shown, "set" if self.disagreement is None else "case"),
                 )
         return self
 
@@ -227,7 +260,12 @@ class StudySpec(Settings):
         """Refuse a text that has a language or a placeholder that is not known."""
         for language, words in ({self.languages[0]: text} if isinstance(text, str) else text).items():
             if language not in self.languages:
-                raise ValueError(f"`{where}` has a text in {language!r}; {did_you_mean(language, self.languages)}")
+                raise SettingError(
+                    "`{where}` has a text in {language!r}; {hint}",
+                    where=where,
+                    language=language,
+                    hint=did_you_mean(language, self.languages),
+                )
             _check_placeholders(where, words)
 
     @property
@@ -245,13 +283,17 @@ class StudySpec(Settings):
             made = load_instrument(self.folder / condition.instrument)
             if len(made.sets) < self.sets_per_person:
                 raise ConfigError(
-                    f"the instrument of [conditions.{name}] holds {count(len(made.sets), 'set')}, but "
-                    f"`sets_per_person` is {self.sets_per_person}; design more sets."
+                    "the instrument of [conditions.{name}] holds {sets}, but `sets_per_person` is "
+                    "{sets_per_person}; design more sets.",
+                    name=name,
+                    sets=count(len(made.sets), "set"),
+                    sets_per_person=self.sets_per_person,
                 )
             if any(shown.subjects[0].score is None for shown in made.sets):
                 raise ConfigError(
-                    f"the instrument of [conditions.{name}] holds no score to show for K; give the table of "
-                    "design_sets() a prediction, or name its `model`."
+                    "the instrument of [conditions.{name}] holds no score to show for K; give the table of "
+                    "design_sets() a prediction, or name its `model`.",
+                    name=name,
                 )
             instruments[name] = made
         return instruments
@@ -310,6 +352,12 @@ class StudySpec(Settings):
         return text[known]
 
 
+def _in_lines(problems: Sequence[Message]) -> Message:
+    """Return several problems as one message, a line each."""
+    lines = {f"problem_{at}": each for at, each in enumerate(problems, 1)}
+    return problem("\n".join(f"{{{name}}}" for name in lines), **lines)
+
+
 def texts_of(model: BaseModel, path: str = "") -> Iterator[tuple[str, str | Mapping[str, str]]]:
     """Yield every text shown to people, with the name of its setting."""
     for name, field in type(model).model_fields.items():
@@ -366,7 +414,12 @@ def _check_placeholders(where: str, text: str) -> None:
     known = sections.PAYMENT_PLACEHOLDERS if is_paid else sections.PLACEHOLDERS
     for name in _PLACEHOLDER.findall(text) if is_paid or where.startswith("questions.") else ():
         if name not in known:
-            raise ValueError(f"`{where}` has a placeholder {{{name}}}; {did_you_mean(name, known)}")
+            raise SettingError(
+                "`{where}` has a placeholder {{{name}}}; {hint}",
+                where=where,
+                name=name,
+                hint=did_you_mean(name, known),
+            )
 
 
 def read_study(path: str | os.PathLike[str]) -> StudySpec:

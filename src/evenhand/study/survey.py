@@ -9,9 +9,11 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, SettingError, did_you_mean, problem
+from evenhand.messages import Message
 from evenhand.settings import Settings
 from evenhand.stats.types import IntArray
+from evenhand.study.messages import say
 from evenhand.study.responses import Responses, build_responses
 from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, Values, as_text, read_columns, require_known
 
@@ -46,7 +48,7 @@ class SurveyMap(Settings):
     @model_validator(mode="after")
     def _known(self) -> Self:
         if "participant" not in self.columns:
-            raise ValueError("`columns` must say which column is the participant's id")
+            raise SettingError("`columns` must say which column is the participant's id")
         shares = [column.name for column in BY_NAME.values() if column.type == "share"]
         require_known(self.percent, shares, "`percent` got {name}")
         require_known(self.factors, FACTORS, "`factors` got {name}")
@@ -94,14 +96,13 @@ def read_survey(
     )
 
 
-def _without_header_lines(table: _Columns) -> tuple[dict[str, list[Any]], list[str]]:
+def _without_header_lines(table: _Columns) -> tuple[dict[str, list[Any]], list[Message]]:
     """Drop what Qualtrics writes between the header and the answers: question texts and import ids."""
     rows = len(next(iter(table.values()), []))
     for line in range(min(rows, 3)):
         if any(isinstance(values[line], str) and '"ImportId"' in values[line] for values in table.values()):
             dropped = line + 1
-            note = f"{count(dropped, 'line')} of question texts and import ids below the header were left out."
-            return {name: list(values[dropped:]) for name, values in table.items()}, [note]
+            return {name: list(values[dropped:]) for name, values in table.items()}, [say("header_lines", n=dropped)]
     return {name: list(values) for name, values in table.items()}, []
 
 
@@ -110,10 +111,12 @@ def _require_columns(table: _Columns, settings: SurveyMap) -> None:
     plain = [pattern for pattern in settings.columns.values() if not _placeholders(pattern)]
     for column in [*plain, *settings.checks]:
         if column not in table:
-            problems.append(f"the export has no column {column!r}; {did_you_mean(column, table)}")
+            hint = did_you_mean(column, table)
+            problems.append(problem("the export has no column {column!r}; {hint}", column=column, hint=hint))
     for name, pattern in settings.columns.items():
         if _placeholders(pattern) and not any(_regex(pattern).fullmatch(column) for column in table):
-            problems.append(f"no column of the export fits {pattern!r}, which was given for {name!r}.")
+            sentence = "no column of the export fits {pattern!r}, which was given for {name!r}."
+            problems.append(problem(sentence, pattern=pattern, name=name))
     if problems:
         raise DataError(problems)
 
@@ -203,7 +206,7 @@ def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap
     tidy["checks_total"] = [seen.get(who) for who in people]
 
 
-def _join_people(tidy: dict[str, list[Any]], people: object, settings: SurveyMap) -> list[str]:
+def _join_people(tidy: dict[str, list[Any]], people: object, settings: SurveyMap) -> list[Message]:
     """Add the columns of a second table with one row a person; return notes on who is in only one of the two."""
     if people is None:
         return []
@@ -217,10 +220,10 @@ def _join_people(tidy: dict[str, list[Any]], people: object, settings: SurveyMap
         if name != "participant":
             tidy[name] = [table[column][row_of[who]] if who in row_of else None for who in participants]
     notes = {
-        "of the second table gave no answers here": len(row_of.keys() - set(participants)),
-        "who answered are not in the second table": len(set(participants) - row_of.keys()),
+        "gave_no_answers": len(row_of.keys() - set(participants)),
+        "not_in_second_table": len(set(participants) - row_of.keys()),
     }
-    return [f"{count(people, 'person', 'people')} {note}." for note, people in notes.items() if people]
+    return [say(key, n=people) for key, people in notes.items() if people]
 
 
 def _row_of_each(participants: Values) -> dict[str, int]:

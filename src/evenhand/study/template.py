@@ -256,7 +256,11 @@ def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | N
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"the folder '{folder}' cannot be made: {error.strerror or error}.") from None
+        raise ConfigError(
+            "the folder '{folder}' cannot be made: {why}.",
+            folder=folder,
+            why=error.strerror or error,
+        ) from None
     said, kind = settings["answers"], "stakeholder" in settings
     text = _AUDIT.format(
         name=study.name,

@@ -40,7 +40,7 @@ study = open_store(sys.argv[1], migrate=False).study("arrests")
 def answer(number):
     person = study.participants.enrol(f"{os.getpid()} {number}")
     for index in range(100_000):
-        step = Step(f"pair:{index}/A", "pair", item=str(index), subject="A", position=index + 1)
+        step = Step(key=f"pair:{index}/A", kind="pair", item=str(index), subject="A", position=index + 1)
         payload = {"trajectory": 1, "aggregate": 2, "overall": index % 6 + 1, "reason": "x" * (index % 300)}
         saved = study.answers.save(person, step, index, payload, revision=0)
         if saved.status == "saved":

@@ -41,7 +41,7 @@ with open_store(sys.argv[1]) as store:
     async def answer(number):
         person = study.participants.enrol(f"key {{number}}")
         for index in range({ANSWERS}):
-            step = Step(f"pair:{{index}}", "pair", item=str(index), subject="A", position=index)
+            step = Step(key=f"pair:{{index}}", kind="pair", item=str(index), subject="A", position=index)
             together = index % 2 == 1  # as the server does it: commit, then wait for a sync with others
             await asyncio.to_thread(study.answers.save, person, step, index, {{"overall": number}},
                                     revision=0, durable=not together)

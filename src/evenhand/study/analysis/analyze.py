@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.core.estimates import Estimate
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
-from evenhand.errors import ConfigError, DataError, count, require_choice
+from evenhand.errors import ConfigError, DataError, problem, require_choice
+from evenhand.messages import Message
 from evenhand.study.analysis.estimate import bonus_table, correlation_records, factor_records, serum_records
-from evenhand.study.analysis.findings import SENTENCES, conclusion_notes, make_claims
-from evenhand.study.analysis.gather import Part, parts_of, with_adjusted_p
+from evenhand.study.analysis.findings import conclusion_notes, make_claims
+from evenhand.study.analysis.gather import Part, parts_of, with_adjusted_limits, with_adjusted_p
+from evenhand.study.analysis.messages import say
 from evenhand.study.analysis.regressions import family_of, regression_records
-from evenhand.study.analysis.result import StudyResult
+from evenhand.study.analysis.result import StudyGap, StudyResult, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
+from evenhand.study.messages import say as of_answers
 from evenhand.study.responses import Responses, apply_exclusions, read_responses
 from evenhand.study.schema import require_known
 
@@ -69,8 +73,9 @@ def run(responses: Responses, spec: AnalysisSpec) -> Draft[StudyResult]:
     correlations, comparisons = correlation_records(parts, spec)
     fitted, weights = regression_records(parts, spec)
     shares, share_gaps = factor_records(kept, spec)
-    values = with_adjusted_p([*correlations, *weights, *shares], lambda record: (record.metric, record.method))
-    gaps = with_adjusted_p([*comparisons, *share_gaps], lambda record: (record.metric, record.method))
+    of_values = with_adjusted_limits([*map(Estimate, correlations), *weights, *map(Estimate, shares)], _family)
+    of_gaps = with_adjusted_limits([*comparisons, *map(Estimate, share_gaps)], _family)
+    gaps = tuple(estimate.record for estimate in of_gaps)
     regressions = with_adjusted_p(fitted, family_of)
     bonus, serum_notes = bonus_table(kept, spec)
     result = StudyResult(
@@ -79,7 +84,7 @@ def run(responses: Responses, spec: AnalysisSpec) -> Draft[StudyResult]:
         left_out=tuple(_left_out(kept, parts)),
         notes=(*responses.notes, *conclusion_notes(gaps, regressions, spec), *serum_notes, *_few_people(parts)),
         backend=responses.backend,
-        values=values,
+        values=tuple(estimate.record for estimate in of_values),
         gaps=gaps,
         regressions=regressions,
         truth_serum=tuple(serum_records(bonus)),
@@ -88,12 +93,11 @@ def run(responses: Responses, spec: AnalysisSpec) -> Draft[StudyResult]:
         people=len(kept.people["participant"]),
         answers=len(kept.person),
     )
-    return Draft(
-        result=result,
-        claims=list(make_claims(values, gaps, spec)),
-        at=lambda confidence: run(responses, spec.at(confidence)).claims,
-        sentences=SENTENCES,
-    )
+    return Draft(result=result, claims=list(make_claims(of_values, of_gaps, spec)), own=say)
+
+
+def _family(record: StudyValue | StudyGap) -> tuple[str, str]:
+    return record.metric, record.method
 
 
 def _require_conditions(responses: Responses, kept: Responses, spec: AnalysisSpec) -> None:
@@ -104,36 +108,39 @@ def _require_conditions(responses: Responses, kept: Responses, spec: AnalysisSpe
     require_known(named, responses.conditions, "`condition` {name} of a threshold is not known")
 
 
-def _nothing_to_analyse(responses: Responses, kept: Responses) -> str:
+def _nothing_to_analyse(responses: Responses, kept: Responses) -> Message:
     people, left = len(responses.people["participant"]), len(kept.people["participant"])
     if people and not left:
-        return (
-            f"all {count(people, 'person', 'people')} are left out by the exclusion rules; nobody is left to analyse."
+        return problem(
+            "all {people:count} people are left out by the exclusion rules; nobody is left to analyse.", people=people
         )
-    return "no answer holds trajectory, aggregate and overall distance; there is nothing to analyse."
+    return problem("no answer holds trajectory, aggregate and overall distance; there is nothing to analyse.")
 
 
 def people_left_out(kept: Responses) -> Iterator[LeftOut]:
     """Yield whom the exclusion rules left out, and why."""
     for rule in kept.excluded:
         if rule.people:
-            reason = f"{rule.rule}: people who {rule.limit} ({count(rule.rows, 'answer')})"
-            yield LeftOut(n=rule.people, reason=reason)
+            answers = of_answers("answers", n=rule.rows)
+            yield LeftOut(
+                n=rule.people, reason=of_answers("people_who", rule=rule.rule, limit=rule.limit, answers=answers)
+            )
 
 
 def _left_out(kept: Responses, parts: Sequence[Part]) -> Iterator[LeftOut]:
     yield from people_left_out(kept)
     for part in parts:
         if part.incomplete:
-            reason = f"answers without both distances and the {part.target} distance"
+            reason = say("incomplete_answers", target=part.target)
             yield LeftOut(grouping="condition", group=part.condition, n=part.incomplete, reason=reason)
     for part in parts:
         if part.people == 1 and len(kept.conditions) > 1:
-            reason = f"one person alone: not in the moderation model of the {part.target} distance"
+            reason = say("alone", target=part.target)
             yield LeftOut(grouping="condition", group=part.condition, n=1, reason=reason)
 
 
-def _few_people(parts: Sequence[Part]) -> Iterator[str]:
-    few = sorted({part.condition or "the study" for part in parts if part.people < _FEW})
-    if few:
-        yield f"Fewer than {_FEW} people in {', '.join(few)}: intervals by people are rough."
+def _few_people(parts: Sequence[Part]) -> Iterator[Message]:
+    few = sorted({part.condition for part in parts if part.people < _FEW})
+    places = tuple(say("condition", condition=name) if name else say("the_study") for name in few)
+    if places:
+        yield say("rough", least=_FEW, places=places)

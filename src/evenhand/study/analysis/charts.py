@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from evenhand.core.records import matching
 from evenhand.forest import forest, forest_row
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 
@@ -20,12 +22,11 @@ def correlation_panels(result: StudyResult, _grouping: str | None = None) -> lis
     ends = [end for r in records for end in (r.value, r.low, r.high) if end is not None]
     domain = (min(0.0, *ends), max(0.0, *ends)) if ends else None
     panels = []
-    for condition in result.conditions:
-        for target in TARGETS:
-            rows = _rows((r for r in records if (r.condition, r.target) == (condition, target)), lambda r: r.factor)
-            if rows:
-                title = f"{condition}: {target} distance".removeprefix(": ")
-                panels.append(forest(rows, title=title, order=DISTANCES, domain=domain))
+    for condition, target in product(result.conditions, TARGETS):
+        rows = _rows(matching(records, condition=condition, target=target), lambda r: r.factor)
+        if rows:
+            title = f"{condition}: {target} distance" if condition else f"{target} distance"
+            panels.append(forest(rows, title=title, order=DISTANCES, domain=domain))
     return panels
 
 

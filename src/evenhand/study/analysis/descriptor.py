@@ -13,4 +13,5 @@ ANALYSIS = AuditDescriptor(
     run="evenhand.study.analysis.analyze:run",
     section="evenhand.study.analysis.section",
     charts="evenhand.study.analysis.charts:CHARTS",
+    messages="evenhand.study.analysis.messages:say",
 )

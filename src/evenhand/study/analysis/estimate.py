@@ -7,16 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.core.formats import finite
+from evenhand.core.estimates import Estimate
+from evenhand.core.records import OK
 from evenhand.core.run import step
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats import correlation
 from evenhand.stats.correlation import ClusterEstimate, cluster_t, contrast, rank_bootstrap, two_sided_p
+from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import wilson
 from evenhand.stats.regression import ols
 from evenhand.stats.truth_serum import Bonus, bonus, person_scores, scores
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test
+from evenhand.study.analysis.messages import say
 from evenhand.study.analysis.result import BonusRecord, SerumRecord, StudyGap, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.responses import Responses
@@ -34,8 +39,6 @@ TESTS: dict[str, tuple[Callable[..., Any], bool]] = {
 # Positions of the pairs of (aggregate, trajectory, target) in the draws: between the two, and each with the target.
 _BETWEEN, _AGGREGATE, _TRAJECTORY = 0, 1, 2
 
-Records = tuple[list[StudyValue], list[StudyGap]]
-
 
 def _gap(metric: str, columns: dict[str, Any]) -> StudyGap:
     return StudyGap(
@@ -46,10 +49,10 @@ def _gap(metric: str, columns: dict[str, Any]) -> StudyGap:
 # Correlations ---------------------------------------------------------------------------------------------------------
 
 
-def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> Records:
+def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[list[StudyValue], list[Estimate[StudyGap]]]:
     """Return the rank correlations, and trajectory's less that of the aggregate."""
     values: list[StudyValue] = []
-    gaps: list[StudyGap] = []
+    gaps: list[Estimate[StudyGap]] = []
     for part in (part for part in parts if len(part.y)):
         step(f"Correlating the answers of {part.condition or 'all people'}, {part.target} distance")
         r = _coefficients(part)
@@ -58,12 +61,23 @@ def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> Records:
             rng = np.random.default_rng([spec.seed, *part.seeds, 0])
             draws = rank_bootstrap(part.columns, part.who, resamples=spec.resamples, rng=rng)
             by_people = cluster_t(draws, part.people, spec.confidence)
-            difference = cluster_t(contrast(draws, _TRAJECTORY, _AGGREGATE), part.people, spec.confidence)
+            difference = contrast(draws, _TRAJECTORY, _AGGREGATE)
         values += _correlations(part, r, by_people, spec)
         value = float(r[_TRAJECTORY] - r[_AGGREGATE])
-        columns = [*_row_tests(part, r), *_row_bootstrap(part, value, spec), _by_people(part, difference, 0, value, 2)]
-        gaps += [_gap("rank_correlation", of_method) for of_method in columns]
+        by_rows = [*_row_tests(part, r), *_row_bootstrap(part, value, spec)]
+        gaps += [Estimate(_gap("rank_correlation", columns)) for columns in by_rows]
+        gaps.append(_difference_by_people(part, difference, value, spec.confidence))
     return values, gaps
+
+
+def _difference_by_people(part: Part, draws: Draws | None, value: float, confidence: float) -> Estimate[StudyGap]:
+    """Return the difference of the correlations by people, with limits at any confidence from the same draws."""
+
+    def at(level: float) -> StudyGap:
+        difference = None if draws is None else cluster_t(draws, part.people, level)
+        return _gap("rank_correlation", _by_people(part, difference, 0, value, 2))
+
+    return Estimate(at(confidence), at)
 
 
 def _coefficients(part: Part) -> FloatArray:
@@ -95,8 +109,8 @@ def _by_people(
 ) -> dict[str, Any]:
     """Return what the bootstrap of people says of a number that cannot be beyond `largest`."""
     if estimates is None or np.isnan(estimates.stderr[position]):
-        reason = f"no interval: {why_no_spread(part)}" if np.isfinite(value) else ""
-        return estimate(part, BY_PEOPLE, value, status=reason)
+        status = shared("no_interval", why=why_no_spread(part)) if np.isfinite(value) else None
+        return estimate(part, BY_PEOPLE, value, status=status)
     numbers = numbers_at(estimates, position)
     numbers |= {"low": max(numbers["low"], -largest), "high": min(numbers["high"], largest)}
     return estimate(part, BY_PEOPLE, value, **numbers)
@@ -131,7 +145,7 @@ def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dic
 # Factors --------------------------------------------------------------------------------------------------------------
 
 
-def factor_records(responses: Responses, spec: AnalysisSpec) -> Records:
+def factor_records(responses: Responses, spec: AnalysisSpec) -> tuple[list[StudyValue], list[StudyGap]]:
     """Return the share of answers in which each factor was ticked, and trajectory's share less that of the aggregate.
 
     The question is optional: an answer counts when at least one factor was ticked. The published form is the share with
@@ -188,14 +202,14 @@ def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstim
 def _mean_columns(condition: str, method: str, who: IntArray, mean: MeanEstimate) -> dict[str, Any]:
     whose = {"condition": condition, "target": "overall", "n": len(np.unique(who)), "answers": len(who)}
     numbers = {"value": finite(mean.value), "low": finite(mean.low), "high": finite(mean.high)}
-    status = "ok" if numbers["low"] is not None else "no interval: too few people, or all answered alike"
+    status = OK if numbers["low"] is not None else shared("no_interval", why=say("all_alike"))
     return {**whose, "method": method, **numbers, "status": status}
 
 
 # The truth serum ------------------------------------------------------------------------------------------------------
 
 
-def bonus_table(responses: Responses, spec: AnalysisSpec) -> tuple[tuple[BonusRecord, ...], list[str]]:
+def bonus_table(responses: Responses, spec: AnalysisSpec) -> tuple[tuple[BonusRecord, ...], list[Message]]:
     """Return everybody's truth-serum score with rank and bonus, the highest first, and notes.
 
     The overall answer counts as 'similar' in the nearer half of the scale. Each pair is scored among the people who
@@ -218,7 +232,7 @@ def bonus_table(responses: Responses, spec: AnalysisSpec) -> tuple[tuple[BonusRe
             value=finite(value[person]),
             rank=int(paid.rank[person]) or None,
             bonus=bool(paid.chosen[person]),
-            status="ok" if eligible[person] else "not eligible: unfinished, or too few answers with a prediction",
+            status=OK if eligible[person] else say("not_eligible"),
         )
         for person, participant in enumerate(responses.people["participant"])
     ]
@@ -258,12 +272,11 @@ def _matrices(responses: Responses) -> tuple[FloatArray, FloatArray]:
     return answers, predictions
 
 
-def _notes(unpredicted: int, paid: Bonus, spec: AnalysisSpec) -> Iterator[str]:
+def _notes(unpredicted: int, paid: Bonus, spec: AnalysisSpec) -> Iterator[Message]:
     if unpredicted:
-        yield f"{count(unpredicted, 'answer')} without a prediction took no part in the truth serum."
+        yield say("unpredicted", n=unpredicted)
     unfilled = paid.places - int(paid.chosen.sum())
     if paid.tied:
-        tied = count(paid.tied, "person", "people")
-        yield f"{tied} beyond the {paid.places} places tie at the last one and are paid."
+        yield say("tied", n=paid.tied, places=paid.places)
     elif unfilled > 0 and not spec.bonus_ties:
-        yield f"Of {paid.places} places {unfilled} go to nobody, because people tie there."
+        yield say("unfilled", places=paid.places, unfilled=unfilled)

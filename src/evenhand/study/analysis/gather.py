@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from evenhand.core.formats import finite
+from evenhand.core.estimates import Estimate
+from evenhand.core.records import OK
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.stats.correlation import ClusterEstimate, spearman
 from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.regression import Coefficients
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.study.analysis.messages import say
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValue
 from evenhand.study.responses import Responses
@@ -74,44 +80,48 @@ def parts_of(responses: Responses) -> Iterator[Part]:
                 )
 
 
-def why_undefined(part: Part) -> str:
-    """Say why the answers of a part do not give a number."""
+def why_undefined(part: Part) -> Message:
+    """Return why the answers of a part do not give a number."""
     if len(part.y) < 3:
-        return "too few answers"
+        return say("few_answers")
     for name, column in zip((*DISTANCES, part.target), part.columns.T, strict=True):
         if np.ptp(column) == 0:
-            return f"the {name} distance does not vary"
+            return say("no_variation", distance=name)
     if abs(spearman(*part.distances.T)) > 1 - 1e-9:
-        return "the aggregate and the trajectory distance go together entirely"
-    return "too few people" if part.people < 3 else "too few answers that differ"
+        return say("together")
+    return say("few_people") if part.people < 3 else say("few_differing")
 
 
-def why_no_spread(part: Part) -> str:
-    """Say why a number has no standard error."""
+def why_no_spread(part: Part) -> Message:
+    """Return why a number has no standard error."""
     if part.people < 3:
-        return "too few people"
-    return "too few answers" if len(part.y) < 4 else "nothing is left to chance"
+        return say("few_people")
+    return say("few_answers") if len(part.y) < 4 else say("nothing_to_chance")
 
 
-def why_no_test(part: Part, value: float, statistic: float) -> str:
-    """Return the status of a number without a test; nothing where it has one, or is itself undefined."""
-    return f"no test: {why_no_spread(part)}" if np.isfinite(value) and not np.isfinite(statistic) else ""
+def why_no_test(part: Part, value: float, statistic: float) -> Message | None:
+    """Return the status of a number without a test; None where it has one, or is itself undefined."""
+    untested = np.isfinite(value) and not np.isfinite(statistic)
+    return say("no_test", why=why_no_spread(part)) if untested else None
 
 
-def estimate(part: Part, method: str, value: float, *, status: str = "", **numbers: float) -> dict[str, Any]:
+def estimate(
+    part: Part, method: str, value: float, *, status: Message | None = None, **numbers: float
+) -> dict[str, Any]:
     """Return the columns that the records of all tables share, undefined numbers as null.
 
     Parameters
     ----------
     part, method, value : the answers, how they were analysed, and the number that this gave.
-    status : 'ok', or why there is no number; by default as the number says.
+    status : why there is no number, interval or test; by default as the number says.
     **numbers : any of `_NUMBERS`; the others are null.
     """
     number = finite(value)
     whose = {"condition": part.condition, "target": part.target, "n": part.people, "answers": len(part.y)}
     others = {name: finite(numbers.get(name, np.nan)) for name in _NUMBERS}
-    said = status or ("ok" if number is not None else f"undefined: {why_undefined(part)}")
-    return {**whose, "method": method, "value": number, **others, "status": said}
+    if status is None:
+        status = OK if number is not None else shared("undefined", why=why_undefined(part))
+    return {**whose, "method": method, "value": number, **others, "status": status}
 
 
 def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:
@@ -138,3 +148,20 @@ def with_adjusted_p(records: Sequence[Tested], family_of: Callable[[Tested], Has
         for position, bonferroni, holm in both:
             adjusted[position] = replace(records[position], p_adjusted=float(bonferroni), p_holm=float(holm))
     return tuple(adjusted)
+
+
+R = TypeVar("R", StudyValue, StudyGap)
+
+
+def with_adjusted_limits(
+    estimates: Sequence[Estimate[R]], family_of: Callable[[R], Hashable | None]
+) -> list[Estimate[R]]:
+    """Adjust the p-values as `with_adjusted_p` does, of records with limits at any confidence."""
+    records = with_adjusted_p([estimate.record for estimate in estimates], family_of)
+    return [
+        estimate.map(partial(_with_p_of, adjusted=record)) for estimate, record in zip(estimates, records, strict=True)
+    ]
+
+
+def _with_p_of(record: R, adjusted: R) -> R:
+    return replace(record, p_adjusted=adjusted.p_adjusted, p_holm=adjusted.p_holm)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from evenhand.core.estimates import Estimate
+from evenhand.core.records import OK
 from evenhand.core.run import step
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats import regression as linear
 from evenhand.stats.random_intercept import FEWEST_PEOPLE, random_intercept
-from evenhand.stats.regression import Coefficients, Inference, LinearFit, WeightEstimate
+from evenhand.stats.regression import Coefficients, Inference, LinearFit, WeightEstimate, WeightStatus
 from evenhand.stats.types import FloatArray
 from evenhand.study.analysis.estimate import BY_PEOPLE
 from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test, why_undefined
+from evenhand.study.analysis.messages import say
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 from evenhand.study.analysis.result import RegressionRecord, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
@@ -26,10 +31,12 @@ INTERCEPT = "intercept"
 _CONDITION = "condition "
 
 
-def regression_records(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[list[RegressionRecord], list[StudyValue]]:
+def regression_records(
+    parts: Sequence[Part], spec: AnalysisSpec
+) -> tuple[list[RegressionRecord], list[Estimate[StudyValue]]]:
     """Return the numbers of the regressions, and the weights of effort that follow from them."""
     records: list[RegressionRecord] = []
-    weights: list[StudyValue] = []
+    weights: list[Estimate[StudyValue]] = []
     for part in (part for part in parts if len(part.y)):
         step(f"Fitting the {part.target} distance of {part.condition or 'all people'}")
         regression = Regression("condition", part, part.distances, DISTANCES)
@@ -93,7 +100,7 @@ class Regression:
             for term, test in ((ZERO, both), (EQUAL, equal)):
                 value = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
                 numbers = {"statistic": test.statistic, "df": test.df_error, "p_value": test.p_value}
-                status = self._no_test(fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else "")
+                status = self._no_test(fit, test.statistic) or (OK if np.isfinite(test.statistic) else None)
                 yield self._record("wald_test", method, value, term, status=status, **numbers)
 
     def random_intercept_records(self, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
@@ -102,8 +109,9 @@ class Regression:
             return
         fit = random_intercept(self.x, self.part.y, self.terms, self.part.who)
         yield from self._coefficients(fit.names, fit.coefficients(spec.confidence), "random_intercept")
-        single = "undefined: everybody gave one answer" if self.part.people == len(self.part.y) else ""
-        yield self._record("share_between_people", "random_intercept", fit.share, status=single)
+        single = self.part.people == len(self.part.y)
+        status = shared("undefined", why=say("one_answer_each")) if single else None
+        yield self._record("share_between_people", "random_intercept", fit.share, status=status)
 
     def _coefficients(
         self, terms: Sequence[str], coefficients: Coefficients, method: str
@@ -112,12 +120,12 @@ class Regression:
             value, numbers = float(coefficients.value[position]), numbers_at(coefficients, position)
             has_no_interval = np.isfinite(value) and not np.isfinite(numbers["low"])
             few = method == "random_intercept" and self.part.people < FEWEST_PEOPLE
-            why = f"fewer than {FEWEST_PEOPLE} people" if few else why_no_spread(self.part)
-            status = f"no interval: {why}" if has_no_interval else ""
+            why = say("fewer_people", least=FEWEST_PEOPLE) if few else why_no_spread(self.part)
+            status = shared("no_interval", why=why) if has_no_interval else None
             yield self._record("coefficient", method, value, term, status=status, **numbers)
 
-    def _no_test(self, fit: LinearFit, statistic: float) -> str:
-        """Say why a fitted model gives no test; nothing where it does, or where there is no fit."""
+    def _no_test(self, fit: LinearFit, statistic: float) -> Message | None:
+        """Return why a fitted model gives no test; None where it does, or where there is no fit."""
         return why_no_test(self.part, float(fit.coef.sum()), statistic)
 
     def _record(
@@ -160,21 +168,37 @@ def _moderation(compared: Sequence[Part], baseline: str) -> Regression:
 # The weight of effort -------------------------------------------------------------------------------------------------
 
 
-def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[StudyValue]:
+def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[Estimate[StudyValue]]:
     for method, inference in INFERENCES.items():
-        yield _weight(part, linear.delta_weight(fit, inference=inference, confidence=spec.confidence), method)
+        yield Estimate(_weight(part, linear.delta_weight(fit, inference=inference, confidence=spec.confidence), method))
+    by_people = _weight_by_people(part, fit, spec)
+    yield Estimate(by_people(spec.confidence), by_people)
+
+
+def _weight_by_people(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Callable[[float], StudyValue]:
+    """Return what gives the weight by people with limits at any confidence, all from the same draws."""
     if part.people < 2:
-        yield _weight(part, linear.delta_weight(fit, inference="cluster"), BY_PEOPLE)
-        return
+        alone = _weight(part, linear.delta_weight(fit, inference="cluster"), BY_PEOPLE)
+        return lambda _: alone
     rng = np.random.default_rng([spec.seed, *part.seeds, 2])
     draws = linear.coefficient_bootstrap(part.distances, part.y, part.who, resamples=spec.resamples, rng=rng)
-    weight = linear.bootstrap_weight(draws, part.people, trajectory=2, aggregate=1, confidence=spec.confidence)
-    yield _weight(part, weight, BY_PEOPLE)
+
+    def at(level: float) -> StudyValue:
+        weight = linear.bootstrap_weight(draws, part.people, trajectory=2, aggregate=1, confidence=level)
+        return _weight(part, weight, BY_PEOPLE)
+
+    return at
 
 
 def _weight(part: Part, weight: WeightEstimate, method: str) -> StudyValue:
-    reasons = {f"undefined: {linear.NO_FIT}": why_undefined, linear.NO_SPREAD: why_no_spread}
-    why = reasons.get(weight.status)
-    status = weight.status if why is None else f"{weight.status.partition(':')[0]}: {why(part)}"
     numbers = {name: getattr(weight, name) for name in ("stderr", "df", "low", "high")}
+    status = _weight_status(part, weight.status)
     return StudyValue(metric="effort_weight", **estimate(part, method, weight.value, status=status, **numbers))
+
+
+def _weight_status(part: Part, status: WeightStatus) -> Message:
+    if status is WeightStatus.NO_SPREAD:
+        return shared("no_interval", why=why_no_spread(part))
+    if status is WeightStatus.NO_FIT:
+        return shared("undefined", why=why_undefined(part))
+    return shared("undefined", why=say("other_signs")) if status is WeightStatus.OTHER_SIGNS else OK

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenhand.core.descriptor import AuditDescriptor
-from evenhand.core.records import Gap, Record, Value, column
+from evenhand.core.records import OK, Gap, Record, Reveals, Value, column
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
+from evenhand.messages import Message
 from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.study.analysis.spec import AnalysisSpec
 
@@ -25,17 +27,24 @@ _HOLM = "p-value for the whole family by Holm; `p_adjusted` is Bonferroni's"
 class StudyValue(Value):
     """A rank correlation, the weight of effort, or the share of answers in which a factor was ticked; n are people."""
 
-    condition: str = column(_CONDITION)
-    target: str = column("what people concluded: 'overall' or 'output'; 'trajectory' between the two distances")
-    factor: str | None = column("the distance that is correlated with the target, or the factor ticked", None)
-    method: str = column(_METHOD)
-    answers: int = column("the answers of these people")
-    stderr: float | None = column("standard error", None)
-    statistic: float | None = column("test statistic of no correlation", None)
-    df: float | None = column(_DF, None)
-    p_value: float | None = column("p-value of no correlation", None)
-    p_adjusted: float | None = column("p-value for all correlations by this method, by Bonferroni", None)
-    p_holm: float | None = column(_HOLM, None)
+    value: float | None = column("the value; null where it is undefined", reveals="share", of="answers")
+    condition: str = column(_CONDITION, reveals="name")
+    target: str = column(
+        "what people concluded: 'overall' or 'output'; 'trajectory' between the two distances", reveals="name"
+    )
+    factor: str | None = column(
+        "the distance that is correlated with the target, or the factor ticked", None, reveals="name"
+    )
+    method: str = column(_METHOD, reveals="name")
+    answers: int = column("the answers of these people", reveals="count", of="")
+    stderr: float | None = column("standard error", None, reveals="number")
+    statistic: float | None = column("test statistic of no correlation", None, reveals="number")
+    df: float | None = column(_DF, None, reveals="number")
+    p_value: float | None = column("p-value of no correlation", None, reveals="number")
+    p_adjusted: float | None = column(
+        "p-value for all correlations by this method, by Bonferroni", None, reveals="number"
+    )
+    p_holm: float | None = column(_HOLM, None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,52 +56,59 @@ class StudyGap(Gap):
 
     signed: ClassVar[bool] = True
 
-    condition: str = column(_CONDITION)
-    target: str = column("what people concluded: 'overall' or 'output'")
-    method: str = column(_METHOD)
-    answers: int = column("the answers of these people")
-    stderr: float | None = column("standard error of the gap", None)
-    statistic: float | None = column("test statistic of equality", None)
-    df: float | None = column(_DF, None)
-    p_holm: float | None = column(_HOLM, None)
+    condition: str = column(_CONDITION, reveals="name")
+    target: str = column("what people concluded: 'overall' or 'output'", reveals="name")
+    method: str = column(_METHOD, reveals="name")
+    answers: int = column("the answers of these people", reveals="count", of="")
+    stderr: float | None = column("standard error of the gap", None, reveals="number")
+    statistic: float | None = column("test statistic of equality", None, reveals="number")
+    df: float | None = column(_DF, None, reveals="number")
+    p_holm: float | None = column(_HOLM, None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionRecord(Record):
     """One number of a regression of the target on both distances."""
 
-    regression: str = column("'condition': of one condition by itself; 'moderation': of all, with the condition in it")
-    condition: str = column(f"{_CONDITION}; of the moderation as in 'a against b'")
-    target: str = column("what is explained: 'overall' or 'output'")
-    metric: str = column(
-        "'coefficient', 'wald_test', 'f_statistic', 'r_squared', 'adjusted_r_squared' or 'share_between_people'"
+    regression: str = column(
+        "'condition': of one condition by itself; 'moderation': of all, with the condition in it", reveals="name"
     )
-    term: str | None = column("the term of a coefficient, or the null hypothesis of a Wald test", None)
-    method: str = column("standard errors: 'published' (classical), 'clustered' by person, or 'random_intercept'")
-    n: int = column("the people behind the number")
-    answers: int = column("the answers of these people")
-    value: float | None = column("the value; null where it is undefined, and of a test of several terms")
-    low: float | None = column("lower limit of the interval", None)
-    high: float | None = column("upper limit of the interval", None)
-    stderr: float | None = column("standard error", None)
-    statistic: float | None = column("test statistic", None)
-    df: float | None = column(_DF, None)
-    p_value: float | None = column("p-value of this test alone", None)
-    p_adjusted: float | None = column("p-value for the whole family by Bonferroni", None)
-    p_holm: float | None = column(_HOLM, None)
-    status: str = column("'ok', or why there is no value, interval or test", "ok")
+    condition: str = column(f"{_CONDITION}; of the moderation as in 'a against b'", reveals="name")
+    target: str = column("what is explained: 'overall' or 'output'", reveals="name")
+    metric: str = column(
+        "'coefficient', 'wald_test', 'f_statistic', 'r_squared', 'adjusted_r_squared' or 'share_between_people'",
+        reveals="name",
+    )
+    term: str | None = column("the term of a coefficient, or the null hypothesis of a Wald test", None, reveals="name")
+    method: str = column(
+        "standard errors: 'published' (classical), 'clustered' by person, or 'random_intercept'", reveals="name"
+    )
+    n: int = column("the people behind the number", reveals="count")
+    answers: int = column("the answers of these people", reveals="count", of="")
+    value: float | None = column(
+        "the value; null where it is undefined, and of a test of several terms", reveals="number"
+    )
+    low: float | None = column("lower limit of the interval", None, reveals="number")
+    high: float | None = column("upper limit of the interval", None, reveals="number")
+    stderr: float | None = column("standard error", None, reveals="number")
+    statistic: float | None = column("test statistic", None, reveals="number")
+    df: float | None = column(_DF, None, reveals="number")
+    p_value: float | None = column("p-value of this test alone", None, reveals="number")
+    p_adjusted: float | None = column("p-value for the whole family by Bonferroni", None, reveals="number")
+    p_holm: float | None = column(_HOLM, None, reveals="number")
+    status: Message = column("'ok', or why there is no value, interval or test", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerumRecord(Record):
     """How the truth serum came out in a condition, without naming anybody."""
 
-    condition: str = column(_CONDITION)
-    n: int = column("people")
-    scored: int = column("people with a score")
-    paid: int = column("people with a bonus")
-    highest: float | None = column("the highest score")
-    lowest_paid: float | None = column("the lowest score with a bonus")
+    condition: str = column(_CONDITION, reveals="name")
+    n: int = column("people", reveals="count")
+    scored: int = column("people with a score", reveals="count")
+    paid: int = column("people with a bonus", reveals="count")
+    highest: float | None = column("the highest score", reveals="number")
+    lowest_paid: float | None = column("the lowest score with a bonus", reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +117,13 @@ class BonusRecord(Record):
 
     individual: ClassVar[bool] = True
 
-    participant: str = column("the person")
-    condition: str = column(_CONDITION)
-    pairs: int = column("pairs with an answer and a prediction")
-    value: float | None = column("the truth-serum score: the mean over the pairs")
-    rank: int | None = column("1 for the highest score; null for who cannot be paid")
-    bonus: bool = column("whether the person gets the bonus")
-    status: str = column("'ok', or why the person cannot be paid")
+    participant: str = column("the person", reveals="name")
+    condition: str = column(_CONDITION, reveals="name")
+    pairs: int = column("pairs with an answer and a prediction", reveals="count", of="")
+    value: float | None = column("the truth-serum score: the mean over the pairs", reveals="number")
+    rank: int | None = column("1 for the highest score; null for who cannot be paid", reveals="number")
+    bonus: bool = column("whether the person gets the bonus", reveals="number")
+    status: Message = column("'ok', or why the person cannot be paid", reveals="name")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -123,6 +139,7 @@ class StudyResult(Result):
 
     descriptor: ClassVar[AuditDescriptor] = ANALYSIS
     main_table: ClassVar[str] = "gaps"
+    reveals: ClassVar[Mapping[str, Reveals]] = {"conditions": "name", "people": "count", "answers": "count"}
 
     spec: AnalysisSpec
     values: tuple[StudyValue, ...]
@@ -145,6 +162,9 @@ class StudyResult(Result):
         from evenhand.study.analysis.section import PAPER_TABLES
 
         if number not in PAPER_TABLES:
-            raise ConfigError(f"`number` must be one of 2, 3, 4 and 5; got {number}.")
+            raise ConfigError(
+                "`number` must be one of 2, 3, 4 and 5; got {number}.",
+                number=number,
+            )
         table: DisplayTable = PAPER_TABLES[number](self)
         return table

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from evenhand.core.display import DisplayTable, Extra, Figure, Method, Number, Range, make_table
-from evenhand.core.formats import DASH, show, show_confidence
+from evenhand.core.display import DisplayTable, Extra, Figure, Method, Number, Range, make_table, remark
+from evenhand.messages.formats import DASH, show, show_confidence
 from evenhand.study.analysis.charts import correlation_panels, factor_panels, weight_panels
 from evenhand.study.analysis.metrics import METRICS, TARGETS
 
@@ -40,7 +40,7 @@ def parts(result: StudyResult) -> Iterator[Figure | DisplayTable]:
             "The factors people named",
             "Share of answers in which a factor was ticked, among answers with at least one; several may be ticked.",
             " ".join(
-                f"{r.condition}: {r.factor} {show(r.value, 'percent')}.".removeprefix(": ")
+                f"{f'{r.condition}: ' if r.condition else ''}{r.factor} {show(r.value, 'percent')}."
                 for r in result.rows("values", metric="factor_share", method="published")
             ),
             tuple(shares),
@@ -51,7 +51,7 @@ def parts(result: StudyResult) -> Iterator[Figure | DisplayTable]:
 
 
 def _headlines(result: StudyResult, metric: str) -> str:
-    return " ".join(finding.headline for finding in result.findings if finding.metric == metric)
+    return " ".join(str(finding.headline) for finding in result.findings if finding.metric == metric)
 
 
 _CONDITION: Extra = {"Condition": lambda r: r.condition}
@@ -80,7 +80,7 @@ def _weight_table(result: StudyResult) -> DisplayTable:
         "Std. error": lambda r: Number(r.stderr),
         "Interval": lambda r: Range(r.low, r.high),
         **_SIZE,
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: remark(r.status),
     }
     return make_table("The weight of trajectory", columns, result.rows("values", metric="effort_weight"))
 
@@ -230,7 +230,8 @@ def _table_5(result: StudyResult) -> DisplayTable:
 
 def _fit_title(fit: _Fit) -> str:
     regression, condition, target = fit
-    return f"{regression if regression == 'moderation' else condition}, {target}".removeprefix(", ")
+    which = regression if regression == "moderation" else condition
+    return f"{which}, {target}" if which else target
 
 
 def _size_rows(records: Sequence[RegressionRecord]) -> Iterator[tuple[str, ...]]:

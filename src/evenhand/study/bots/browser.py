@@ -43,7 +43,10 @@ class Site:
     def __post_init__(self) -> None:
         parts = urlsplit(self.address)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ConfigError(f"the address of the study must start with http:// or https://; got {self.address!r}.")
+            raise ConfigError(
+                "the address of the study must start with http:// or https://; got {address!r}.",
+                address=self.address,
+            )
         self.address = f"{parts.scheme}://{parts.netloc}"
         self.context = self.context or ssl.create_default_context()
 
@@ -55,7 +58,10 @@ class Site:
         except (httpx.TransportError, httpx.InvalidURL):
             there = False
         if not there:
-            raise ConfigError(f"no study answers at {self.address}; evenhand study serve starts one.")
+            raise ConfigError(
+                "no study answers at {address}; evenhand study serve starts one.",
+                address=self.address,
+            )
 
 
 class Browser:

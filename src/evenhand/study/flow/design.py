@@ -220,8 +220,12 @@ def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[
     endless = next((case for case in cases if len(case) > LONGEST_KEY), None)
     if endless is not None:
         raise ConfigError(
-            f"an id in column {asked.id!r} of the cases has {len(endless):,} characters, it begins {endless[:20]!r}; "
-            f"give that case an id of at most {LONGEST_KEY}."
+            "an id in column {id!r} of the cases has {number:,} characters, it begins {endless!r}; give "
+            "that case an id of at most {most}.",
+            id=asked.id,
+            number=len(endless),
+            endless=endless[:20],
+            most=LONGEST_KEY,
         )
     if not dealt.critics:
         raise ConfigError("no critic gets a case; make `per_critic` in [disagreement.assignment] smaller.")

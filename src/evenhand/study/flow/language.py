@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from evenhand.errors import did_you_mean
+from evenhand.errors import SettingError, did_you_mean
 
 LANGUAGES = ("en", "de", "es", "fr")
 """Languages that the pages speak by themselves: one file each in `languages/`."""
@@ -61,13 +61,19 @@ def check_words(language: str, given: Mapping[str, str]) -> None:
     used = built_in("en")
     for key in given:
         if key not in used:
-            raise ValueError(f"[interface.{language}] has {key!r}, which no page uses; {did_you_mean(key, used)}")
+            raise SettingError(
+                "[interface.{language}] has {key!r}, which no page uses; {hint}",
+                language=language,
+                key=key,
+                hint=did_you_mean(key, used),
+            )
     missing = [key for key in used if key not in given and key not in built_in(language)]
     if missing:
-        known = ", ".join(LANGUAGES)
-        raise ValueError(
-            f"the pages have no words in {language!r} (only in {known}); give them in [interface.{language}]: "
-            f"{', '.join(missing)}"
+        raise SettingError(
+            "the pages have no words in {language!r} (only in {known}); give them in [interface.{language}]: {names}",
+            language=language,
+            known=tuple(LANGUAGES),
+            names=tuple(missing),
         )
 
 

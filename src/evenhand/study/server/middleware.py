@@ -265,7 +265,10 @@ def require_proxies(given: str | None) -> None:
         except ValueError:
             network = None
         if network is None or not network.prefixlen:
-            raise ConfigError(f"--proxy must be the IP address or network of your proxy; got {part.strip()!r}.")
+            raise ConfigError(
+                "--proxy must be the IP address or network of your proxy; got {strip!r}.",
+                strip=part.strip(),
+            )
 
 
 def limited(receive: Receive, most: int = MOST_BYTES) -> Receive:

@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from evenhand.errors import showable
+from evenhand.messages import showable
 from evenhand.study.flow import pages as flow
 from evenhand.study.flow.design import Design, Plan, Step
 from evenhand.study.flow.language import show_number, words_in

@@ -250,8 +250,10 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigError(
-            f"port {port} of {host} cannot be used: {error.strerror or error}; give another with --port, or stop what "
-            "uses it."
+            "port {port} of {host} cannot be used: {why}; give another with --port, or stop what uses it.",
+            port=port,
+            host=host,
+            why=error.strerror or error,
         ) from None
     return listener
 

@@ -327,9 +327,17 @@ def hash_password(password: str) -> str:
     evenhand.errors.ConfigError: a password needs at least 12 characters; got 9.
     """
     if len(password) < SHORTEST_PASSWORD:
-        raise ConfigError(f"a password needs at least {SHORTEST_PASSWORD} characters; got {len(password)}.")
+        raise ConfigError(
+            "a password needs at least {least} characters; got {number}.",
+            least=SHORTEST_PASSWORD,
+            number=len(password),
+        )
     if len(password) > LONGEST_PASSWORD:
-        raise ConfigError(f"a password may have at most {LONGEST_PASSWORD:,} characters; got {len(password):,}.")
+        raise ConfigError(
+            "a password may have at most {most:,} characters; got {number:,}.",
+            most=LONGEST_PASSWORD,
+            number=len(password),
+        )
     return _HASHER.hash(password)
 
 

@@ -183,7 +183,7 @@ class Database:
         PostgreSQL always: a transaction of several statements holds up whoever waits for it.
         """
         if not (wait or self.sqlite):
-            raise Busy(f"the database '{self.shown}' has to be waited for.")
+            raise Busy("the database '{database}' has to be waited for.", database=self.shown)
         with self._as_sentences():
             with self._turn(wait), self._direct() as direct:
                 _begin_writing(direct, wait, self.sqlite)
@@ -205,7 +205,7 @@ class Database:
             yield
             return
         if not self._lock.acquire(blocking=wait):
-            raise Busy(f"the database '{self.shown}' is being written.")
+            raise Busy("the database '{database}' is being written.", database=self.shown)
         try:
             yield
         finally:
@@ -234,13 +234,19 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            raise StoreError(f"the database '{self.shown}' cannot be used: {_reason(error)}.") from None
+            raise StoreError(
+                "the database '{database}' cannot be used: {why}.", database=self.shown, why=_reason(error)
+            ) from None
         except (sqlite3.Error, psycopg.Error) as error:
             refused = isinstance(error, sqlite3.IntegrityError | psycopg.IntegrityError | psycopg.DataError)
             said = "it refused a value" if refused else _told(str(error))
-            raise StoreError(f"the database '{self.shown}' cannot be used: {said}.") from None
+            raise StoreError(
+                "the database '{database}' cannot be used: {why}.", database=self.shown, why=said
+            ) from None
         except OSError as error:
-            raise StoreError(f"the database '{self.shown}' cannot be written: {error.strerror or error}.") from None
+            raise StoreError(
+                "the database '{database}' cannot be written: {why}.", database=self.shown, why=error.strerror or error
+            ) from None
 
     def tidy_log(self, seconds: float = 0.0) -> bool:
         """Bring the log of SQLite into the database and empty it, so that what was erased is not in it either.
@@ -305,14 +311,24 @@ def parse_url(url: str) -> URL:
         try:
             parsed = make_url(url)
         except (exc.ArgumentError, ValueError):
-            raise ConfigError(f"the address of the database cannot be read; {how}.") from None
+            raise ConfigError(
+                "the address of the database cannot be read; {how}.",
+                how=how,
+            ) from None
     backend = parsed.drivername.split("+")[0]
     if backend == "sqlite":
         if not parsed.database or parsed.database == ":memory:" or parsed.query:
-            raise ConfigError(f"a study on SQLite needs the path of a file and nothing else; {how}.")
+            raise ConfigError(
+                "a study on SQLite needs the path of a file and nothing else; {how}.",
+                how=how,
+            )
         return parsed.set(drivername="sqlite")
     if backend not in ("postgresql", "postgres"):
-        raise ConfigError(f"a study runs on SQLite or PostgreSQL, not on {backend!r}; {how}.")
+        raise ConfigError(
+            "a study runs on SQLite or PostgreSQL, not on {backend!r}; {how}.",
+            backend=backend,
+            how=how,
+        )
     # libpq also takes the password as an option; there it would be shown and passed on.
     password = parsed.password or parsed.query.get("password")
     plain = parsed.difference_update_query(["password"]).set(drivername="postgresql+psycopg")

@@ -114,9 +114,9 @@ class Participants:
             if (known := self._known(connection, enrolment, recruitment)) is not None:
                 return self._participant(known)
             if closed_at is not None:
-                raise StudyClosed(f"the study {self.row.name!r} is closed; it takes nobody new.")
+                raise StudyClosed("the study {study!r} is closed; it takes nobody new.", study=self.row.name)
             if fingerprint != self.row.fingerprint:
-                raise StudyClosed(f"the study {self.row.name!r} was changed; start this server anew.")
+                raise StudyClosed("the study {study!r} was changed; start this server anew.", study=self.row.name)
             self._require_quota(connection, about or {}, moment)
             condition, place = self._free_seat(connection, moment)
             values = {"study_id": self.row.id, "enrolment": enrolment, "language": language, "fingerprint": fingerprint}
@@ -150,7 +150,13 @@ class Participants:
                 continue
             asked = {**held, "name": name, "value": value}
             if connection.execute(_SAID_SO, asked).scalar_one() >= most:
-                raise QuotaFull(f"the study {self.row.name!r} has its {most:,} people whose {name} is {value!r}.")
+                raise QuotaFull(
+                    "the study {study!r} has its {most:,} people whose {question} is {answer!r}.",
+                    study=self.row.name,
+                    most=most,
+                    question=name,
+                    answer=value,
+                )
 
     def _held_since(self, moment: float) -> dict[str, Any]:
         """Return the parameters of a statement about the people who are held."""
@@ -163,7 +169,7 @@ class Participants:
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
         held = {name: tally.held for name, tally in tallies.items()}
         if study.most_people is not None and sum(held.values()) >= study.most_people:
-            raise StudyFull(f"the study {study.name!r} has its {study.most_people:,} people.")
+            raise StudyFull("the study {study!r} has its {most:,} people.", study=study.name, most=study.most_people)
         for name in by_need(study, held, sum(tally.everybody for tally in tallies.values())):
             place = tallies.get(name, Tally()).next_place
             if place is None:
@@ -171,7 +177,7 @@ class Participants:
                 place = next(number for number in count() if number not in taken)
             if study.places is None or place < study.places:
                 return name, place
-        raise StudyFull(f"every place of the study {study.name!r} is taken.")
+        raise StudyFull("every place of the study {study!r} is taken.", study=study.name)
 
     def by_token(self, token: str) -> Participant | None:
         """Return the person whose cookie holds a token; None where there is none."""

@@ -160,14 +160,22 @@ def make_private(path: str, shown: str) -> None:
     """Make the file where there is none, readable by nobody else: it holds the secret of the study."""
     folder = Path(path).parent
     if not folder.is_dir():
-        raise ConfigError(f"the folder of the database '{shown}' does not exist; make it first.")
+        raise ConfigError(
+            "the folder of the database '{shown}' does not exist; make it first.",
+            shown=shown,
+        )
     try:
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         if not os.path.isfile(path):
-            raise ConfigError(f"the database '{shown}' is a folder; give the path of a file.")
+            raise ConfigError(
+                "the database '{shown}' is a folder; give the path of a file.",
+                shown=shown,
+            )
     except OSError as error:
-        raise StoreError(f"the database '{shown}' cannot be made: {error.strerror or error}.") from None
+        raise StoreError(
+            "the database '{database}' cannot be made: {why}.", database=shown, why=error.strerror or error
+        ) from None
 
 
 def prepare(connection: sqlite3.Connection, _record: object) -> None:

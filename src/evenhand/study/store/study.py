@@ -114,15 +114,20 @@ class Store:
         before = json.loads(known.settings)
         if not accept and connection.execute(_SOMEBODY, {"study": known.id}).first() is not None:
             raise ConfigError(
-                f"the study {design.name!r} in '{self.database.shown}' was made with other contents: people there saw "
-                f"something else{_changed(before, design)}. Give the changed study a new name, or accept the change "
-                "with --accept."
+                "the study {name!r} in '{shown}' was made with other contents: people there saw something "
+                "else{changed}. Give the changed study a new name, or accept the change with --accept.",
+                name=design.name,
+                shown=self.database.shown,
+                changed=_changed(before, design),
             )
         broken = _broken(known.kind, before, design)
         if broken and connection.execute(_SOME_ANSWER, {"study": known.id}).first() is not None:
             raise ConfigError(
-                f"the study {design.name!r} in '{self.database.shown}' has answers, and with them {broken} cannot "
-                "change any more, also not with --accept. Give the changed study a new name."
+                "the study {name!r} in '{shown}' has answers, and with them {broken} cannot change any more, "
+                "also not with --accept. Give the changed study a new name.",
+                name=design.name,
+                shown=self.database.shown,
+                broken=broken,
             )
 
     def study(self, name: str) -> Study:
@@ -131,7 +136,10 @@ class Store:
             row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).mappings().first()
         if row is None:
             raise ConfigError(
-                f"there is no study {name!r} in '{self.database.shown}'; {did_you_mean(name, self.studies())}"
+                "there is no study {name!r} in '{shown}'; {hint}",
+                name=name,
+                shown=self.database.shown,
+                hint=did_you_mean(name, self.studies()),
             )
         return Study(self.database, _row(dict(row)))
 
@@ -213,7 +221,11 @@ class Study:
         if given is None:
             return self._row.secret
         if len(given) < _SHORTEST_SECRET:
-            raise ConfigError(f"{SECRET_VARIABLE} must have at least {_SHORTEST_SECRET} characters.")
+            raise ConfigError(
+                "{variable} must have at least {least} characters.",
+                variable=SECRET_VARIABLE,
+                least=_SHORTEST_SECRET,
+            )
         return given.encode()
 
     @property
@@ -305,9 +317,15 @@ def backup(url: str, target: str | os.PathLike[str]) -> Path:
     """
     source, file = parse_url(url), Path(target)
     if file.exists():
-        raise ConfigError(f"'{file}' exists already; name another file for the backup.")
+        raise ConfigError(
+            "'{file}' exists already; name another file for the backup.",
+            file=file,
+        )
     if not file.parent.is_dir():
-        raise ConfigError(f"the folder of '{file}' does not exist; make it first.")
+        raise ConfigError(
+            "the folder of '{file}' does not exist; make it first.",
+            file=file,
+        )
     try:
         _remove_leftovers(file.parent)
         handle, part = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_PART, dir=file.parent)  # for nobody else
@@ -324,7 +342,9 @@ def backup(url: str, target: str | os.PathLike[str]) -> Path:
             with suppress(FileNotFoundError):
                 os.unlink(part)
     except OSError as error:
-        raise StoreError(f"the backup '{file}' cannot be written: {error.strerror or error}.") from None
+        raise StoreError(
+            "the backup '{file}' cannot be written: {why}.", file=file, why=error.strerror or error
+        ) from None
     return file
 
 
@@ -355,7 +375,10 @@ def _remove_leftovers(folder: Path) -> None:
 def _copy_sqlite(source: URL, part: Path) -> None:
     path = Path(source.database or "")
     if not path.is_file():
-        raise ConfigError(f"there is no database '{path}'.")
+        raise ConfigError(
+            "there is no database '{path}'.",
+            path=path,
+        )
     try:
         with (
             closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as old,
@@ -366,9 +389,9 @@ def _copy_sqlite(source: URL, part: Path) -> None:
             new.execute("PRAGMA journal_mode = DELETE")
             sound = new.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.Error as error:
-        raise StoreError(f"the database '{path}' cannot be copied: {error}.") from None
+        raise StoreError("the database '{database}' cannot be copied: {why}.", database=path, why=error) from None
     if sound != "ok":
-        raise StoreError(f"the database '{path}' is damaged: {sound.splitlines()[0]}.")
+        raise StoreError("the database '{database}' is damaged: {why}.", database=path, why=sound.splitlines()[0])
 
 
 def _dump_postgres(source: URL, part: Path) -> None:
@@ -387,4 +410,4 @@ def _dump_postgres(source: URL, part: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
-        raise StoreError(f"pg_dump could not copy the database: {said.rstrip('.')}.")
+        raise StoreError("pg_dump could not copy the database: {why}.", why=said.rstrip("."))

@@ -214,7 +214,9 @@ def _upgrade(connection: Connection, target: str, shown: str) -> None:
 
     current, names = revision_of(connection), list(REVISIONS)
     if current is not None and current not in REVISIONS:
-        raise StoreError(f"the database '{shown}' was made by another version of evenhand; install the newest one.")
+        raise StoreError(
+            "the database '{database}' was made by another version of evenhand; install the newest one.", database=shown
+        )
     op = Operations(MigrationContext.configure(connection, opts={"target_metadata": METADATA}))
     if current is None:
         version = sa.Column("version_num", sa.String(32), nullable=False)
