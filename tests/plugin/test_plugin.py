@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from evenhand.audits import REGISTRY
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.report import results_schema
-from evenhand.report.formats import FORMATS
+from evenhand.report.formats import FORMATS, make_files
 from evenhand.report.power import plan_power
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ def test_it_is_not_there_without_its_package() -> None:
 def test_it_runs_by_its_name_and_is_judged(installed: Path) -> None:
     (finding,) = [finding for finding in audited().findings if finding.threshold is not None]
     assert (finding.audit, finding.verdict, finding.group) == ("wait", "does_not_meet", "south")
-    assert finding.headline.startswith("By ward: south waited ")
+    assert finding.headline.text.startswith("By ward: south waited ")
 
 
 def test_its_thresholds_have_its_own_coordinates(installed: Path) -> None:
@@ -87,6 +88,19 @@ def test_every_format_of_the_report_has_it(installed: Path, tmp_path: Path) -> N
     jsonschema.Draft202012Validator(results_schema()).validate(json.loads(loaded.to_json()))
 
 
+def test_a_german_report_marks_its_sentences_as_english(installed: Path) -> None:
+    told = audited()
+    german = replace(told, run={**told.run, "language": "de"})
+    page = german.to_html()
+    (finding,) = [finding for finding in told.findings if finding.threshold is not None]
+    assert f'<p class="headline" lang="en">{finding.headline.text}' in page
+    assert '<p class="lead">Do some groups wait longer than others' in page  # in a section that is English as a whole
+    assert '<span class="verdict does_not_meet">Nicht eingehalten</span>' in page
+    markdown = str(make_files(german, ["md"])["report.md"])
+    assert finding.headline.text in markdown
+    assert "**Nicht eingehalten** (höchstens 2)" in markdown
+
+
 def test_two_audits_are_compared(installed: Path) -> None:
     comparison = eh.compare(audited(seed=1, longer=1.0), audited(seed=2, longer=9.0))
     assert comparison.changes[0].direction == "worse"
@@ -103,7 +117,7 @@ def test_what_it_cannot_do_is_one_sentence(installed: Path, tmp_path: Path) -> N
     toml = tmp_path / "audit.toml"
     toml.write_text(TOML.replace("[report]", "[report]\nshift = 0.1"), encoding="utf-8")
     (finding,) = [finding for finding in eh.audit(toml).findings if finding.threshold is not None]
-    assert "the audit does not say how its numbers change with other shares" in finding.detail
+    assert "the audit does not say how its numbers change with other shares" in str(finding.detail)
     (line,) = plan_power(toml, 1000, pilot=path)
     assert line.how == "the wait audit does not say what a plan could show"
     with pytest.raises(ConfigError, match="`period` needs the parity audit"):
@@ -143,7 +157,10 @@ def test_the_command_line_runs_it(installed: Path, tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as left:
         main(["audit", str(tmp_path / "audit.toml"), "--out", str(out), "--check"])
     assert left.value.code == 1  # the limit is broken
-    assert "south waited" in json.loads((out / "results.json").read_text(encoding="utf-8"))["findings"][0]["headline"]
+    assert (
+        "south waited"
+        in json.loads((out / "results.json").read_text(encoding="utf-8"))["findings"][0]["headline"]["text"]
+    )
 
 
 def test_naming_it_imports_no_kernel(installed: Path) -> None:

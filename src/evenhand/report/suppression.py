@@ -7,32 +7,38 @@ count in finer parts than groups, `report/withholding.py` withholds where it is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from evenhand.audits import REGISTRY
-from evenhand.core.display import listed
+from evenhand.core.disclosure import RecordFilter
 from evenhand.core.result import Draft, Result
 from evenhand.core.run import data_record, step
 from evenhand.core.spec import Spec
-from evenhand.core.withhold import Withholder, published_states
+from evenhand.core.withhold import Kept, Withholder, published_states
 from evenhand.errors import ConfigError, count
+from evenhand.messages import Argument, Message
+from evenhand.messages.disclosure import DisclosureRule
+from evenhand.messages.shared import say as shared
+from evenhand.report.messages import say
 from evenhand.report.profiles.checklists import without_rates
-from evenhand.report.withholding import Withholding, withholder_of
+from evenhand.report.withholding import Withholding, published_numbers, withholder_of
 from evenhand.stats.disclosure import People, hide_small_groups, is_small
 from evenhand.table.keys import column_key
 from evenhand.table.labels import hide_groups
 from evenhand.table.roles import MISSING, SMALL
 
 if TYPE_CHECKING:
+    from evenhand.report.extras import Extra
     from evenhand.report.profiles.result import ProfileResult, Rate
     from evenhand.table.table import Table
 
 _MOST_RUNS = 4
+P = TypeVar("P", "ProfileResult", "Extra")
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,12 @@ class Suppressed:
     gone: tuple[str, ...]
     rule: Withholding
     dropped: Mapping[str, tuple[str, ...]]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
     def withheld(self, drafts: Mapping[str, Draft[Any]]) -> dict[str, Draft[Any]]:
-        """Return the drafts of audits without what is small; those by decision have nothing small left."""
+        """Return the drafts of audits without what is small, or not declared."""
         return {
-            name: draft
-            if withholder_of(draft.result).by_decision
-            else self.rule.applied(replace(draft, result=self._as_asked(draft.result)))
+            name: self.rule.applied(replace(draft, result=self._as_asked(draft.result)))
             for name, draft in drafts.items()
         }
 
@@ -79,7 +83,7 @@ class Suppressed:
         return {name: self._relabelled(result) for name, result in results.items()}
 
     def _relabelled(self, result: Result) -> Result:
-        kept = [note for note in result.notes if not _tells_small(note, self.table.source.notes)]
+        result = self.rule.reviewed(result)
         tables: dict[str, Any] = {
             name: tuple(map(self._called, records))
             for name, records in result.tables.items()
@@ -87,12 +91,12 @@ class Suppressed:
         }
         tables |= dict.fromkeys(self.dropped.get(result.audit, ()), ())
         findings = tuple(
-            replace(finding, detail=finding.detail.replace(f"{MISSING} (n", f"{SMALL} (n"))
+            replace(finding, detail=None if finding.detail is None else _renamed(finding.detail))
             if finding.grouping in self.hidden
             else finding
             for finding in result.findings
         )
-        return replace(result, findings=findings, notes=(*self.notes, *kept), **tables)
+        return replace(result, findings=findings, notes=(*self.notes, *result.notes), **tables)
 
     def record(self) -> dict[str, Any]:
         """Return the record of the data, the rest called what it is."""
@@ -105,16 +109,25 @@ class Suppressed:
     def _called(self, record: Any) -> Any:
         if record.group != MISSING or record.grouping not in self.hidden:
             return record
-        words = {
-            name: getattr(record, name).replace("missing group", "small groups together")
-            for name in ("status", "reason")
-            if hasattr(record, name)
-        }
+        words = {name: _renamed(getattr(record, name)) for name in ("status", "reason") if hasattr(record, name)}
         return replace(record, group=SMALL, **words)
 
     def profiles(self, made: Sequence[ProfileResult]) -> tuple[ProfileResult, ...]:
         """Return profiles without scoring rates, where those count few people or some groups are hidden."""
-        return tuple(map(self._profile, made))
+        return tuple(self._publishable(self._profile(profile)) for profile in made)
+
+    def extras(self, made: Sequence[Extra]) -> tuple[Extra, ...]:
+        """Return extras without what is small or not declared; their periods and shares are large ones already."""
+        return tuple(map(self._publishable, made))
+
+    def _publishable(self, made: P) -> P:
+        """Return tables and notes made beside the audits, without what is small or not declared."""
+        numbers, names = published_numbers(made.tables.values())
+        rule = DisclosureRule(self.rule.least, numbers=numbers, names=names)
+        filtered = RecordFilter(rule)
+        tables = {name: filtered.all_publishable(records, whole=True) for name, records in made.tables.items()}
+        notes = tuple(note for note in map(rule.publishable, made.notes) if note is not None)
+        return replace(made, tables=tables, notes=notes)
 
     def _profile(self, profile: ProfileResult) -> ProfileResult:
         rates = profile.tables.get("rates", ())
@@ -123,8 +136,8 @@ class Suppressed:
         if not scoring or not (self.hidden or self.gone or few):
             return profile
         kept = tuple(row for row in rates if row.kind != "scoring")
-        why = "Scoring rates are withheld: they would reveal how many people of small groups score above the median."
-        short = "scoring rates are withheld, because small counts are hidden."
+        why = say("small_scoring_rates")
+        short = str(say("small_scoring_rates_clause"))
         clauses = tuple(without_rates(profile.name, profile.tables["checklist"], bool(kept), short))
         tables = {**profile.tables, "rates": kept, "checklist": clauses}
         return replace(profile, tables=tables, notes=(*profile.notes, why))
@@ -169,9 +182,28 @@ def _counts_of(row: Rate) -> tuple[int, int, int]:
     return row.n, counted, row.n - counted
 
 
-def _tells_small(note: str, of_data: Iterable[str]) -> bool:
-    """Tell whether a remark on the data holds a number, which may be a small count."""
-    return note in of_data and re.search(r"\d", note) is not None
+_RENAMED = {
+    "core.missing_group": "small_groups",
+    "core.group_missing_in_gaps": "small_groups",
+    "core.group_missing": "small_groups_apart",
+}
+"""What is said of the rest in the place of what is said of a missing group."""
+
+
+def _renamed(message: Message) -> Message:
+    """Return a message in which the rest of a grouping is called small groups, not missing."""
+    if message.id in _RENAMED:
+        return shared(_RENAMED[message.id])
+    args = {name: _renamed_argument(value) for name, value in message.args.items()}
+    return message if args == dict(message.args) else Message(message.id, args)
+
+
+def _renamed_argument(value: Argument) -> Argument:
+    if isinstance(value, Message):
+        return _renamed(value)
+    if isinstance(value, tuple | list):
+        return tuple(map(_renamed_argument, value))
+    return SMALL if value == MISSING else value
 
 
 def run_hidden(
@@ -207,18 +239,20 @@ def suppress(
     _require_can_hide(table, least)
     own = {name: REGISTRY[name].withhold or Withholder[Any]() for name in audits}
     hidden, withheld = _hidden(table, least, by_decision=any(each.by_decision for each in own.values()))
-    hidden |= {name: groups for name, wanted in (more or {}).items() if (groups := _rest(table, name, wanted))}
+    hidden |= _more_hidden(table, more or {})
     _require_groups(table, audits, hidden, withheld, least)
     touched = {*hidden, *withheld}
     kept = {name: own[name].before(table, _without_people(spec), touched) for name, spec in audits.items()}
-    columns = {name: column for each in kept.values() for name, column in each.columns.items()}
-    safe = hide_groups(table, hidden, withheld, columns) if touched else table
+    safe = hide_groups(table, hidden, withheld, _columns(kept.values())) if touched else table
     families = _families(table.groupings)
-    entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and touched & set(names))
-    rule = Withholding(least, {name: at for at, names in enumerate(families) for name in names}, entangled)
-    told = [note for each in kept.values() for note in each.notes]
-    notes = [_rule(least), *_told(hidden, withheld), *_whole(families, entangled), *told]
-    left = {name: own[name].after(safe, kept[name].spec, least, is_entangled=bool(entangled)) for name in audits}
+    rule = _rule(safe, families, touched, least)
+    notes = [
+        say("small_rule", least=least),
+        *_hidden_notes(hidden, withheld),
+        *_entangled_notes(families, rule.entangled),
+        *chain.from_iterable(each.notes for each in kept.values()),
+    ]
+    left = {name: own[name].after(safe, kept[name].spec, least, is_entangled=bool(rule.entangled)) for name in audits}
     return Suppressed(
         whole=table,
         table=safe,
@@ -228,8 +262,26 @@ def suppress(
         gone=withheld,
         rule=rule,
         dropped={name: each.dropped for name, each in left.items()},
-        notes=(*notes, *(note for each in left.values() for note in each.notes)),
+        notes=(*notes, *chain.from_iterable(each.notes for each in left.values())),
     )
+
+
+def _columns(kept: Iterable[Kept]) -> dict[str, Any]:
+    """Return the columns that audits need in the place of hidden groups."""
+    return {name: column for each in kept for name, column in each.columns.items()}
+
+
+def _more_hidden(table: Table, more: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+    """Return more groups to hide, by grouping, where two groups would be left."""
+    return {name: groups for name, wanted in more.items() if (groups := _rest(table, name, wanted))}
+
+
+def _rule(table: Table, families: Sequence[Sequence[str]], touched: Collection[str], least: int) -> Withholding:
+    """Return what is withheld of the results of a table with hidden groups."""
+    entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and set(touched) & set(names))
+    of_family = {name: at for at, names in enumerate(families) for name in names}
+    totals = (table.rows, table.rows + table.dropped, *([table.dropped] if table.dropped else []))
+    return Withholding(least, of_family, entangled, totals)
 
 
 def _rest(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ...]:
@@ -254,8 +306,10 @@ def _without_people(spec: Spec) -> Spec:
 def _require_can_hide(table: Table, least: int) -> None:
     if 0 < table.dropped < least:
         raise ConfigError(
-            f"{count(table.dropped, 'row')} dropped for a missing outcome or prediction would be published, a count "
-            f"below `suppress_below` {least}; remove them from the data beforehand."
+            "{rows} dropped for a missing outcome or prediction would be published, a count below "
+            "`suppress_below` {least}; remove them from the data beforehand.",
+            rows=count(table.dropped, "row"),
+            least=least,
         )
 
 
@@ -265,30 +319,40 @@ def _require_groups(
     """Refuse where nothing is left to compare, and a group or grouping that an audit names and that is hidden."""
     if table.groupings and len(withheld) == len(table.groupings):
         raise ConfigError(
-            f"`suppress_below` {least} leaves no grouping with two groups to publish; make groups coarser with "
-            "`labels` or `cuts`, or ask for a smaller number."
+            "`suppress_below` {least} leaves no grouping with two groups to publish; make groups coarser "
+            "with `labels` or `cuts`, or ask for a smaller number.",
+            least=least,
         )
     for name, spec in audits.items():
         grouping = getattr(spec, "grouping", None)
         if grouping in withheld:
             raise ConfigError(
-                f"`suppress_below` {least} leaves fewer than two groups of {grouping!r}, which the {name} audit "
-                "compares; make groups coarser with `labels` or `cuts`, or name another `grouping`."
+                "`suppress_below` {least} leaves fewer than two groups of {grouping!r}, which the {name} audit "
+                "compares; make groups coarser with `labels` or `cuts`, or name another `grouping`.",
+                least=least,
+                grouping=grouping,
+                name=name,
             )
         for threshold in getattr(spec, "thresholds", ()):
             if threshold.grouping in withheld:
                 raise ConfigError(
-                    f"the threshold for {threshold.metric!r} is about {threshold.grouping!r}, of which `suppress_below`"
-                    f" {least} publishes nothing; make groups coarser with `labels` or `cuts`, or leave out the "
-                    "threshold or a crossed grouping."
+                    "the threshold for {metric!r} is about {grouping!r}, of which `suppress_below` {least} "
+                    "publishes nothing; make groups coarser with `labels` or `cuts`, or leave out the threshold or "
+                    "a crossed grouping.",
+                    metric=threshold.metric,
+                    grouping=threshold.grouping,
+                    least=least,
                 )
         wanted = getattr(spec, "reference", None)
         named = wanted.items() if isinstance(wanted, Mapping) else [(key, wanted) for key in hidden]
         for key, group in named:
             if group in hidden.get(key, ()):
                 raise ConfigError(
-                    f"`reference` {group!r} of the {name} audit is among the groups that `suppress_below` {least} "
-                    "hides; name a larger one, or leave it out."
+                    "`reference` {group!r} of the {name} audit is among the groups that `suppress_below` {least} "
+                    "hides; name a larger one, or leave it out.",
+                    group=group,
+                    name=name,
+                    least=least,
                 )
 
 
@@ -329,25 +393,13 @@ def _families(groupings: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return [sorted(names, key=lambda name: len(groupings[name])) for _, names in families]
 
 
-def _rule(least: int) -> str:
-    return (
-        f"Small counts are hidden (`suppress_below` {least}): where fewer than {least} people share a group, or a "
-        "group, an outcome and a decision, no number here reveals how many, not even by adding and subtracting others; "
-        "nothing is reported of single people."
-    )
-
-
-def _told(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Iterator[str]:
+def _hidden_notes(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) -> Iterator[Message]:
     for grouping, groups in hidden.items():
-        yield f"By {grouping}, these are shown together as “{SMALL}” and not compared: {', '.join(groups)}."
+        yield say("small_groups_together", grouping=grouping, small=SMALL, groups=tuple(groups))
     for grouping in withheld:
-        yield f"Nothing is published by {grouping}: with what else is published, its small counts could be worked out."
+        yield say("small_grouping_withheld", grouping=grouping)
 
 
-def _whole(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[str]:
+def _entangled_notes(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[Message]:
     for at in sorted(entangled):
-        yield (
-            f"Tables by {listed(families[at])} add up to each other, and some of their groups are hidden: so "
-            "everything finer than a group, such as bins, strata and pairs of ratings, is withheld for all of them; "
-            "without the crossed grouping it could be shown."
-        )
+        yield say("small_tables_add_up", groupings=tuple(families[at]))

@@ -14,5 +14,6 @@ AUDIT = AuditDescriptor(
     run="evenhand_wait.audit:run",
     section="evenhand_wait.section",
     charts="evenhand_wait.section:CHARTS",
+    messages="evenhand_wait.messages:say",
     transfer=TransferLimit("everybody's days, once", MOST_ROWS, REFUSED),
 )

@@ -26,7 +26,7 @@ def parts(result: WaitResult) -> Iterator[Figure | DisplayTable]:
         yield Figure(
             f"Waiting by {grouping}",
             "Points: mean days. Lines: intervals.",
-            " ".join(finding.headline for finding in told),
+            " ".join(finding.headline.text for finding in told),
             tuple(panels(result, grouping)),
             what_it_shows(told, ["mean_wait"], result.spec.finding_alpha),
         )

@@ -29,6 +29,7 @@ class WaitSpec(Spec):
     thresholds: tuple[WaitThreshold, ...] = limits()
     days: str = Field(description="Column of the days that each person waited.")
     ward: str = Field("everywhere", description="Where people waited.")
+    long: float | None = Field(None, description="Count the people who waited longer than so many days.")
     reference: Reference = Field(None, description="The group that others are compared with; by default the largest.")
 
     def known_metrics(self) -> Mapping[str, Metric]:
