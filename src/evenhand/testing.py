@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evenhand.core.findings import VERDICT_WORDS, Finding
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit, audit
@@ -19,7 +20,7 @@ def assert_meets(
     thresholds: Sequence[Mapping[str, Any] | Threshold] = (),
     *,
     strict: bool = False,
-    **sections: Any,
+    **sections: object,
 ) -> Audit:
     """Run an audit, and fail unless no threshold is broken.
 
@@ -78,15 +79,14 @@ def assert_meets(
     return found
 
 
-def _as_settings(thresholds: Any) -> Any:
+def _as_settings(thresholds: object) -> object:
     """Return thresholds as `audit` takes them; it refuses what are none."""
     if not isinstance(thresholds, Iterable):
         return thresholds
     return [one.model_dump(exclude_none=True) if isinstance(one, Threshold) else one for one in thresholds]
 
 
-def _sentence(finding: Any) -> str:
-    from evenhand.core.findings import VERDICT_WORDS
-
-    limit = f"{finding.threshold[:1].upper()}{finding.threshold[1:]}: {VERDICT_WORDS[finding.verdict]}."
-    return " ".join(part for part in (f"- {finding.headline}", limit, finding.detail, finding.reason) if part)
+def _sentence(finding: Finding) -> str:
+    limit = str(finding.threshold)
+    judged = f"{limit[:1].upper()}{limit[1:]}: {VERDICT_WORDS[finding.verdict]}."
+    return " ".join(str(part) for part in (f"- {finding.headline}", judged, finding.detail, finding.reason) if part)

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ConfigError, showable
+from evenhand.errors import ConfigError
+from evenhand.messages import showable
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -226,7 +227,8 @@ def test_latin_1_is_read_with_a_note(cli: Cli, place: Path) -> None:
     write(place / "d.csv", GOOD.replace("a,", "México,").encode("latin-1"))
     assert groups_found(cli, *by_decision("d.csv")) == ["México", "b"]
     note = "The file is not UTF-8; it was read as latin-1."
-    assert note in json.loads((place / "out/results.json").read_text(encoding="utf-8"))["audits"]["parity"]["notes"]
+    written = json.loads((place / "out/results.json").read_text(encoding="utf-8"))["audits"]["parity"]["notes"]
+    assert note in [each["text"] for each in written]
     assert f"Note: {note}" in cli("audit", *by_decision("d.csv")).stdout
     assert note not in cli("audit", *by_decision("d.csv"), "--encoding", "latin-1").stdout
 

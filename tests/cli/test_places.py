@@ -13,8 +13,11 @@ import pytest
 
 from evenhand.cli import commands
 from evenhand.cli.audit import audit
+from evenhand.cli.flags import COMMAND, FLAGS
 from evenhand.cli.init import init
-from evenhand.errors import FLAGS, DataError, EvenhandError, speaking, translated
+from evenhand.errors import DataError, EvenhandError, error_messages_for, problem
+from evenhand.messages import language
+from evenhand.messages.settings import FILE
 from evenhand.table.files import FileOptions
 from evenhand.table.roles import Roles
 
@@ -41,10 +44,6 @@ def test_every_option_of_the_readers_is_a_flag() -> None:
     options = set(FileOptions.model_fields) - {"types_from_all_rows"}
     assert options <= FLAGS
     assert options - {"memory_limit"} <= set(inspect.signature(init).parameters)  # a first look takes few rows
-
-
-def test_the_key_of_a_comparison_is_a_flag() -> None:
-    assert translated("give the `key` that tells people apart.", "command") == "give the --key that tells people apart."
 
 
 def test_every_role_of_a_table_is_a_flag() -> None:
@@ -93,30 +92,66 @@ def test_a_file_that_is_something_else_inside(cli: Cli, place: Path, start: byte
 
 
 @pytest.mark.parametrize(
-    ("message", "flags", "settings"),
+    ("sentence", "python", "flags", "settings"),
     [
-        ("drop it with missing='drop'.", "drop it with --drop-missing.", 'drop it with `missing = "drop"` in [data].'),
-        ("give cuts={'my age': [1.5, 2]}", "give --cuts 'my age'=1.5,2", 'give `cuts = { "my age" = [1.5, 2] }`'),
-        ("kind='score' and its range", "--scores and its range", '`kind = "score"` and its range'),
-        ("give groups=['column', ...].", "give --groups column.", 'give `groups = ["column"]`.'),
-        ("`reference` 'x' is not a group", "`reference` 'x' is not a group", "`reference` 'x' is not a group"),
-        ("missing_values=['N/A', '-']", "--missing-values N/A --missing-values '-'", '`missing_values = ["N/A", "-"]`'),
-        ("missing='keep'", "missing='keep'", '`missing = "keep"`'),
-        ("a=b is no argument", "a=b is no argument", "a=b is no argument"),
-        ("`within` column 'missing'", "--within column 'missing'", "`within` column 'missing'"),
+        (
+            "with `missing='drop'`.",
+            "with missing='drop'.",
+            "with --drop-missing.",
+            'with `missing = "drop"` in [data].',
+        ),
+        (
+            "give `cuts={'my age': [1.5, 2]}`",
+            "give cuts={'my age': [1.5, 2]}",
+            "give --cuts 'my age'=1.5,2",
+            'give `cuts = { "my age" = [1.5, 2] }`',
+        ),
+        ("`kind='score'` here", "kind='score' here", "--scores here", '`kind = "score"` here'),
+        ("`groups=['column', ...]`.", "groups=['column', ...].", "--groups column.", '`groups = ["column"]`.'),
+        ("`reference` is wrong", "`reference` is wrong", "`reference` is wrong", "`reference` is wrong"),
+        (
+            "`missing_values=['N/A', '-']`",
+            "missing_values=['N/A', '-']",
+            "--missing-values N/A --missing-values '-'",
+            '`missing_values = ["N/A", "-"]`',
+        ),
+        ("`missing='keep'`", "missing='keep'", "missing='keep'", '`missing = "keep"`'),
+        (
+            "`missing='drop' in eh.Table`",
+            "missing='drop' in eh.Table",
+            "--drop-missing",
+            '`missing = "drop"` in [data]',
+        ),
+        ("the `key` of people", "the `key` of people", "the --key of people", "the `key` of people"),
+        ("threshold=5 is text", "threshold=5 is text", "threshold=5 is text", "threshold=5 is text"),
     ],
 )
-def test_arguments_become_flags_and_settings(message: str, flags: str, settings: str) -> None:
-    assert translated(message, "command") == flags
-    assert translated(message, "file") == settings
+def test_settings_become_flags_and_settings_of_a_file(sentence: str, python: str, flags: str, settings: str) -> None:
+    message = problem(sentence)
+    assert message.text == python
+    assert language().render(message, COMMAND) == flags
+    assert language().render(message, FILE) == settings
 
 
-def test_every_problem_is_translated_and_other_errors_pass() -> None:
-    with pytest.raises(DataError) as told, speaking("command"):
-        raise DataError(["a needs missing='drop'.", "b needs decimal=','."])
+@pytest.mark.parametrize("value", ["threshold=5", "`threshold=5`", "missing='drop'", "{value}", "--range"])
+def test_a_value_of_the_data_is_never_taken_for_a_setting(value: str) -> None:
+    message = problem("column {column!r} holds {value}; drop it with `missing='drop'`.", column=value, value=value)
+    said = language().render(message, COMMAND)
+    assert said == f"column {value!r} holds {value}; drop it with --drop-missing."
+
+
+def test_the_value_of_a_setting_may_come_from_the_data() -> None:
+    message = problem("give `missing_values={found!r}`.", found=("N/A", "a b"))
+    assert message.text == "give missing_values=('N/A', 'a b')."
+    assert language().render(message, COMMAND) == "give --missing-values N/A --missing-values 'a b'."
+
+
+def test_every_problem_names_flags_and_other_errors_pass() -> None:
+    with pytest.raises(DataError) as told, error_messages_for(COMMAND):
+        raise DataError([problem("a needs `missing='drop'`."), problem("b needs `decimal=','`.")])
     assert told.value.problems == ("a needs --drop-missing.", "b needs --decimal ','.")
     assert "--drop-missing" in str(told.value)
-    with pytest.raises(KeyError), speaking("file"):
+    with pytest.raises(KeyError), error_messages_for(FILE):
         raise KeyError("missing='drop'")
     assert issubclass(DataError, EvenhandError)
 

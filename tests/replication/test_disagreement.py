@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -21,7 +21,7 @@ ERRORS = {"no_race": (0.147, 0.171, 0.147), "race": (0.142, 0.162, 0.142)}
 
 
 @cache
-def audited(condition: str, bounds: str) -> eh.DisagreementResult:
+def audited(condition: str, bounds: Literal["sharp", "published"]) -> eh.DisagreementResult:
     """White and Black defendants only, as in the paper's comparison."""
     answers = eh.datasets.load_dressel_farid(backend="pandas")
     answers = answers[(answers["condition"] == condition) & answers["race"].isin(["White", "Black"])]

@@ -149,7 +149,7 @@ def test_the_same_data_another_confidence_and_nothing_in_common_are_refused() ->
 
 def test_what_differs_in_settings_is_told() -> None:
     told = eh.compare(month(190), month(180, people=600)).settings
-    assert "Rows: 1,000 before, 1,100 now." in told
+    assert "Rows: 1,000 before, 1,100 now." in map(str, told)
 
 
 def test_the_command_compares_folders_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +178,7 @@ def test_a_worst_pair_that_became_another_is_named_with_both_and_the_pair_that_m
     comparison = eh.compare(three(48, 150), three(70, 16))
     change = next(change for change in comparison.changes if change.kind == "ratio")
     assert (change.old_group, change.group, change.reference) == ("Beta", "Gamma", "Alpha")
-    told = change.in_words()
+    told = change.message().text
     assert "was 0.300 (Beta against Alpha) before, 0.100 (Gamma against Alpha) now" in told
     assert "| Beta → Gamma | Alpha | Selection rate | ratio | 0.300 | 0.100 |" in comparison.to_markdown()
     (moved,) = (line for line in comparison.summary().splitlines() if line.startswith("Among the other gaps"))
@@ -240,7 +240,7 @@ def test_two_models_in_one_file_are_not_taken_for_independent(
 def test_of_a_changed_threshold_only_what_differs_is_told() -> None:
     before = [{"metric": "selection_rate", "max": 0.1, "min": None}, {"metric": "tpr", "max": 0.2, "min": None}]
     after = [{"metric": "selection_rate", "max": 0.3, "min": None}, {"metric": "fpr", "max": None, "min": 0.8}]
-    assert list(setting_changes("[parity] thresholds", before, after)) == [
+    assert [change.text for change in setting_changes("[parity] thresholds", before, after)] == [
         "[parity] thresholds, selection_rate, max: 0.1 before, 0.3 now.",
         "[parity] thresholds: metric = 'tpr', max = 0.2 before, none now.",
         "[parity] thresholds: none before, metric = 'fpr', min = 0.8 now.",

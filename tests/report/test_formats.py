@@ -95,7 +95,8 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
     assert {"## Nicht berücksichtigt", "## Herkunft"} <= set(german.splitlines())
     (told,) = (line for line in german.splitlines() if "(höchstens 5 Prozentpunkte): Nach sex" in line)
     assert "interval" not in told
-    assert "\n  - " in german
+    assert "95\u00a0%-Intervall" in told  # the detail is in German too
+    assert "\n  - " not in german
 
 
 def test_markdown_has_every_part_that_its_checklists_point_to(audit: eh.Audit) -> None:

@@ -17,9 +17,11 @@ from evenhand.cli.console import out, print_summary
 from evenhand.core.display import Figure
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import Verdict
+from evenhand.messages import Message
+from evenhand.messages.shared import say
 from evenhand.report import front, short
 from evenhand.report.formats import make_files
-from evenhand.report.languages import language
+from evenhand.report.wording import wording
 
 
 def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
@@ -30,15 +32,14 @@ def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
         "metric": "selection_rate",
         "kind": "difference",
         "against": "worst_pair",
-        "sentence_id": "two_values",
-        "headline": "By race, logistic selects 20.0% of A and 5.0% of B.",
+        "headline": Message("By race, logistic selects 20.0% of A and 5.0% of B."),
         "unit": "share",
         "value": 0.15,
         "low": 0.12,
         "high": 0.18,
         "n": 500,
     }
-    judged = {} if verdict == "no_threshold" else {"threshold": "at most 10 points", "limit": 0.1}
+    judged = {} if verdict == "no_threshold" else {"threshold": say("at_most_points", limit=10.0), "limit": 0.1}
     return Finding(**{**values, **judged, **columns}, verdict=verdict)
 
 
@@ -74,7 +75,7 @@ def test_what_has_no_number_comes_last_of_its_kind() -> None:
 
 def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -> None:
     findings = [
-        finding(value=0.3, low=0.28, high=0.32, headline="xgboost selects more of A.", model="xgboost"),
+        finding(value=0.3, low=0.28, high=0.32, headline=Message("xgboost selects more of A."), model="xgboost"),
         finding(model="logistic"),
         finding("meets", model="forest", value=0.02, low=0.01, high=0.03),
         finding("insufficient_evidence", model="boosting", value=0.1, low=0.05, high=0.15),
@@ -91,14 +92,12 @@ def test_the_answer_names_the_other_limits_by_verdict_and_the_models_where_not_a
     ratio: dict[str, Any] = {
         "metric": "mean_score",
         "kind": "ratio",
-        "threshold": "at least 0.8",
+        "threshold": say("at_least", limit=0.8),
         "limit": 0.8,
         "unit": "index",
     }
     findings = [
-        finding(
-            value=0.3, low=0.28, high=0.32, headline="a selects more of A.", model="a", arguments={"title": "rate"}
-        ),
+        finding(value=0.3, low=0.28, high=0.32, headline=Message("a selects more of A.", {"title": "rate"}), model="a"),
         finding(model="a", value=0.5, low=0.4, high=0.6, **ratio),
         finding("insufficient_evidence", model="b", value=0.7, low=0.6, high=0.9, **ratio),
         finding("meets", model="a", metric="tpr", grouping="sex", value=0.02, low=0.01, high=0.03),
@@ -176,9 +175,9 @@ def test_terminal_page_and_files_tell_findings_in_one_order(
     data |= {f"m{at}": (rng.uniform(size=400) < 0.4 + 0.1 * at * (data["sex"] == "a")).astype(int) for at in range(3)}
     table = eh.Table(data, groups=["race", "sex"], predictions=["m0", "m1", "m2"])
     audit = eh.audit(table, parity={"metrics": "selection_rate"}, thresholds=limits)
-    told = [found.headline for found in audit.findings]
-    assert sorted(told) == sorted(found.headline for found in audit["parity"].findings)
-    assert told != [found.headline for found in audit["parity"].findings]
+    told = [found.headline.text for found in audit.findings]
+    assert sorted(told) == sorted(found.headline.text for found in audit["parity"].findings)
+    assert told != [found.headline.text for found in audit["parity"].findings]
     files = make_files(audit, ["html", "md", "csv"])
     rows = csv.DictReader(io.StringIO(str(files["findings.csv"]), newline=""))
     assert [row["headline"] for row in rows] == told
@@ -188,7 +187,7 @@ def test_terminal_page_and_files_tell_findings_in_one_order(
     monkeypatch.setattr(out, "_width", 400)
     print_summary(audit)
     printed = capsys.readouterr().out
-    places = [printed.index(alike[0].headline) for alike in front.in_order(audit.findings)]
+    places = [printed.index(alike[0].headline.text) for alike in front.in_order(audit.findings)]
     assert places == sorted(places)
     assert printed.count("2 more like it in the report.") == (0 if limits else 2)
 
@@ -217,7 +216,7 @@ def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_
 
 
 def test_hostile_text_does_not_leave_the_title_of_a_picture() -> None:
-    (line,) = front.lines([finding(threshold="</title><script>alert(1)</script>")])
+    (line,) = front.lines([finding(threshold=Message("</title><script>alert(1)</script>"))])
     assert "<script>" not in line.picture
 
 
@@ -235,11 +234,11 @@ def test_a_group_with_too_few_people_is_not_listed_as_compared() -> None:
     data = {"race": ["A"] * 60 + ["B"] * 30 + ["C"] * 9, "hired": [1, 0, 1] * 33}
     audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={})
     (compared,) = front.who_was_compared(audit)
-    assert front.who_is_missing([compared], audit.data, language()) == [
+    assert front.who_is_missing([compared], audit.data, wording()) == [
         "No one's group is missing.",
         "Every row of the data was used.",
     ]
-    assert compared.in_words(language()) == "race: A 60 · B 30 · C 9 (too few to compare)"
+    assert compared.in_words(wording()) == "race: A 60 · B 30 · C 9 (too few to compare)"
 
 
 def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() -> None:
@@ -255,7 +254,7 @@ def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:
     limit = [{"metric": "selection_rate", "max": 0.1}]
     audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={}, thresholds=limit)
     judged = [found for found in audit.findings if found.threshold is not None]
-    assert short.in_short(audit.findings)[0].startswith(judged[0].headline.rstrip("."))
+    assert short.in_short(audit.findings)[0].startswith(judged[0].headline.text.rstrip("."))
 
 
 def test_a_headline_keeps_to_25_words_where_groups_have_names_of_two() -> None:
@@ -270,8 +269,8 @@ def test_a_headline_keeps_to_25_words_where_groups_have_names_of_two() -> None:
     )
     (finding,) = eh.parity(table, metrics="tpr", resamples=100).findings
     assert finding.sentence_id == "some_groups_differ"
-    assert "American Indian households" in finding.headline
-    assert len(finding.headline.split()) <= 25
+    assert "American Indian households" in finding.headline.text
+    assert len(finding.headline.text.split()) <= 25
 
 
 def test_the_figure_of_a_broken_limit_says_so_first() -> None:
@@ -285,4 +284,4 @@ def test_the_figure_of_a_broken_limit_says_so_first() -> None:
     assert audit.findings[0].verdict == "does_not_meet"
     figures = [part for part in audit.sections()["parity"].parts if isinstance(part, Figure)]
     shows = next(figure.shows for figure in figures if figure.title == "Values by race")
-    assert shows == "By race, B is worse off in selection rate."
+    assert str(shows) == "By race, B is worse off in selection rate."

@@ -1,9 +1,10 @@
-"""A translation is one file, and nothing that a finding can say is missing from it."""
+"""Every sentence of every catalogue is translated, and a page says in English only what is marked as English."""
 
 from __future__ import annotations
 
 import re
 import string
+from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
 from importlib import import_module
@@ -15,18 +16,19 @@ import pytest
 import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.core import findings as core
-from evenhand.core.findings import CLAUSE, SENTENCES, Finding
+from evenhand.core.findings import Finding
 from evenhand.errors import ConfigError
+from evenhand.messages import LANGUAGES, Argument, Catalogue, Message
+from evenhand.messages.catalogue import catalogues, fields
+from evenhand.messages.shared import say as shared
 from evenhand.report import page
-from evenhand.report.drift import SENTENCES as OVER_TIME
-from evenhand.report.extras import EXTRAS
-from evenhand.report.languages import LANGUAGES, language
+from evenhand.report.wording import wording
 
 OTHERS = [code for code in LANGUAGES if code != "en"]
-_SAID = {"core": {**SENTENCES, "clause": CLAUSE}} | {
-    name: import_module(f"evenhand.audits.{name}.findings").SENTENCES for name in REGISTRY
-}
-_SAID["over_time"] = OVER_TIME
+ROOT = Path(eh.__file__).parent
+for _path in sorted(ROOT.rglob("messages.py")):
+    import_module(".".join(["evenhand", *_path.relative_to(ROOT).with_suffix("").parts]))
+OURS = {known.name: known for known in catalogues() if known.package.partition(".")[0] == "evenhand"}
 
 
 def placeholders(text: str) -> set[str]:
@@ -34,44 +36,66 @@ def placeholders(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("code", OTHERS)
-@pytest.mark.parametrize("audit", list(_SAID))
-def test_every_sentence_of_a_finding_is_translated_with_the_same_placeholders(code: str, audit: str) -> None:
-    spoken = language(code)
-    for sentence_id, english in _SAID[audit].items():
-        said = spoken.sentence(audit, sentence_id)
-        assert said is not None, (audit, sentence_id)
-        assert placeholders(said) == placeholders(english), (audit, sentence_id)
+@pytest.mark.parametrize("name", list(OURS))
+def test_every_sentence_is_translated_with_the_same_placeholders(code: str, name: str) -> None:
+    catalogue = OURS[name]
+    for key, english in catalogue.sentences.items():
+        said = catalogue.translated(code, key)
+        assert said is not None, (name, key)
+        assert type(said) is type(english), (name, key)
+        assert {field.name for field in fields(said)} == {field.name for field in fields(english)}, (name, key)
 
 
 @pytest.mark.parametrize("code", OTHERS)
-@pytest.mark.parametrize("part", ["page", "verdicts", "tiles", "facts", "short", "reasons", "families", "notes"])
-def test_every_text_of_the_front_page_is_translated_with_the_same_placeholders(code: str, part: str) -> None:
-    english, said = language().words[part], language(code).words[part]
-    assert list(said) == list(english)
-    for key, text in english.items():
-        assert placeholders(said[key]) == placeholders(text), key
+@pytest.mark.parametrize("name", list(OURS))
+def test_every_word_of_a_catalogue_is_translated(code: str, name: str) -> None:
+    catalogue: Catalogue = OURS[name]
+    translations = catalogue.translations(code)
+    assert translations is not None
+    for kind, words in catalogue.words.items():
+        for word in words:
+            assert translations.pgettext(kind, word), (name, kind, word)
 
 
-@pytest.mark.parametrize("code", OTHERS)
-def test_every_section_and_every_metric_that_is_told_has_a_title(code: str) -> None:
-    words = language(code).words
-    assert set(words["sections"]) == {*REGISTRY, *EXTRAS}
-    for name in ("parity", "effort", "disagreement", "reliability"):
-        metrics = import_module(f"evenhand.audits.{name}.metrics").METRICS
-        told = {
-            key for key, metric in metrics.items() if metric.headline or name in ("parity", "effort", "disagreement")
-        }
-        assert told <= set(words["titles"]), name
+@pytest.mark.parametrize("audit", list(REGISTRY))
+def test_every_section_and_every_metric_that_is_told_has_a_title(audit: str) -> None:
+    words = OURS[audit].words
+    assert {REGISTRY[audit].title, REGISTRY[audit].question} <= set(words["section"])
+    assert {metric.title_in_sentence for metric in REGISTRY[audit].metrics.values()} <= set(words["metric"])
 
 
 def test_german_writes_numbers_and_dates_its_own_way() -> None:
-    german = language("de")
+    german = wording("de")
     assert german.number("1,234.5%") == "1.234,5\u00a0%"
     assert german.date("2026-11-16T09:00:00+00:00") == "16. November 2026"
-    assert language().date("2026-11-16T09:00:00+00:00") == "16 November 2026"
+    assert wording().date("2026-11-16T09:00:00+00:00") == "16 November 2026"
 
 
-def finding(**changes: Any) -> Finding:
+def test_a_language_that_is_not_there_is_refused_with_a_hint() -> None:
+    with pytest.raises(ConfigError, match="there is no language 'dee'; did you mean 'de'"):
+        wording("dee")
+
+
+def finding(arguments: Mapping[str, Argument] | None = None, **changes: Any) -> Finding:
+    from evenhand.audits.parity.messages import say
+
+    told: dict[str, Argument] = {
+        "unit": "percent",
+        "metric": "selection_rate",
+        "grouping": "race",
+        "model": "boosting",
+        "selects": "selects",
+        "people": "",
+        "group": "Black",
+        "reference": "Asian",
+        "group_value": 0.445,
+        "reference_value": 0.209,
+        "where": shared("model_place", model="boosting", place=shared("by", grouping="race")),
+        "place": shared("by", grouping="race"),
+        "title": "selection rate",
+        **(arguments or {}),
+    }
+    clause = say(f"clause_{told['metric']}", **told)
     values: dict[str, Any] = {
         "audit": "parity",
         "model": "boosting",
@@ -81,48 +105,33 @@ def finding(**changes: Any) -> Finding:
         "metric": "selection_rate",
         "kind": "difference",
         "against": "worst_pair",
-        "sentence_id": "some_groups_differ",
-        "arguments": {
-            "unit": "percent",
-            "metric": "selection_rate",
-            "model": "boosting",
-            "selects": "selects",
-            "people": "",
-            "group": "Black",
-            "reference": "Asian",
-            "group_value": 0.445,
-            "reference_value": 0.209,
-        },
-        "headline": "",
+        "headline": shared("some_groups_differ", clause=clause),
         "unit": "share",
         "value": 0.236,
         "low": 0.154,
         "high": 0.289,
         "n": 1177,
-        "threshold": "at most 10 points",
+        "threshold": shared("at_most_points", limit=10.0),
         "limit": 0.1,
     }
     return Finding(**{**values, **changes})
 
 
 def test_a_headline_in_german() -> None:
-    german = language("de")
+    german = wording("de")
     alike = "; nicht alle Gruppen sind gleichgestellt (gemeinsamer Test)."
     assert german.headline(finding()) == (
         f"Nach race: boosting wählt 44,5\u00a0% von Black und 20,9\u00a0% von Asian aus{alike}"
     )
-    assert german.headline(finding(arguments={**finding().arguments, "selects": "markiert"})) == (
+    assert german.headline(finding({"selects": "markiert"})) == (
         f"Nach race: boosting markiert 44,5\u00a0% von Black und 20,9\u00a0% von Asian{alike}"
     )
-    parted = finding(arguments={**finding().arguments, "selects": "lehnt ab"})
     assert (
-        german.headline(parted)
+        german.headline(finding({"selects": "lehnt ab"}))
         == f"Nach race: boosting lehnt 44,5\u00a0% von Black und 20,9\u00a0% von Asian ab{alike}"
     )
-    refused = replace(parted, metric="ppv")
+    refused = finding({"selects": "lehnt ab", "metric": "ppv"})
     assert "Unter denen, die boosting ablehnt, ist der Ausgang positiv" in german.headline(refused)
-    named = finding(arguments={**finding().arguments, "people": " Bewerber"})  # a word that no case may bend
-    assert german.headline(named).startswith("Nach race, Bewerber: boosting wählt 44,5")
     assert german.limit(finding()) == "höchstens 10 Prozentpunkte"
     assert (german.amount(finding()), german.interval(finding())) == ("23,6 Prozentpunkte", "15,4 bis 28,9")
 
@@ -135,11 +144,18 @@ def test_why_there_is_no_verdict_is_translated(value: float, low: float | None, 
     from evenhand.audits.parity.result import ParityGap
 
     gap = ParityGap(metric="tpr", kind="difference", against="worst_pair", n=500, value=value, low=low, high=high)
-    reason = core._sentence(core._undecided(gap, METRICS["tpr"], 0.1, "people"))
-    said = language("de").reason(finding(reason=reason))
-    assert said is not None, reason
-    assert "people" not in said
-    assert "limit" not in said
+    reason = shared("sentence", text=core._undecided(gap, METRICS["tpr"], 0.1, "people"))
+    german = wording("de")
+    assert german.speaks(reason)
+    assert "people" not in german.told(reason)
+    assert "limit" not in german.told(reason)
+
+
+def test_what_is_not_translated_in_one_part_is_told_in_english_as_a_whole() -> None:
+    mixed = shared("undefined", why=Message("the moon was full"))
+    german = wording("de")
+    assert not german.speaks(mixed)
+    assert german.told(mixed) == "undefined: the moon was full"
 
 
 def test_a_saved_audit_is_told_in_german_and_still_belongs_together(tmp_path: Path) -> None:
@@ -194,16 +210,9 @@ def test_no_english_is_left_on_a_german_front_page(six_audits: eh.Audit) -> None
     for line in filter(None, map(str.strip, told.splitlines())):
         words = set(re.findall(r"[a-zäöüß]+", line.casefold()))
         assert not words & set(ENGLISH.split()), line
-    german = language("de")
+    german = wording("de")
     reasons = [finding for finding in six_audits.findings if finding.threshold and finding.reason]
     assert reasons
-    assert [finding.reason for finding in reasons if german.reason(finding) is None] == []
-
-
-def test_the_findings_of_a_study_are_told_in_german() -> None:
-    from evenhand.study.analysis.findings import SENTENCES as OF_A_STUDY
-
-    for sentence_id, english in OF_A_STUDY.items():
-        said = language("de").sentence("study", sentence_id)
-        assert said is not None
-        assert placeholders(said) <= placeholders(english), sentence_id
+    for layer in ("headline", "detail", "reason", "threshold"):
+        english = [getattr(finding, layer) for finding in six_audits.findings]
+        assert [message.text for message in english if not german.speaks(message)] == []

@@ -166,7 +166,7 @@ class TestFeedback:
         made = audit_study(responses, spec)
         reason = f"failed_checks: people who failed 2 or more attention checks ({rule.rows} answers)"
         (left,) = [one for one in made["disagreement"].left_out if one.grouping is None]
-        assert (left.n, left.reason) == (rule.people, reason)
+        assert (left.n, left.reason.text) == (rule.people, reason)
         assert reason in made.to_html()
         assert list(_left_out(made)) == [
             f"Left out: {rule.people} people who failed 2 or more attention checks ({rule.rows} answers) "

@@ -16,9 +16,9 @@ from evenhand.core.counting import Series
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
 from evenhand.report.drift import _by_holm, _drift, _order_notes, in_time
-from evenhand.report.languages import language
-from evenhand.report.page import notes, render
+from evenhand.report.page import render
 from evenhand.report.short import drift_in_short
+from evenhand.report.wording import wording
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
 
@@ -126,7 +126,7 @@ def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
     assert drift.since == pytest.approx(gap[6:].mean(), abs=0.01)
     assert drift.before is not None
     assert drift.change == pytest.approx(gap[6:].mean() - drift.before, abs=0.01)
-    assert "from then to 2025-12; it has drifted beyond chance" in drift.headline
+    assert "from then to 2025-12; it has drifted beyond chance" in drift.headline.text
 
 
 def test_gaps_are_taken_together_by_holm() -> None:
@@ -149,19 +149,19 @@ def test_a_drift_is_told_and_chance_is_not(tmp_path: Path) -> None:
     (drift,) = audit.extras[0].tables["drifts"]
     assert drift.drifted
     assert drift.first_period >= "2026-05"
-    assert "has drifted beyond chance" in audit.sections()["over_time"].notes[0]
+    assert "has drifted beyond chance" in audit.sections()["over_time"].notes[0].text
     audit.save(tmp_path)
     assert eh.Audit.load(tmp_path).to_json() == audit.to_json()
     (calm,) = over_time(months(0.0)).extras[0].tables["drifts"]
     assert not calm.drifted
-    assert "no drift" in calm.headline
+    assert "no drift" in calm.headline.text
 
 
 def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() -> None:
     audit = over_time(months(0.35))
     (drift,) = audit.extras[0].tables["drifts"]
-    assert f"points before {drift.changed_from} and " in drift.headline
-    (english,), (german,) = drift_in_short(audit), drift_in_short(audit, language("de"))
+    assert f"points before {drift.changed_from} and " in drift.headline.text
+    (english,), (german,) = drift_in_short(audit), drift_in_short(audit, wording("de"))
     assert english in render(audit)
     assert english.startswith("The gap in selection rate between M and F, by sex (screen), has drifted over time")
     assert drift.first_period in german
@@ -178,7 +178,7 @@ def test_months_come_by_the_calendar_and_names_without_an_order_are_told() -> No
     assert over_time(data).extras[0].notes == ()
     data["month"] = ["spring" if month < "2026-05" else "autumn" for month in data["month"]]
     (note,) = over_time(data).extras[0].notes
-    assert "alphabetical order, from autumn to spring" in note
+    assert "alphabetical order, from autumn to spring" in note.text
 
 
 @pytest.mark.parametrize(
@@ -220,25 +220,27 @@ def test_what_could_have_been_shown_is_told_where_no_drift_is() -> None:
     (few,), (many,) = (over_time(months(rows=rows)).extras[0].tables["drifts"] for rows in (2000, 8000))
     assert few.least == pytest.approx(2 * many.least, rel=0.2)
     assert over_time(months(1.3 * many.least, rows=8000)).extras[0].tables["drifts"][0].drifted
-    assert f"could be shown; a lasting change had to be about {100 * few.least:.1f} points" in few.headline
+    assert f"could be shown; a lasting change had to be about {100 * few.least:.1f} points" in few.headline.text
     (note,) = over_time(months(rows=2000)).sections()["over_time"].notes
-    assert note.startswith("No drift of the gap by month could be shown.")
+    assert note.text.startswith("No drift of the gap by month could be shown.")
 
 
 def test_the_section_over_time_speaks_german() -> None:
-    german = language("de")
+    german = wording("de")
     data = {**months(0.35), "month": [None if month == "2026-08" else month for month in months(0.35)["month"]]}
     for audit, words in (
         (over_time(data), "von da an bis 2026-07; er hat sich"),
         (over_time(months(0.0)), "Nach month ließ sich keine Veränderung des Abstands zeigen."),
     ):
         section = audit.sections()["over_time"]
-        told = notes(audit, german, section)
-        assert words in told[0][0]
-        assert all(translated for _, translated in told)
-        assert notes(audit, language(), section) == [(note, False) for note in section.notes]
+        told = [german.told(note) for note in section.notes]
+        assert words in told[0]
+        assert all(map(german.speaks, section.notes))
+        assert [wording().told(note) for note in section.notes] == [note.text for note in section.notes]
         spoken = replace(audit, run={**audit.run, "language": "de"})
-        assert f'<p class="note" lang="de">{told[0][0]}</p>' in render(spoken)
+        assert f'<p class="note" lang="de">{told[0]}</p>' in render(spoken)
+        question = "Hat sich ein Abstand nach month über den Zufall hinaus verändert?"
+        assert german.section(section)["question"] == question
 
 
 def test_the_rows_of_every_period_add_up() -> None:
@@ -278,7 +280,7 @@ def test_the_panels_that_matter_are_drawn_and_the_others_named() -> None:
     assert len(figure.charts) == 12
     assert figure.charts[0].title == "m12: selection rate"
     assert figure.caption.count("selection rate") == 1
-    assert figure.shows == "1 of 13 gaps by sex has drifted beyond chance."
+    assert str(figure.shows) == "1 of 13 gaps by sex has drifted beyond chance."
     assert figure.sizes == {"F": int((sex == "F").sum()), "M": int((sex == "M").sum())}
     assert figure.charts[0].to_dict()["title"] == figure.charts[0].title
 

@@ -72,7 +72,7 @@ def test_a_setting_that_was_changed_makes_the_findings_exploratory(place: Path, 
     audit = run(place, lambda text: text.replace(old, new))
     assert audit.plan is not None
     assert audit.plan["followed"] is False
-    assert audit.plan["changes"][0].startswith(told)
+    assert audit.plan["changes"][0]["text"].startswith(told)
     assert all(finding.exploratory for finding in audit.findings)
     assert "Exploratory: the plan did not foresee it." in audit.to_html()
 
@@ -80,20 +80,21 @@ def test_a_setting_that_was_changed_makes_the_findings_exploratory(place: Path, 
 def test_a_threshold_that_was_added_is_exploratory_alone(place: Path) -> None:
     audit = run(place, lambda text: f'{text}[[thresholds]]\nmetric = "selection_rate"\nmin = 0.8\n')
     assert audit.plan is not None
-    assert audit.plan["changes"] == ["The threshold 'selection_rate, min = 0.8' of parity was not planned."]
-    assert {finding.threshold: finding.exploratory for finding in audit.findings} == {
+    (change,) = audit.plan["changes"]
+    assert change["text"] == "The threshold 'selection_rate, min = 0.8' of parity was not planned."
+    assert {str(finding.threshold): finding.exploratory for finding in audit.findings} == {
         "at least 0.8": True,
         "at most 30 points": False,
     }
     audit.save(place / "out")
     told = [check.text for check in verify(place / "out", plan=place / "plan.json")]
-    assert f"The results say how they differ from the plan: {audit.plan['changes'][0]}" in told
+    assert f"The results say how they differ from the plan: {change['text']}" in told
 
 
 def test_what_was_planned_and_left_out_is_told(place: Path) -> None:
     audit = run(place, lambda text: text.partition("[[thresholds]]")[0])
     assert audit.plan is not None
-    assert audit.plan["changes"] == [
+    assert [change["text"] for change in audit.plan["changes"]] == [
         "The threshold 'selection_rate, max = 0.3' of parity was planned and is not there."
     ]
 

@@ -15,6 +15,7 @@ from evenhand.cli.main import app
 from evenhand.core.findings import Finding
 from evenhand.core.power import PowerLine
 from evenhand.errors import ConfigError
+from evenhand.messages import Message
 from evenhand.report import pilot
 from evenhand.report.power import plan_power
 from evenhand.stats.intervals import bonferroni
@@ -233,7 +234,7 @@ def test_gaps_of_answers_are_scaled_from_the_pilot_at_the_level_that_all_finding
     plan: Any = SimpleNamespace(rows=4_000, wanted=0.8)
     found: dict[str, Any] = {"value": 0.3, "low": 0.15, "high": 0.45, "coordinates": {"lower": 0.25, "upper": 0.35}}
     told: dict[str, Any] = {"audit": "disagreement", "metric": "calibration", "kind": "difference", "n": 500}
-    finding = Finding(**told, **found, sentence_id="", headline="")
+    finding = Finding(**told, **found, headline=Message(""))
     for number, z_alpha in ((1, 1.959964), (10, 2.807034)):
         together = bonferroni(0.95, number)
         line = pilot._scaled(plan, finding, together, 0.95, pilot=1_000)

@@ -21,8 +21,9 @@ from evenhand.cli.console import (
     print_timings,
     progress,
 )
+from evenhand.cli.flags import COMMAND
 from evenhand.cli.report import FORMATS_HELP, listed_formats
-from evenhand.errors import ConfigError, count, speaking
+from evenhand.errors import ConfigError, count, error_messages_for
 
 if TYPE_CHECKING:
     from evenhand import Audit, Table
@@ -45,6 +46,7 @@ def _of_data(*names: str, about: str) -> Any:
 
 
 def audit(
+    *,
     target: Annotated[
         str,
         typer.Argument(
@@ -225,7 +227,7 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
         _refuse_data_options(for_data)
         return run_audit(target, seed=seed, allow_code=allow_code, plan=plan)
     limits = [_limit(text) for text in for_data["require"] or ()]
-    with speaking("command"):
+    with error_messages_for(COMMAND):
         with timed() as clock, clock.timing("read"):
             step(f"Reading {target}")
             table = _table(target, for_data)
@@ -245,7 +247,10 @@ def _limit(text: str) -> dict[str, Any]:
                 return {"metric": metric.strip(), side: float(limit)}
             except ValueError:
                 break
-    raise ConfigError(f"--require got {text!r}; write a metric, >= or <=, and a number, such as 'selection_rate>=0.8'.")
+    raise ConfigError(
+        "--require got {text!r}; write a metric, >= or <=, and a number, such as 'selection_rate>=0.8'.",
+        text=text,
+    )
 
 
 def _checked(findings: Sequence[Finding], strict: bool, quiet: bool) -> int:
@@ -268,7 +273,11 @@ def _refuse_data_options(options: Mapping[str, Any]) -> None:
     names = [f"--{name}" for name, value in options.items() if value is not None]
     if names:
         are = "is" if len(names) == 1 else "are"
-        raise ConfigError(f"{', '.join(names)} {are} for a data file; write it into the .toml instead.")
+        raise ConfigError(
+            "{names} {are} for a data file; write it into the .toml instead.",
+            names=", ".join(names),
+            are=are,
+        )
 
 
 def _file_options(options: Mapping[str, Any]) -> FileOptions:
@@ -292,8 +301,9 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
     if not options["groups"] or not (options["scores"] or options["decisions"]):
         open_source(path, reading)  # a file that is not there is told first
         raise ConfigError(
-            "to audit a data file name its columns with --groups and --scores or --decisions "
-            f"(and --outcome); or write an audit.toml with: evenhand init {path}"
+            "to audit a data file name its columns with --groups and --scores or --decisions (and "
+            "--outcome); or write an audit.toml with: evenhand init {path}",
+            path=path,
         )
     one_hot = dict(_family(text) for text in options["one-hot"] or ())
     columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
@@ -331,7 +341,10 @@ def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> dict[s
     predictions: dict[str, dict[str, Any]] = {}
     for name, settings in _each_prediction(options, columns):
         if name in predictions:
-            raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
+            raise ConfigError(
+                "two predictions are called {name!r}; name one of them otherwise, as in other={name}.",
+                name=name,
+            )
         predictions[name] = settings
     return predictions
 
@@ -357,7 +370,10 @@ def _named(text: str) -> tuple[str, str]:
 def _cut_points(text: str) -> tuple[str, list[float]]:
     column, sign, points = text.partition("=")
     if not sign:
-        raise ConfigError(f"--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.")
+        raise ConfigError(
+            "--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.",
+            text=text,
+        )
     return column, _numbers("--cuts", points, "numbers such as age=25,45,65")
 
 
@@ -365,7 +381,8 @@ def _family(text: str) -> tuple[str, list[str]]:
     family, sign, members = text.partition("=")
     if not sign:
         raise ConfigError(
-            f"--one-hot got {text!r}; write a name and its columns of 0 and 1, such as race=race_black,race_white."
+            "--one-hot got {text!r}; write a name and its columns of 0 and 1, such as race=race_black,race_white.",
+            text=text,
         )
     return family, [member.strip() for member in members.split(",")]
 
@@ -378,8 +395,9 @@ def _labels(texts: Sequence[str]) -> dict[str, dict[str, str]]:
         named = [part.partition("=") for part in names.split(",")]
         if not colon or not all(sign and label.strip() for _, sign, label in named):
             raise ConfigError(
-                f"--labels got {text!r}; write a column, a colon, and its values with their names, such as "
-                "'black:0=not Black,1=Black'."
+                "--labels got {text!r}; write a column, a colon, and its values with their names, such as "
+                "'black:0=not Black,1=Black'.",
+                text=text,
             )
         found.setdefault(column, {}).update({value.strip(): label.strip() for value, _, label in named})
     return found
@@ -391,5 +409,10 @@ def _numbers(option: str, text: str, wanted: str, exactly: int | None = None) ->
     except ValueError:
         numbers = []
     if not numbers or exactly not in (None, len(numbers)):
-        raise ConfigError(f"{option} got {text!r}; write {wanted}.")
+        raise ConfigError(
+            "{option} got {text!r}; write {wanted}.",
+            option=option,
+            text=text,
+            wanted=wanted,
+        )
     return numbers

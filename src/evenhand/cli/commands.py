@@ -92,6 +92,7 @@ def demo(
 
 
 def power(
+    *,
     plan: Annotated[Path, typer.Argument(help="An audit.toml, or the study.toml of an effort study.")],
     rows: Annotated[
         int | None,

@@ -19,7 +19,8 @@ from rich.text import Text
 from evenhand.core.findings import SHORT_VERDICTS, Finding
 from evenhand.core.run import Clock, listening, timed
 from evenhand.core.thresholds import Verdict
-from evenhand.errors import count, showable
+from evenhand.errors import count
+from evenhand.messages import showable
 from evenhand.table.engines import share_read
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
     if audit.plan is not None:
-        followed = "followed" if audit.plan["followed"] else f"not followed. {' '.join(audit.plan['changes'])}"
+        changes = " ".join(change["text"] for change in audit.plan["changes"])
+        followed = "followed" if audit.plan["followed"] else f"not followed. {changes}"
         _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
     lines = in_order(audit.findings)
     judged = [alike for alike in lines if alike[0].threshold is not None]
@@ -146,7 +148,7 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):
-        _print_dim(line)
+        _print_dim(str(line))
 
 
 def _print_dim(line: str) -> None:
@@ -176,7 +178,7 @@ def _table(lines: list[tuple[Finding, ...]]) -> RichTable:
         verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
         if finding.threshold:
             verdict.append(f"\n{finding.threshold}", style="dim not bold")
-        sentence = Text(finding.headline)  # text, not markup: names and values come from data
+        sentence = Text(finding.headline.text)  # text, not markup: names and values come from data
         more = f"{len(others)} more like it in the report." if others else ""
         for layer in filter(None, (finding.detail, finding.reason, more)):
             sentence.append(f"\n{layer}", style="dim")

@@ -18,9 +18,11 @@ from rich.text import Text
 from evenhand.audits import REGISTRY
 from evenhand.cli.audit_toml import audit_toml, seen_file
 from evenhand.cli.console import FINE, out, print_line
+from evenhand.cli.flags import COMMAND
 from evenhand.cli.proposal import Proposal, has_many_numbers, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
-from evenhand.errors import ConfigError, count, did_you_mean, showable, speaking
+from evenhand.errors import ConfigError, count, did_you_mean, error_messages_for
+from evenhand.messages import showable
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
 from evenhand.table.labels import label_notes
@@ -32,6 +34,7 @@ _SIDES = ("selected", "not_selected")
 
 
 def init(
+    *,
     data: Annotated[
         str,
         typer.Argument(help="A data file: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."),
@@ -75,10 +78,13 @@ def init(
     `evenhand audit` refuses to run until you fill it in. Only you know what the columns mean.
     """
     if path.exists() and not force:
-        raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")
+        raise ConfigError(
+            "'{path}' exists already; give --force to overwrite it, or another name with --out.",
+            path=path,
+        )
     words = ("", *missing_values) if missing_values else None
     reading = {"decimal": decimal, "encoding": encoding, "delimiter": delimiter, "missing_values": words}
-    with speaking("command"):
+    with error_messages_for(COMMAND):
         seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
     given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
     given.favourable, given.drop_missing = _known_side(favourable), drop_missing
@@ -121,7 +127,7 @@ def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[s
     """Look at the data; read it again where decimal commas or words for missing values keep numbers from being read."""
     options = FileOptions.parse(said, "the options of the file")
     seen = look(data, options)
-    remarks = list(seen.notes)
+    remarks = [note.text for note in seen.notes]
     delimiter = options.delimiter or dialect(data)
     is_odd = delimiter not in (None, ",")
     if is_odd:
@@ -182,7 +188,7 @@ def _odd(column: ColumnProfile, is_group: bool) -> Iterator[str]:
     """Yield what is odd about a column: labels that differ in blanks, one value only, percent signs."""
     if is_group:
         labels = list(dict.fromkeys(str(value).strip() for value in column.values))
-        yield from label_notes(column.name, column.kind, column.values, labels)
+        yield from (note.text for note in label_notes(column.name, column.kind, column.values, labels))
     if column.distinct < 2 and any(sounds(column.name, role) for role in ("group", "outcome", "decision")):
         held = f"is {column.values[0]!r} in every row" if column.values else "has no values"
         yield f"{column.name} {held}: there is nothing to compare in it."
@@ -205,10 +211,17 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
     if outcome is not None and seen.columns[outcome].distinct < 2:
         values = seen.columns[outcome].values
         held = f"is {values[0]!r} in every row" if values else "has no values"
-        raise ConfigError(f"--outcome {outcome!r} {held}; an outcome has two values: name another column.")
+        raise ConfigError(
+            "--outcome {outcome!r} {held}; an outcome has two values: name another column.",
+            outcome=outcome,
+            held=held,
+        )
     for name in listed["--scores"]:
         if not seen.columns[name].is_number:
-            raise ConfigError(f"--scores {name!r} holds no numbers; give it as --decisions, or convert it.")
+            raise ConfigError(
+                "--scores {name!r} holds no numbers; give it as --decisions, or convert it.",
+                name=name,
+            )
     return Proposal(
         id=id, outcome=outcome, groups=listed["--groups"], decisions=listed["--decisions"], scores=listed["--scores"]
     )
@@ -216,7 +229,11 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
 
 def _known_side(favourable: str | None) -> str | None:
     if favourable is not None and favourable not in _SIDES:
-        raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
+        raise ConfigError(
+            "--favourable got {favourable!r}; {hint}",
+            favourable=favourable,
+            hint=did_you_mean(favourable, _SIDES),
+        )
     return favourable
 
 
@@ -231,7 +248,12 @@ def _columns_of(option: str, text: str, seen: Look) -> list[str]:
 
 def _require(option: str, name: str, seen: Look) -> None:
     if name not in seen.columns:
-        raise ConfigError(f"{option} got {name!r}, which is not in the data; {did_you_mean(name, seen.columns)}")
+        raise ConfigError(
+            "{option} got {name!r}, which is not in the data; {hint}",
+            option=option,
+            name=name,
+            hint=did_you_mean(name, seen.columns),
+        )
 
 
 # What is settled ------------------------------------------------------------------------------------------
@@ -327,7 +349,11 @@ class _Dialogue:
             for name in names:
                 for part in [name] if name in known or role != "groups" else name.split("+"):
                     if part not in known:
-                        raise ConfigError(f"{part!r} is not in the data; {did_you_mean(part, known)}")
+                        raise ConfigError(
+                            "{part!r} is not in the data; {hint}",
+                            part=part,
+                            hint=did_you_mean(part, known),
+                        )
             if most is not None and len(names) > most:
                 raise ConfigError("name one column.")
             return names
@@ -358,7 +384,11 @@ class _Dialogue:
 
         def read(answer: str) -> str | None:
             if answer and values and answer not in values:
-                raise ConfigError(f"{answer!r} is not among its values; {did_you_mean(answer, values)}")
+                raise ConfigError(
+                    "{answer!r} is not among its values; {hint}",
+                    answer=answer,
+                    hint=did_you_mean(answer, values),
+                )
             return answer or None
 
         return _asked(question, "", read)

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import BROKEN, FINE, out, print_json, print_line, progress
-from evenhand.errors import ConfigError, speaking
+from evenhand.cli.flags import COMMAND
+from evenhand.errors import ConfigError, error_messages_for
 
 FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; separated by commas."
 
@@ -19,7 +20,11 @@ def listed_formats(text: str) -> list[str]:
     """Return the formats that an option names, each once."""
     names = list(dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower())))
     if not names:
-        raise ConfigError(f"--format got {text!r}, which names no format; give one or several: {FORMATS_HELP}")
+        raise ConfigError(
+            "--format got {text!r}, which names no format; give one or several: {FORMATS_HELP}",
+            text=text,
+            FORMATS_HELP=FORMATS_HELP,
+        )
     return names
 
 
@@ -41,12 +46,12 @@ def report(
     PDF needs `pip install 'evenhand[pdf]'`, XLSX `pip install 'evenhand[files]'`.
     """
     from evenhand import Audit
-    from evenhand.report.languages import language as spoken_in
+    from evenhand.report.wording import wording
 
     with progress(quiet):
         audit = Audit.load(folder)
         if language is not None:
-            audit = replace(audit, run={**audit.run, "language": spoken_in(language).code})
+            audit = replace(audit, run={**audit.run, "language": wording(language).code})
         written = audit.save(out_folder or folder, listed_formats(formats))
     if not quiet:
         for name, path in written.items():
@@ -71,13 +76,16 @@ def plan(
     Give the hash, or the file, to somebody you trust. `evenhand audit audit.toml --plan plan.json` then says whether
     the plan was followed, and marks whatever it did not foresee as exploratory.
     """
-    from evenhand.core.formats import json_text
     from evenhand.core.run import write_files
+    from evenhand.messages.formats import json_text
     from evenhand.report.evidence import sign
     from evenhand.report.plan import seal
 
     if os.path.lexists(out_file):  # also of a name that no file can have, which is refused on writing
-        raise ConfigError(f"'{out_file}' is there already; a plan is sealed once: give another name with --out.")
+        raise ConfigError(
+            "'{out_file}' is there already; a plan is sealed once: give another name with --out.",
+            out_file=out_file,
+        )
     sealed = seal(settings, allow_code=allow_code)
     text = json_text(sealed)
     files: dict[str, str | bytes] = {out_file.name: text}
@@ -115,6 +123,7 @@ def verify(
 
 
 def pack(
+    *,
     folder: Annotated[Path, typer.Argument(help="The folder of an audit.")],
     out_file: Annotated[Path, typer.Option("--out", "-o", help="The zip to write.")] = Path("audit-pack.zip"),
     settings: Settings = None,
@@ -133,7 +142,10 @@ def pack(
     from evenhand.report.evidence import pack as make_pack
 
     if out_file.exists() and not force:
-        raise ConfigError(f"'{out_file}' exists already; give --force to overwrite it, or another name with --out.")
+        raise ConfigError(
+            "'{out_file}' exists already; give --force to overwrite it, or another name with --out.",
+            out_file=out_file,
+        )
     with progress(False):
         path = make_pack(
             folder,
@@ -149,6 +161,7 @@ def pack(
 
 
 def compare(
+    *,
     old: Annotated[Path, typer.Argument(help="The folder of the old audit.")],
     new: Annotated[Path, typer.Argument(help="The folder of the new audit.")],
     out_folder: Annotated[
@@ -181,7 +194,7 @@ def compare(
     tables = None
     if old_settings is not None:
         tables = read_table(old_settings), read_table(new_settings or old_settings)
-    with speaking("command"):
+    with error_messages_for(COMMAND):
         comparison = run_comparison(old, new, tables=tables, key=key)
     if out_folder is not None:
         comparison.save(out_folder)

@@ -49,6 +49,7 @@ app = typer.Typer(
 
 @app.command()
 def new(
+    *,
     folder: Annotated[Path, typer.Argument(help="Folder of the study; created if it does not exist.")],
     kind: Annotated[
         str,
@@ -103,20 +104,28 @@ def _own_data(
     """Return what the template is to say of the user's own files, and which columns people are not shown, and why."""
     for path in data:
         if not path.is_file():
-            raise ConfigError(f"there is no file '{path}'; --data takes the sets or the cases of the study.")
+            raise ConfigError(
+                "there is no file '{path}'; --data takes the sets or the cases of the study.",
+                path=path,
+            )
     if kind == "effort":
         from evenhand.study.sets import load_instrument
 
         for path in data:
             if path.suffix.lower() != ".json":
                 raise ConfigError(
-                    f"--data of an effort study takes sets of people as JSON, and '{path}' is a table; make the sets "
-                    f"in Python: eh.study.design_sets(...).save('{path.stem}.json')."
+                    "--data of an effort study takes sets of people as JSON, and '{path}' is a table; make the sets "
+                    "in Python: eh.study.design_sets(...).save('{stem}.json').",
+                    path=path,
+                    stem=path.stem,
                 )
             load_instrument(path)
         return {"conditions": {path.stem: path.name for path in data}}, []
     if len(data) > 1:
-        raise ConfigError(f"a disagreement study has one file of cases; --data was given {len(data)} times.")
+        raise ConfigError(
+            "a disagreement study has one file of cases; --data was given {number} times.",
+            number=len(data),
+        )
     columns, unseen = _columns(data[0], id_column, decision)
     return {"cases": columns}, unseen
 
@@ -190,23 +199,38 @@ def _column(
     """Return the column that an option names, else the first guess that is there."""
     flag, given = option
     if given is not None and given not in names:
-        raise ConfigError(f"{flag} got {given!r}; {did_you_mean(given, names)}")
+        raise ConfigError(
+            "{flag} got {given!r}; {hint}",
+            flag=flag,
+            given=given,
+            hint=did_you_mean(given, names),
+        )
     for name in (given, *guesses):
         if name is not None and name in names:
             return name
-    raise ConfigError(f"no column of '{path}' says by its name that it {role}; name it with {flag} COLUMN.")
+    raise ConfigError(
+        "no column of '{path}' says by its name that it {role}; name it with {flag} COLUMN.",
+        path=path,
+        role=role,
+        flag=flag,
+    )
 
 
 def _make_folder(folder: Path, names: Sequence[str], force: bool, given: Sequence[Path]) -> None:
     there = [name for name in names if (folder / name).exists() and (folder / name).resolve() not in given]
     if there and not force:
         raise ConfigError(
-            f"'{folder / there[0]}' exists already; give --force to overwrite it, or name another folder."
+            "'{value}' exists already; give --force to overwrite it, or name another folder.",
+            value=folder / there[0],
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"the folder '{folder}' cannot be made: {error.strerror or error}.") from error
+        raise ConfigError(
+            "the folder '{folder}' cannot be made: {value}.",
+            folder=folder,
+            value=error.strerror or error,
+        ) from error
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -214,7 +238,12 @@ def _copy(source: Path, target: Path) -> None:
         if source.resolve() != target.resolve():
             shutil.copyfile(source, target)
     except OSError as error:
-        raise ConfigError(f"'{source}' cannot be copied to '{target}': {error.strerror or error}.") from error
+        raise ConfigError(
+            "'{source}' cannot be copied to '{target}': {value}.",
+            source=source,
+            target=target,
+            value=error.strerror or error,
+        ) from error
 
 
 def _is_ready(path: Path) -> bool:
@@ -245,6 +274,7 @@ def _to_change(kind: Kind, own: bool) -> list[str]:
 
 @app.command()
 def serve(
+    *,
     study: StudyFile = STUDY,
     database: Database = None,
     host: Annotated[

@@ -15,6 +15,7 @@ import typer
 
 from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line, print_summary, progress
 from evenhand.errors import ConfigError, count, require_choice, require_extra
+from evenhand.messages import Argument
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
@@ -104,7 +105,11 @@ def database_of(path: Path, database: str | None) -> str:
     """Return where the answers of a study are; a file must be there."""
     url = database or str(path.with_suffix(".db"))
     if "://" not in url and not Path(url).exists():
-        raise ConfigError(f"there is no database '{url}' yet; evenhand study serve {path} makes it.")
+        raise ConfigError(
+            "there is no database '{url}' yet; evenhand study serve {path} makes it.",
+            url=url,
+            path=path,
+        )
     return url
 
 
@@ -120,6 +125,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def simulate(
+    *,
     url: Annotated[str, typer.Argument(help="Where the study runs, such as http://127.0.0.1:8000.")],
     people: Annotated[int, typer.Option(min=1, help="Virtual respondents.")] = 20,
     rate: Annotated[float, typer.Option(min=0, help="How many arrive per second; 0 means all at once.")] = 5.0,
@@ -255,6 +261,7 @@ def export(
 
 
 def analyze(
+    *,
     study: StudyFile = STUDY,
     database: Database = None,
     responses: Annotated[Path | None, typer.Option(help="An export to analyse instead of the database.")] = None,
@@ -290,11 +297,15 @@ def analyze(
 
 def _left_out(audit: Audit) -> Iterator[str]:
     """Yield whom the analysis left out, one line a rule, or that it left out nobody."""
-    parts = [
-        (one.n, *one.reason.partition(": people who ")) for result in audit.results.values() for one in result.left_out
+    left_out = [
+        one for result in audit.results.values() for one in result.left_out if one.reason.id == "responses.people_who"
     ]
-    excluded = [f"{count(n, 'person', 'people')} who {why} (`{rule}`)" for n, rule, _, why in parts if why]
+    excluded = [_excluded(one.n, **one.reason.args) for one in left_out]
     yield f"Left out: {'; '.join(excluded)}." if excluded else "No exclusion rule left anybody out."
+
+
+def _excluded(people: int, rule: Argument, limit: Argument, answers: Argument) -> str:
+    return f"{count(people, 'person', 'people')} who {limit} ({answers}) (`{rule}`)"
 
 
 def _answers(study: Path, database: str | None, file: Path | None) -> tuple[Responses, StudySpec]:
@@ -357,5 +368,9 @@ def deliver(content: bytes, target: Path | None, summary: str) -> None:
         with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(content)
     except OSError as error:
-        raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+        raise ConfigError(
+            "'{target}' cannot be written: {value}.",
+            target=target,
+            value=error.strerror or error,
+        ) from error
     print_line(f"Wrote {target}: {summary}.")

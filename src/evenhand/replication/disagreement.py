@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.core.display import Figure
-from evenhand.core.formats import show
 from evenhand.curve import curve
 from evenhand.datasets import load_dressel_farid
 from evenhand.datasets.registry import at_hand
+from evenhand.messages.formats import show
 from evenhand.replication.records import Chapter, Claim, Line, Missing, published
 from evenhand.stats.feedback import Feedback, FeedbackMetric, gap
 from evenhand.stats.types import FloatArray

@@ -11,7 +11,7 @@ from evenhand.audits.effort.result import EffortResult
 from evenhand.core.display import Figure
 from evenhand.curve import curve
 from evenhand.datasets import load_shed
-from evenhand.replication.records import Chapter, Claim, Line, Missing, data_folder, published
+from evenhand.replication.records import Chapter, Claim, Line, Missing, data_folder, number_or_nan, published
 from evenhand.stats.correlation import hotelling_t, meng_z, steiger_z, two_sided_p, williams_t
 
 CELLS = (("CLUE", "input"), ("CLUE", "output"), ("SHED", "input"), ("SHED", "output"))
@@ -286,7 +286,7 @@ def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
     ]
     for model in models:
         for value, weight in zip(printed["table1_eaif_SHED"][model], weights, strict=True):
-            ours = result.get("values", metric="eaif", model=model, weight=weight).value
+            ours = number_or_nan(result.get("values", metric="eaif", model=model, weight=weight).value)
             lines.append(
                 Line(
                     item="Table 1",
@@ -321,7 +321,8 @@ def _parity_figure(result: EffortResult) -> Figure:
         curve(
             [
                 {"x": gap.bin_low + 0.05, "y": gap.value, "series": gap.model, "low": None, "high": None}
-                for gap in result.rows("gaps", metric="eagf", grouping=grouping)
+                for gap in result.gaps
+                if (gap.metric, gap.grouping) == ("eagf", grouping)
                 if gap.value is not None and gap.bin_low is not None
             ],
             title=grouping,

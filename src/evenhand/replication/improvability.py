@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from evenhand.core.run import step
 from evenhand.curve import curve
 from evenhand.datasets import load_hospital
 from evenhand.datasets.registry import at_hand
-from evenhand.replication.records import Chapter, Claim, Line, Missing, published
+from evenhand.replication.records import Chapter, Claim, Line, Missing, number_or_nan, published
 from evenhand.stats.improvability import (
     Criteria,
     FairnessTest,
@@ -33,6 +33,7 @@ from evenhand.stats.improvability import (
     select_top,
 )
 from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.frames import TableData
 
 BLACK, WHITE = 0, 1
 GROUPS = ("Black", "White")
@@ -288,7 +289,7 @@ def _value_figure() -> Figure:
     )
 
 
-def full_lines(patients: Any) -> Iterator[Line]:
+def full_lines(patients: TableData) -> Iterator[Line]:
     """Yield tables 1 to 4 and figure 2 from the full file, by five splits of our own.
 
     Parameters
@@ -315,13 +316,13 @@ def full_lines(patients: Any) -> Iterator[Line]:
         name = key.split("_", 1)[1]
         for group in GROUPS:
             ends = [split[group.lower()][0] for split in printed[key]]
-            value = result.get("values", model=name, group=group, metric="calibration").value
+            value = number_or_nan(result.get("values", model=name, group=group, metric="calibration").value)
             what = f"full file, {name}, {group}, mean over splits"
             yield Line(
                 item=item, what=what, printed=min(ends), ours=value, tolerance=0.05, why=why, printed_high=max(ends)
             )
         decision = result.get("decisions", model=name, test="published", metric="improvable_fairness", margin=0.0)
-        p = decision.p_median
+        p = number_or_nan(decision.p_median)
         yield Line(
             item=item,
             what=f"full file, {name}: median p",
@@ -332,6 +333,7 @@ def full_lines(patients: Any) -> Iterator[Line]:
         )
 
 
-def _names(table: Iterable[object]) -> list[str]:
-    names = getattr(table, "columns", None) or list(table)
-    return [str(name) for name in names]
+def _names(table: object) -> list[str]:
+    columns = getattr(table, "columns", None)
+    given = table if columns is None and isinstance(table, Iterable) else columns
+    return [] if given is None else [str(name) for name in given]

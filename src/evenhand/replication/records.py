@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
+from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.core.display import DisplayTable, Figure, Number, Range
-from evenhand.core.formats import Format
 from evenhand.datasets.registry import DATA_VARIABLE
+from evenhand.messages.formats import Format
 
 Verdict = Literal["holds", "holds in part", "does not hold"]
 
@@ -177,3 +178,8 @@ def _cells(line: Line) -> tuple[Any, ...]:
         "yes" if line.agrees else "no",
         line.why,
     )
+
+
+def number_or_nan(value: float | None) -> float:
+    """Return a number to hold beside a printed one; one that is not there agrees with none."""
+    return nan if value is None else value

@@ -12,10 +12,10 @@ from typing import Any
 
 from evenhand._version import __version__
 from evenhand.core.display import DisplayTable, Section
-from evenhand.core.formats import json_text, rounded
 from evenhand.core.run import run_record, step, timed, write_files
 from evenhand.datasets.registry import DATA_VARIABLE
 from evenhand.errors import ConfigError, count, require_choice
+from evenhand.messages.formats import json_text, rounded
 from evenhand.replication.disagreement import replicate_disagreement
 from evenhand.replication.effort import replicate_effort
 from evenhand.replication.improvability import replicate_improvability
@@ -116,7 +116,10 @@ def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None
     for name in papers:
         require_choice("paper", name, list(PAPERS))
     if data is not None and not Path(data).is_dir():
-        raise ConfigError(f"`data` is '{data}'; there is no such folder.")
+        raise ConfigError(
+            "`data` is '{data}'; there is no such folder.",
+            data=data,
+        )
     chapters = []
     with _data_in(data), timed() as clock:
         for name in dict.fromkeys(papers or PAPERS):

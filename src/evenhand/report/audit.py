@@ -17,12 +17,15 @@ from evenhand.audits import REGISTRY
 from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
-from evenhand.core.formats import json_text, rounded
-from evenhand.core.result import Draft, Result, badge, settle, settled
+from evenhand.core.records import Gap
+from evenhand.core.result import Draft, Result, badge, plain_cell, settle, settled
 from evenhand.core.run import Clock, data_record, read_run, run_record, shown_in_notebook, step, timed, write_files
 from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.errors import ConfigError, EvenhandError, brief, require_choice, speaking
+from evenhand.errors import ConfigError, EvenhandError, brief, error_messages_for, require_choice
+from evenhand.messages import Message
+from evenhand.messages.formats import json_text, rounded
+from evenhand.messages.settings import FILE
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
 from evenhand.report.counted import counting_result
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from evenhand.study.analysis.spec import AnalysisSpec
     from evenhand.study.responses import Responses
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,9 +81,9 @@ class Audit:
         return tuple(chain.from_iterable(in_order(everything)))
 
     @property
-    def notes(self) -> dict[str, tuple[str, ...]]:
+    def notes(self) -> dict[str, tuple[Message, ...]]:
         """The remarks of each audit that no audit before it has made."""
-        said: set[str] = set()
+        said: set[Message] = set()
         notes = {}
         for name, result in self.results.items():
             notes[name] = tuple(note for note in result.notes if note not in said)
@@ -88,9 +91,10 @@ class Audit:
         return notes
 
     @property
-    def families(self) -> tuple[str, ...]:
+    def families(self) -> tuple[Message, ...]:
         """What p-values, verdicts and “worse off” hold for together, in sentences."""
-        gaps = [gap for result in self.results.values() for gap in result.tables.get("gaps", ())]
+        rows = chain.from_iterable(result.tables.get("gaps", ()) for result in self.results.values())
+        gaps = [gap for gap in rows if isinstance(gap, Gap)]
         return tuple(in_words(self.findings, gaps, [result.spec.finding_alpha for result in self.results.values()]))
 
     def sections(self) -> dict[str, Section]:
@@ -121,7 +125,10 @@ class Audit:
         written, run = read_run(Path(folder))
         if written.get("schema") != SCHEMA_VERSION:
             raise ConfigError(
-                f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
+                "'{folder}' holds results of format {get!r}; this version reads {SCHEMA_VERSION}.",
+                folder=folder,
+                get=written.get("schema"),
+                SCHEMA_VERSION=SCHEMA_VERSION,
             )
         try:
             require_contents(written)
@@ -131,8 +138,10 @@ class Audit:
         except Exception as error:  # written before a table or a column was added, or by another hand
             fault = " ".join(str(error).split("\n")[:2]) or type(error).__name__
             raise ConfigError(
-                f"the results in '{folder}' are not whole ({fault}), or of another version of evenhand; "
-                "run the audit again."
+                "the results in '{folder}' are not whole ({fault}), or of another version of evenhand; run the "
+                "audit again.",
+                folder=folder,
+                fault=fault,
             ) from None
 
     @classmethod
@@ -225,8 +234,8 @@ class Audit:
 
     def _findings_frame(self, audit: str | None, backend: str | None) -> Any:
         findings = [finding for finding in self.findings if audit in (None, finding.audit)]
-        columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
-        return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
+        columns = [name for name in Finding.columns() if name != "coordinates"]
+        return build_frame({name: [plain_cell(getattr(f, name)) for f in findings] for name in columns}, backend)
 
     def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
         """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
@@ -298,7 +307,10 @@ def audit(
     'no_threshold'
     """
     if seed is not None and not (type(seed) is int and seed >= 0):
-        raise ConfigError(f"`seed` must be a whole number, 0 or more; got {brief(seed)}.")
+        raise ConfigError(
+            "`seed` must be a whole number, 0 or more; got {seed}.",
+            seed=brief(seed),
+        )
     if not isinstance(source, str | os.PathLike | Table):
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
@@ -319,7 +331,7 @@ def _audit_rows(
         return _audit_table(source, sections, seed, clock)
     if sections:
         raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
-    with speaking("file"):
+    with error_messages_for(FILE):
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
             step(f"Reading {config.source or 'invented data'}")
@@ -370,6 +382,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         profiles = make_profiles(config, results, table)
         profiles = profiles if safe is None else safe.profiles(profiles)
         extras = make_extras(config, results, table, safe)
+        extras = extras if safe is None else safe.extras(extras)
     with clock.timing("hash"):
         record = data_record(table) if safe is None else safe.record()
     devices = (getattr(spec, "device", None) for spec in config.audits.values())
@@ -380,7 +393,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:
     """Return the table of an `audit.toml`, with the models that it fits; no code of the user's is run."""
-    with speaking("file"):
+    with error_messages_for(FILE):
         config, arguments = read_config(settings)
         table = make_table(arguments)
         return table if config.models is None else add_models(table, arguments, config.models, step)
@@ -395,7 +408,8 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     if not isinstance(responses, Responses):
         kind = type(responses).__name__
         raise ConfigError(
-            f"audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}."
+            "audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}.",
+            kind=kind,
         )
     require_known(sections, ("study", "thresholds", "report"), "responses take no section {name}")
     spec = _analysis_spec(sections.get("study", {}), sections.get("thresholds", ()), seed)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.core.display import Section, in_markdown
 from evenhand.core.findings import VERDICT_WORDS, Finding
-from evenhand.core.formats import json_text, rounded
 from evenhand.core.records import OVERALL, LeftOut, Value
-from evenhand.errors import showable
+from evenhand.messages import showable
+from evenhand.messages.formats import json_text, rounded
 from evenhand.report import front
 from evenhand.report.page import slug
 

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from evenhand.core.findings import Finding
-from evenhand.core.formats import Format, show, show_interval, show_p
+from evenhand.core.findings import Finding, interval_message
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, Kind, Record, column, coordinates_of
 from evenhand.core.result import Result
 from evenhand.core.thresholds import size_of_gap
+from evenhand.messages import Argument, Message
+from evenhand.messages.formats import Format, show_p
+from evenhand.messages.shared import say as shared
 from evenhand.report.audit import Audit
+from evenhand.report.messages import say
 from evenhand.report.pairing import Numbered, Pairing, change_between
 from evenhand.stats.multiplicity import adjusted_p
 
@@ -20,9 +23,6 @@ Direction = Literal["worse", "better", "changed", "unclear"]
 
 Key: TypeAlias = tuple[Any, ...]
 
-_SURE = {direction: f"{direction} beyond chance" for direction in ("worse", "better", "changed")} | {
-    "unclear": "no clear change"
-}
 _PLACE = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
 
 
@@ -81,41 +81,59 @@ class Change(Record):
         signed: dict[Format, Format] = {"points": "signed_points", "number": "signed"}
         return signed.get(self.style, self.style)
 
-    def in_words(self) -> str:
+    def message(self) -> Message:
         """Return the change as a sentence; where the worst pair is another one, with both pairs."""
-        style, metric = self.style, self.named_metric.title_in_sentence
-        points = " points" if style == "points" else ""
-        kind, then, now = self._pairs()
-        sizes = f"{self._size(self.old, style)}{then} before, {self._size(self.new, style)}{now} now"
-        told = f"{self._where()}: {metric}{kind} was {sizes}"
+        pair, then, now = self._pairs()
+        words: dict[str, Argument] = {
+            "where": self._where(),
+            "title": self.named_metric.title_in_sentence,
+            "pair": pair,
+            "old": self._size(self.old, then),
+            "new": self._size(self.new, now),
+        }
         if self.change is None:
-            return f"{told}."
-        change = (
-            f"a change of {show(self.change, self.signed_style)}{points} ({show_interval(self.low, self.high, style)})"
-        )
-        p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
-        return f"{told}; {change}{p}: {_SURE[self.direction]}."
+            return say("change_undefined", **words)
+        words |= {"change": _amount(self.change, self.signed_style), "sure": say(f"sure_{self.direction}")}
+        bounded = self.low is not None or self.high is not None
+        words["interval"] = interval_message(self.low, self.high, self.style) if bounded else say("no_limits")
+        if self.p_adjusted is None:
+            return say("change", **words)
+        return say("change_tested", p=show_p(self.p_adjusted), **words)
 
-    @staticmethod
-    def _size(size: float | None, style: Format) -> str:
-        return "undefined" if size is None else f"{show(size, style)}{' points' if style == 'points' else ''}"
+    def _size(self, size: float | None, pair: tuple[str, str] | None) -> Message:
+        told = say("undefined_size") if size is None else _amount(size, self.style)
+        return told if pair is None else say("size_of_pair", size=told, group=pair[0], reference=pair[1])
 
-    def _where(self) -> str:
+    def _where(self) -> Message:
         """Return the models and people that it is about; a sentence begins with it."""
-        model = f"{self.model} against {self.model_reference}" if self.model_reference else self.model
-        by = f"by {self.grouping}" if self.grouping else None
-        where = ", ".join(part for part in (model, self.coordinates, self.stratum, by) if part)
-        return where if model else f"{where[:1].upper()}{where[1:]}" or "Everybody"
+        model, named = None, [say("given_name", name=part) for part in (self.coordinates, self.stratum) if part]
+        if self.model is not None:
+            other = self.model_reference
+            compared = say("models_compared", model=self.model, reference=other) if other else None
+            model = compared or say("given_name", name=self.model)
+        by = [shared("by", grouping=self.grouping)] if self.grouping else []
+        if model is not None:
+            return say("places", parts=(model, *named, *by))
+        return say("places_first", place=say("places", parts=(*named, *by))) if named or by else say("of_everybody")
 
-    def _pairs(self) -> tuple[str, str, str]:
+    def _pairs(self) -> tuple[Message | None, tuple[str, str] | None, tuple[str, str] | None]:
         """Return the kind of a gap with its groups; where those are others now, the old ones and the new ones apart."""
         if self.kind is None:
-            return "", "", ""
-        kind = "gap" if self.kind == "difference" else self.kind
-        if None in (self.group, self.reference) or self.group == self.reference:
-            return f" ({kind})", "", ""
-        then, now = f"{self.old_group} against {self.old_reference}", f"{self.group} against {self.reference}"
-        return (f" ({kind}, {now})", "", "") if self.same_pair else (f" ({kind})", f" ({then})", f" ({now})")
+            return None, None, None
+        kind = say(f"kind_{self.kind}")
+        if self.group is None or self.reference is None or self.group == self.reference:
+            return say("pair_of_kind", kind=kind), None, None
+        if self.same_pair:
+            return say("pair", kind=kind, group=self.group, reference=self.reference), None, None
+        then = str(self.old_group), str(self.old_reference)
+        return say("pair_of_kind", kind=kind), then, (self.group, self.reference)
+
+
+def _amount(size: float, style: Format) -> Message:
+    """Return a number as it is written, in points with that word."""
+    if style == "signed_points":
+        return say("signed_points", value=size)
+    return say("amount_points" if style == "points" else "amount", value=size, unit=style)
 
 
 # Records of the same thing ---------------------------------------------------------------------------------------

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.core.display import DisplayTable, Number, Range, make_table
-from evenhand.core.findings import SHORT_VERDICTS
-from evenhand.core.formats import json_text, rounded, show_confidence
 from evenhand.core.records import OVERALL
 from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict
-from evenhand.errors import count
+from evenhand.messages import Message
+from evenhand.messages.formats import json_text, rounded, show_confidence
 from evenhand.report.audit import Audit
 from evenhand.report.changes import Change, Key, changes_between, claimed, findings_by_key, gaps_by_key, place_of
+from evenhand.report.messages import say
 from evenhand.report.pairing import Pairing, one_confidence, require_other_data, shared_audits
 from evenhand.report.plan import setting_changes
 from evenhand.table.table import Table
@@ -42,7 +42,7 @@ class Comparison:
 
     changes: tuple[Change, ...]
     others: tuple[Change, ...]
-    settings: tuple[str, ...]
+    settings: tuple[Message, ...]
     confidence: float
     shared: int | None = None
 
@@ -58,34 +58,38 @@ class Comparison:
 
     def summary(self) -> str:
         """Return the comparison as plain text."""
-        return "\n".join(self._lines("compare.md (--out)"))
+        return "\n".join(map(str, self._lines("compare.md (--out)")))
 
-    def _lines(self, table: str) -> list[str]:
+    def _lines(self, table: str) -> list[Message]:
         """Return the comparison in sentences; `table` is where all findings are."""
-        lines = [f"Of {count(len(self.changes), 'finding')} compared: {_directions(self.changes)}."]
+        told = say("findings", n=len(self.changes))
+        lines = [say("compared", what=told, directions=_directions(self.changes))]
         if any(change.direction != "unclear" for change in self.others):
-            lines.append(f"Of {count(len(self.others), 'other gap')}: {_directions(self.others)}.")
-        lines += [f"Verdict {_flip(change)}{self._chance(change)}. {change.in_words()}" for change in self.flips]
+            others = say("other_gaps", n=len(self.others))
+            lines.append(say("others_compared", what=others, directions=_directions(self.others)))
+        lines += map(self._flipped, self.flips)
         lines += [
-            change.in_words() for change in self.changes if change not in self.flips and change.direction != "unclear"
+            change.message() for change in self.changes if change not in self.flips and change.direction != "unclear"
         ]
-        lines += [f"Among the other gaps: {change.in_words()}" for change in self._moved()]
-        lines += self._unclear(table)
-        alpha = show_confidence(1 - self.confidence)
-        people = (
-            "The two audits are treated as independent samples"
-            if self.shared is None
-            else f"{self.shared:,} people are in both audits, and the intervals account for it"
-        )
-        rest = ", and as much for the other gaps" if self.others else ""
-        is_some_changed = any(change.direction == "changed" for change in (*self.changes, *self.others))
-        words = "“worse”, “better” or “changed”" if is_some_changed else "“worse” or “better”"
-        lines.append(f"{people}; the chance that any {words} is false is at most {alpha} (Holm){rest}.")
-        return [*lines, *self.settings]
+        lines += [say("among_others", change=change.message()) for change in self._moved()]
+        return [*lines, *self._unclear(table), self._false_claims(), *self.settings]
 
-    def _chance(self, change: Change) -> str:
+    def _flipped(self, change: Change) -> Message:
         within = change.p_adjusted is not None and change.p_adjusted > 1 - self.confidence
-        return ", but the change itself is within chance" if within else ""
+        before, now = (_verdict_message(verdict) for verdict in (change.old_verdict, change.new_verdict))
+        return say("flip_within_chance" if within else "flip", before=before, now=now, change=change.message())
+
+    def _false_claims(self) -> Message:
+        """Say how likely any claim of a change is false, and what that rests on."""
+        everything = (*self.changes, *self.others)
+        is_some_changed = any(change.direction == "changed" for change in everything)
+        return say(
+            "false_claims",
+            people=say("independent_samples") if self.shared is None else say("people_in_both", n=self.shared),
+            words=say("worse_better_changed" if is_some_changed else "worse_or_better"),
+            share=1 - self.confidence,
+            rest=say("as_much_for_others") if self.others else None,
+        )
 
     def _moved(self) -> list[Change]:
         """Return, of each metric and grouping, the other two groups whose gap changed most clearly beyond chance."""
@@ -97,14 +101,13 @@ class Comparison:
                 first.setdefault(_spot(change), change)
         return list(first.values())
 
-    def _unclear(self, table: str) -> Iterator[str]:
+    def _unclear(self, table: str) -> Iterator[Message]:
         """Yield the changes that may be chance, those that come nearest to being beyond it first; of many, the rest."""
         unclear = [c for c in self.changes if c not in self.flips and c.direction == "unclear"]
         nearest = sorted(unclear, key=lambda change: 1.0 if change.p_value is None else change.p_value)
-        yield from (change.in_words() for change in nearest[:MOST_UNCLEAR])
+        yield from (change.message() for change in nearest[:MOST_UNCLEAR])
         if len(nearest) > MOST_UNCLEAR:
-            more = count(len(nearest) - MOST_UNCLEAR, "more finding")
-            yield f"{more} without a clear change {'is' if more.startswith('1 ') else 'are'} in {table}."
+            yield say("more_unclear", n=len(nearest) - MOST_UNCLEAR, table=table)
 
     def __str__(self) -> str:
         return self.summary()
@@ -132,7 +135,7 @@ class Comparison:
                 {
                     "confidence": self.confidence,
                     "shared": self.shared,
-                    "settings": list(self.settings),
+                    "settings": [sentence.to_dict() for sentence in self.settings],
                     **rows,
                 }
             )
@@ -142,24 +145,26 @@ class Comparison:
         """Return the comparison as Markdown."""
         tables = [self.table(), _as_table(self.others, "Other gaps", self.confidence)]
         parts = [f"## {table.caption}\n\n{table.to_markdown()}" for table in tables if table.rows]
-        return "\n\n".join(["# Two audits compared", *self._lines("the table below"), *parts, ""])
+        return "\n\n".join(["# Two audits compared", *map(str, self._lines("the table below")), *parts, ""])
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
         """Write compare.md and compare.json into a folder; return their paths."""
         return write_files(folder, {"compare.md": self.to_markdown(), "compare.json": self.to_json()})
 
 
-def _directions(changes: Sequence[Change]) -> str:
+def _directions(changes: Sequence[Change]) -> Message:
     counted = Counter(change.direction for change in changes)
-    changed = f"{counted['changed']:,} changed, " if counted["changed"] else ""
-    return f"{counted['worse']:,} worse, {counted['better']:,} better, {changed}{counted['unclear']:,} unclear"
+    words = {name: counted[name] for name in ("worse", "better", "changed", "unclear")}
+    return say("directions_changed" if counted["changed"] else "directions", **words)
+
+
+def _verdict_message(verdict: str | None) -> Message:
+    return say(f"it_{_verdict(verdict)}")
 
 
 def _flip(change: Change) -> str:
-    words = [
-        SHORT_VERDICTS[_verdict(verdict)].lower() or "none" for verdict in (change.old_verdict, change.new_verdict)
-    ]
-    return f"from “{words[0]}” to “{words[1]}”"
+    before, now = (_verdict_message(verdict) for verdict in (change.old_verdict, change.new_verdict))
+    return f"from “{before}” to “{now}”"
 
 
 def _then_now(old: str | None, new: str | None) -> str | None:
@@ -268,10 +273,10 @@ def _order(change: Change) -> tuple[bool, int, float]:
     return change.old_verdict == change.new_verdict, direction, p_value
 
 
-def _differences(before: Audit, after: Audit) -> Iterator[str]:
+def _differences(before: Audit, after: Audit) -> Iterator[Message]:
     """Yield what differs in data, settings and models."""
     rows = [audit.data["rows_used"] for audit in (before, after)]
-    yield f"Rows: {rows[0]:,} before, {rows[1]:,} now."
+    yield say("rows_then_now", before=rows[0], now=rows[1])
     yield from _without_counterpart(before, after)
     old, new = before.config.as_dict(), after.config.as_dict()
     for section in dict.fromkeys([*old, *new]):
@@ -279,13 +284,10 @@ def _differences(before: Audit, after: Audit) -> Iterator[str]:
             yield from setting_changes(f"[{section}]", old.get(section), new.get(section))
 
 
-def _without_counterpart(before: Audit, after: Audit) -> Iterator[str]:
+def _without_counterpart(before: Audit, after: Audit) -> Iterator[Message]:
     """Yield how many findings only one of the audits has."""
     shared = shared_audits(before, after)
     old, new = ({(name, key) for name in shared for key in findings_by_key(audit, name)} for audit in (before, after))
     if old != new:
-        only = [count(len(one - other), "finding") for one, other in ((old, new), (new, old))]
-        yield (
-            f"Not compared: {only[0]} of the old audit and {only[1]} of the new one, which the other does not have (as "
-            "where the reference group or the worst bin is another one)."
-        )
+        only = [say("findings", n=len(one - other)) for one, other in ((old, new), (new, old))]
+        yield say("without_counterpart", old=only[0], new=only[1])

@@ -17,9 +17,9 @@ from pydantic import Field, PrivateAttr, field_serializer, field_validator
 from evenhand.audits import REGISTRY
 from evenhand.core.power import PowerSettings
 from evenhand.core.spec import Names, Spec
-from evenhand.errors import ConfigError, brief, did_you_mean
+from evenhand.errors import ConfigError, SettingError, brief, did_you_mean
+from evenhand.messages import LANGUAGES
 from evenhand.models.estimators import ModelsSettings
-from evenhand.report.languages import LANGUAGES
 from evenhand.report.profiles import PROFILES
 from evenhand.settings import Settings, named_once, read_toml
 from evenhand.table.engines import EngineSettings
@@ -103,11 +103,18 @@ class ReportSettings(Settings):
         if not _is_shares(value):
             if is_frame(value) or (isinstance(value, str | Mapping) and value):
                 return value
-            raise ValueError(f"`population` must be shares by column and group, or a table; got {brief(value)}")
+            raise SettingError(
+                "`population` must be shares by column and group, or a table; got {value}",
+                value=brief(value),
+            )
         for name, shares in value.items():
             numbers = all(isinstance(share, int | float) for share in shares.values())
             if not shares or not numbers or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 0.01:
-                raise ValueError(f"the shares of {name!r} must be 0 or more and add up to 1; got {brief(shares)}")
+                raise SettingError(
+                    "the shares of {name!r} must be 0 or more and add up to 1; got {shares}",
+                    name=name,
+                    shares=brief(shares),
+                )
         return {name: dict(shares) for name, shares in value.items()}
 
     @field_serializer("population")
@@ -123,7 +130,11 @@ class ReportSettings(Settings):
     @classmethod
     def _is_spoken(cls, value: str) -> str:
         if value not in LANGUAGES:
-            raise ValueError(f"there is no language {value!r}; {did_you_mean(value, LANGUAGES)}")
+            raise SettingError(
+                "there is no language {value!r}; {hint}",
+                value=value,
+                hint=did_you_mean(value, LANGUAGES),
+            )
         return value
 
     @field_validator("profile")
@@ -131,7 +142,11 @@ class ReportSettings(Settings):
     def _is_known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             if name not in PROFILES:
-                raise ValueError(f"there is no profile {name!r}; {did_you_mean(name, PROFILES)}")
+                raise SettingError(
+                    "there is no profile {name!r}; {hint}",
+                    name=name,
+                    hint=did_you_mean(name, PROFILES),
+                )
         return named_once("profile", value, "")
 
     @field_validator("title", "system", "auditor", "scope", "thresholds_by")
@@ -140,7 +155,10 @@ class ReportSettings(Settings):
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"no file can hold {value!r}: it has half a character, a lone surrogate") from None
+            raise SettingError(
+                "no file can hold {value!r}: it has half a character, a lone surrogate",
+                value=value,
+            ) from None
         return value
 
 
@@ -158,7 +176,11 @@ class DatasetSettings(Settings):
         datasets = import_module("evenhand.datasets")
         makers = {name.removeprefix("make_"): name for name in datasets.__all__ if name.startswith("make_")}
         if self.dataset not in makers:
-            raise ConfigError(f"`dataset` in [data] got {self.dataset!r}; {did_you_mean(self.dataset, makers)}")
+            raise ConfigError(
+                "`dataset` in [data] got {dataset!r}; {hint}",
+                dataset=self.dataset,
+                hint=did_you_mean(self.dataset, makers),
+            )
         return getattr(datasets, makers[self.dataset])(self.rows, seed=self.dataset_seed)
 
 
@@ -200,13 +222,23 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     data = dict(_section(raw, "data", name))
     _refuse_blanks(raw, name)
     if "data" in data:
-        raise ConfigError(f"there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.")
+        raise ConfigError(
+            "there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.",
+            name=name,
+        )
     source, where, folder = data.pop("source", None), f"[data] of {name}", Path(name).parent
     invented = _taken(data, DatasetSettings) if "dataset" in data else {}
     if invented and source is not None:
-        raise ConfigError(f"[data] of '{name}' names both a `source` and a `dataset`; give one of them.")
+        raise ConfigError(
+            "[data] of '{name}' names both a `source` and a `dataset`; give one of them.",
+            name=name,
+        )
     if not invented and not isinstance(source, str):
-        raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {brief(source)}.")
+        raise ConfigError(
+            "`source` in [data] of '{name}' must be the path of the data; got {source}.",
+            name=name,
+            source=brief(source),
+        )
     config = make_config(raw, source, where=name, allow_code=allow_code)
     config.report._folder = folder
     remote = _taken(data, EngineSettings)
@@ -227,7 +259,11 @@ def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:
     blanks = open_settings(raw)
     if blanks:
         listed = ", ".join(blanks)
-        raise ConfigError(f"'{name}' leaves open {listed}; fill it in, or remove the line if you can do without it.")
+        raise ConfigError(
+            "'{name}' leaves open {listed}; fill it in, or remove the line if you can do without it.",
+            name=name,
+            listed=listed,
+        )
 
 
 def open_settings(raw: Mapping[str, Any]) -> list[str]:
@@ -257,11 +293,20 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     for name in raw:
         if name not in known:
             REGISTRY.get(name)  # one that cannot be imported says why
-            raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
+            raise ConfigError(
+                "there is no section [{name}] in {where}; {hint}",
+                name=name,
+                where=where,
+                hint=did_you_mean(name, known),
+            )
     _refuse_data_settings(_section(raw, "report", where), where)
     audits = _specs(raw, where, allow_code)
     if not audits:
-        raise ConfigError(f"{where} asks for no audit; add a section such as [{next(iter(REGISTRY))}].")
+        raise ConfigError(
+            "{where} asks for no audit; add a section such as [{next}].",
+            where=where,
+            next=next(iter(REGISTRY)),
+        )
     kinds: dict[str, type[Settings]] = {"report": ReportSettings, "models": ModelsSettings, "power": PowerSettings}
     others: dict[str, Any] = {
         name: kind.parse(_section(raw, name, where), f"[{name}] of {where}")
@@ -276,7 +321,12 @@ def _refuse_data_settings(report: Mapping[str, Any], where: str) -> None:
     for name in report:
         if name in signature(Table).parameters and name not in ReportSettings.model_fields:
             place = "[data]" if where.endswith(".toml") else "the arguments of the table"
-            raise ConfigError(f"`{name}` in [report] of {where} belongs in {place}; move it there.")
+            raise ConfigError(
+                "`{name}` in [report] of {where} belongs in {place}; move it there.",
+                name=name,
+                where=where,
+                place=place,
+            )
 
 
 def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Spec]:
@@ -286,7 +336,11 @@ def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Sp
         form = (
             "[[thresholds]] tables" if where.endswith(".toml") else "mappings: {'metric': 'selection_rate', 'min': 0.8}"
         )
-        raise ConfigError(f"thresholds in {where} must be written as {form}.")
+        raise ConfigError(
+            "thresholds in {where} must be written as {form}.",
+            where=where,
+            form=form,
+        )
     readers = {
         name: _SpecReader(name, _section(raw, name, where), where, allow_code) for name in REGISTRY if name in raw
     }
@@ -301,16 +355,28 @@ def make_table(arguments: Mapping[str, Any]) -> Table:
     known = [name for name in signature(Table).parameters if name != "data"]
     for name in arguments:
         if name in ReportSettings.model_fields and name not in known:
-            raise ConfigError(f"there is no setting `{name}` in [data]; it belongs in [report].")
+            raise ConfigError(
+                "there is no setting `{name}` in [data]; it belongs in [report].",
+                name=name,
+            )
         if name not in (*known, "data"):
-            raise ConfigError(f"there is no setting `{name}` in [data]; {did_you_mean(name, known)}")
+            raise ConfigError(
+                "there is no setting `{name}` in [data]; {hint}",
+                name=name,
+                hint=did_you_mean(name, known),
+            )
     return Table(**arguments)
 
 
 def _section(raw: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     section = raw.get(name, {})
     if not isinstance(section, Mapping):
-        raise ConfigError(f"[{name}] in {where} must be a table of settings; got {brief(section)}.")
+        raise ConfigError(
+            "[{name}] in {where} must be a table of settings; got {section}.",
+            name=name,
+            where=where,
+            section=brief(section),
+        )
     return section
 
 
@@ -327,14 +393,20 @@ class _SpecReader:
         """Return the settings, with thresholds that stand outside of the section added to its own."""
         listed = self.section.get("thresholds", [])
         if not isinstance(listed, list | tuple):
-            raise ConfigError(f"`thresholds` in [{self.name}] of {self.where} must be a list; got {brief(listed)}.")
+            raise ConfigError(
+                "`thresholds` in [{name}] of {where} must be a list; got {listed}.",
+                name=self.name,
+                where=self.where,
+                listed=brief(listed),
+            )
         kind = REGISTRY[self.name].spec
         values = {**self.section, "thresholds": [*listed, *thresholds]}
         for setting in kind.runs_code:
             if _nested(values, setting) and not self.allow_code:
                 raise ConfigError(
-                    f"`{setting}` in {self.where} lets a file run code; allow it only if you trust it, with "
-                    "--allow-code."
+                    "`{setting}` in {where} lets a file run code; allow it only if you trust it, with --allow-code.",
+                    setting=setting,
+                    where=self.where,
                 )
         for setting in (*kind.code, *kind.code_or_name):
             only = _NAMED_CODE if setting in kind.code_or_name else None
@@ -375,11 +447,17 @@ def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], 
     """Return the audit that a threshold is for: the one it names, or the only one that knows its metric."""
     name, metric = threshold.get("audit"), threshold.get("metric")
     if metric is None:
-        raise ConfigError(f"`metric` of a threshold in {where}: it is required and was not given.")
+        raise ConfigError(
+            "`metric` of a threshold in {where}: it is required and was not given.",
+            where=where,
+        )
     if name is not None:
         if name not in list(readers):
             raise ConfigError(
-                f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, readers)}"
+                "a threshold in {where} is for the audit {name!r}, which is not run; {hint}",
+                where=where,
+                name=name,
+                hint=did_you_mean(name, readers),
             )
         return str(name)
     limits = {audit: reader.limits() for audit, reader in readers.items()}
@@ -388,10 +466,18 @@ def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], 
         return knowing[0]
     if knowing:
         raise ConfigError(
-            f"a threshold in {where} for {metric!r} could be for {' or '.join(map(repr, knowing))}; name its `audit`."
+            "a threshold in {where} for {metric!r} could be for {names}; name its `audit`.",
+            where=where,
+            metric=metric,
+            names=" or ".join(map(repr, knowing)),
         )
     known = list(dict.fromkeys(name for metrics in limits.values() for name in metrics))
-    raise ConfigError(f"`metric` {metric!r} of a threshold in {where} is not known; {did_you_mean(metric, known)}")
+    raise ConfigError(
+        "`metric` {metric!r} of a threshold in {where} is not known; {hint}",
+        metric=metric,
+        where=where,
+        hint=did_you_mean(metric, known),
+    )
 
 
 def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Pattern[str] | None = None) -> Any:
@@ -402,7 +488,10 @@ def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Patt
         return value
     if not allow_code:
         raise ConfigError(
-            f"{where} names code ({value!r} for {name!r}); run it only if you trust it, with --allow-code."
+            "{where} names code ({value!r} for {name!r}); run it only if you trust it, with --allow-code.",
+            where=where,
+            value=value,
+            name=name,
         )
     module, _, attribute = value.partition(":")
     beside = str(Path(where).resolve().parent)
@@ -411,8 +500,13 @@ def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Patt
         return getattr(import_module(module), attribute)
     except Exception as error:  # the module is the user's: anything may be wrong in it
         raise ConfigError(
-            f"{name!r} names {value!r}, which cannot be imported ({type(error).__name__}: {error}); name what is to be "
-            f"used as 'module:name', with the module installed or beside {where}."
+            "{name!r} names {value!r}, which cannot be imported ({name_2}: {error}); name what is to be "
+            "used as 'module:name', with the module installed or beside {where}.",
+            name=name,
+            value=value,
+            name_2=type(error).__name__,
+            error=error,
+            where=where,
         ) from error
     finally:
         sys.path.remove(beside)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.core.counting import Periods, Series
-from evenhand.core.findings import Finding, render
-from evenhand.core.formats import finite
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
+from evenhand.messages import Argument, Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.report.extras import Drift, Extra, Period
-from evenhand.report.languages import language
+from evenhand.report.messages import say
 from evenhand.stats.sequences import Changes, gap_drift, period_gaps, rate_sequence
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
@@ -48,18 +49,6 @@ _DATES = (
     r"(?P<day>\d\d?)\.(?P<part>\d\d?)\.(?P<year>\d{4})",
 )
 
-SENTENCES = {
-    "gap_drifted": (
-        "{where}: the gap in {title} between {group} and {reference} was {before:signed_points} points before {period} "
-        "and {since:signed_points} from then to {until}; it has drifted beyond chance."
-    ),
-    "no_drift_shown": (
-        "{where}: no drift of the gap in {title} between {group} and {reference} could be shown; a lasting change had "
-        "to be about {least:points} points or more."
-    ),
-    "one_period": "{where}: the gap in {title} between {group} and {reference} has fewer than two periods to compare.",
-}
-
 
 def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection[str] = ()) -> Extra:
     """Return every headline rate in every period, and which gaps have drifted; the people of some are in none.
@@ -68,9 +57,15 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
     """
     counts, spec = result.descriptor.counts, result.spec
     if counts is None:
-        raise ConfigError(f"the {result.audit} audit counts nobody over time; leave out `period`.")
+        raise ConfigError(
+            "the {audit} audit counts nobody over time; leave out `period`.",
+            audit=result.audit,
+        )
     if period in table.roles.group_columns:
-        raise ConfigError(f"`period` {period!r} is a group column already; name another column.")
+        raise ConfigError(
+            "`period` {period!r} is a group column already; name another column.",
+            period=period,
+        )
     series: list[Series] = []
     labels: tuple[str, ...] = ()
     undated = 0
@@ -80,7 +75,11 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
         undated = int(cells.n[codes >= len(labels)].sum())
         series += counts.series(table, spec, Periods(model, cells, codes, len(labels)))
     if len(labels) < 2:
-        raise ConfigError(f"`period` {period!r} has one value only ({', '.join(labels)}); there is nothing to compare.")
+        raise ConfigError(
+            "`period` {period!r} has one value only ({names}); there is nothing to compare.",
+            period=period,
+            names=", ".join(labels),
+        )
     alpha = (1 - spec.confidence) / max(len(series), 1)
     rows: list[Period] = []
     drifts: list[Drift] = []
@@ -103,7 +102,10 @@ def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[
     labels = in_time([label for label in named if label not in UNNAMED and label not in hidden])
     if len(labels) > MOST_PERIODS:
         raise ConfigError(
-            f"`period` {period!r} has {len(labels):,} values, more than {MOST_PERIODS}; make months or years of it."
+            "`period` {period!r} has {number:,} values, more than {MOST_PERIODS}; make months or years of it.",
+            period=period,
+            number=len(labels),
+            MOST_PERIODS=MOST_PERIODS,
         )
     order = [labels.index(label) if label in labels else len(labels) for label in named]
     return labels, np.array(order, dtype=np.int64)[codes]
@@ -154,19 +156,18 @@ def _in_year(way: str, found: dict[str, str]) -> tuple[str, tuple[int, ...]] | N
     return None
 
 
-def _order_notes(labels: Sequence[str]) -> Iterator[str]:
+def _order_notes(labels: Sequence[str]) -> Iterator[Message]:
     """Say that the order of periods is that of the alphabet, where nothing else is known of it."""
     padded = len({len(label) for label in labels}) == 1 and all(label[:1].isdigit() for label in labels)
     if not padded and _places(labels) is None:
-        yield language().say("alphabetical", "notes", name_first=labels[0], name_last=labels[-1])
+        yield say("alphabetical", first=labels[0], last=labels[-1])
 
 
-def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterator[str]:
-    say, number = language().say, f"{undated:,}"
+def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterator[Message]:
     if hidden:
-        yield say("hidden_periods", "notes", number=number, names=", ".join(hidden))
+        yield say("hidden_periods", n=undated, periods=tuple(hidden))
     elif undated:
-        yield say("undated", "notes", number=number, name=period)
+        yield say("undated", n=undated, period=period)
 
 
 def _rows(
@@ -219,11 +220,12 @@ def _by_holm(series: Sequence[Series], alpha: float) -> list[Changes]:
 def _drift(one: Series, labels: Sequence[str], gap: FloatArray, changes: Changes) -> Drift:
     """Say whether the gap from some period on differs beyond chance from that before it, and where most clearly."""
     place: dict[str, Any] = {"group": one.group, "reference": one.reference}
-    told = {"where": f"{one.model}, by {one.grouping}", "title": one.metric.title_in_sentence, **place}
+    where = shared("model_place", model=one.model, place=shared("by", grouping=one.grouping))
+    told: dict[str, Argument] = {"where": where, "title": one.metric.title_in_sentence, **place}
     place |= {"model": one.model, "grouping": one.grouping, "metric": one.metric.name}
-    sentence_id, drifted = "one_period", bool((changes.nearest > 0).any())
+    key, drifted = "one_period", bool((changes.nearest > 0).any())
     if drifted:
-        sentence_id, clearest = "gap_drifted", _clearest(changes)
+        key, clearest = "gap_drifted", _clearest(changes)
         start, look, change = (int(changes.start[clearest]), int(changes.look[clearest]), changes.change[clearest])
         place |= {"first_period": labels[int(changes.look[changes.nearest > 0].min())], "change": float(change)}
         place |= {"changed_from": labels[start], "changed_to": labels[look], "before": _mean_gap(one, gap, start)}
@@ -232,10 +234,9 @@ def _drift(one: Series, labels: Sequence[str], gap: FloatArray, changes: Changes
         told |= {"before": place["before"], "since": place["since"], "period": labels[start], "until": labels[look]}
     elif changes.look.size:
         room = np.maximum(changes.change - changes.limits.low, changes.limits.high - changes.change)
-        sentence_id, place["least"] = "no_drift_shown", float(room[changes.look == changes.look.max()].min())
+        key, place["least"] = "no_drift_shown", float(room[changes.look == changes.look.max()].min())
         told["least"] = place["least"]
-    headline = render(sentence_id, told, SENTENCES)
-    return Drift(**place, drifted=drifted, sentence_id=sentence_id, headline=headline)
+    return Drift(**place, drifted=drifted, headline=say(key, **told))
 
 
 def _clearest(changes: Changes) -> int:
@@ -250,11 +251,3 @@ def _mean_gap(one: Series, gap: FloatArray, end: int) -> float:
     kept = (n > 0) & (m > 0)
     weights = n[kept] * m[kept] / (n[kept] + m[kept])
     return float(np.average(gap[:end][kept], weights=weights))
-
-
-def as_finding(drift: Drift) -> Finding:
-    """Return what is said of a gap over time as a finding, so that a language has its sentence."""
-    names = ("group", "reference", "before", "since", "least")
-    told = {**{name: getattr(drift, name) for name in names}, "period": drift.changed_from, "until": drift.changed_to}
-    place = {name: getattr(drift, name) for name in ("model", "grouping", "metric", "sentence_id", "headline")}
-    return Finding(audit="over_time", **place, arguments=told, value=drift.change, n=0)

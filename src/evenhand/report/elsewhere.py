@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from evenhand.audits import REGISTRY
-from evenhand.core.display import Figure, Method, Number, Range, Section, listed, make_table
-from evenhand.core.findings import SHORT_VERDICTS, Finding, render
-from evenhand.core.formats import Format, finite, show
+from evenhand.core.display import Figure, Method, Number, Range, Section, make_table
+from evenhand.core.findings import SHORT_VERDICTS, Finding, in_one
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
@@ -28,9 +27,12 @@ from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
+from evenhand.messages import Message
+from evenhand.messages.formats import Format, finite
 from evenhand.report.counted import counting_audit, counting_result
 from evenhand.report.drift import gaps_over_time
 from evenhand.report.extras import Extra, Shift
+from evenhand.report.messages import say
 from evenhand.report.over_time import section as drift_section
 from evenhand.stats.types import FloatArray
 from evenhand.table.frames import TableData
@@ -46,16 +48,6 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.01
 _MOST_PANELS = 6
 _PLACE = ("audit", "model", "grouping", "stratum", "metric", "kind", "group", "reference", "threshold")
-
-SENTENCES = {
-    "holds_elsewhere": "It would hold with other shares of {columns} among the people ({tried}).",
-    "open_elsewhere": "The evidence would stay insufficient with other shares of {columns} among the people ({tried}).",
-    "changes_elsewhere": "With {what} among the people it would be: {verdict} ({value}).",
-    "breaks_elsewhere": "With {what} among the people it would by itself be: {verdict} ({value}).",
-    "covers_elsewhere": "With {what} among the people the interval would cover the limit even by itself ({value}).",
-    "cannot_matter": "Other shares of the groups cannot change it: both rates are those of one group each.",
-    "cannot_tell": "Whether it would hold with other shares of the groups cannot be said: {why}.",
-}
 
 
 @dataclass(frozen=True)
@@ -83,18 +75,18 @@ def elsewhere(
         judge = _judge(config.audits if safe is None else safe.audits, table, result)
         findings = []
         for finding in result.findings:
-            tried, line = _told(judge, finding, mixes, safe, several) if finding.limit is not None else ([], "")
+            if finding.limit is None:
+                findings.append(finding)
+                continue
+            tried, line = _told(judge, finding, mixes, safe, several)
             rows += tried
-            findings.append(replace(finding, detail=f"{finding.detail} {line}".strip()) if line else finding)
+            findings.append(replace(finding, detail=in_one([*filter(None, [finding.detail]), line])))
         told[name] = replace(result, findings=tuple(findings))
     sampled = {column: shares.people for column, shares in population.items() if shares.people is not None}
     given = {column: dict(shares.of) for column, shares in population.items()}
     settings = {"shift": points, "population": given, "population_people": sampled}
-    sizes = ", ".join(f"{n:,} by {column}" for column, n in sampled.items())
-    notes = (
-        f"The shares of the population are those of people in a table ({sizes}), treated as a sample of it: "
-        "the limits account for their sampling error.",
-    )
+    sizes = tuple(say("people_by", n=n, column=column) for column, n in sampled.items())
+    notes = (say("sampled_population", sizes=sizes),)
     return told, Extra("elsewhere", settings, notes if sampled else (), {"shifts": tuple(rows)})
 
 
@@ -114,17 +106,17 @@ def _told(
     mixes: Sequence[Mix],
     safe: Suppressed | None,
     several: bool,
-) -> tuple[list[Shift], str]:
+) -> tuple[list[Shift], Message]:
     """Return what was tried for a verdict, and the line beside it; `several` if it is one of several verdicts."""
-    why = REGISTRY[finding.audit].not_reweighted if judge is None else judge.why_not(finding)
-    if judge is None or why is not None:
-        return [], render("cannot_tell", {"why": why}, SENTENCES)
+    if judge is None:
+        return [], say("cannot_tell", why=Message(REGISTRY[finding.audit].not_reweighted))
+    if (why := judge.why_not(finding)) is not None:
+        return [], say("cannot_tell", why=why if isinstance(why, Message) else Message(str(why)))
     mine = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
-    shown = mine if safe is None else [mix for mix in mine if _is_coarse(judge, finding, mix, safe)]
+    shown = [mix for mix in mine if safe is None or _is_coarse(judge, finding, mix, safe)]
     if mine and not shown:
-        few = f"small counts are hidden, and those by {finding.grouping} and another column at once can be small"
-        return [], render("cannot_tell", {"why": few}, SENTENCES)
-    tried = list(_judged_again(judge, finding, shown))
+        return [], say("cannot_tell", why=say("crossed_counts_hidden", grouping=finding.grouping))
+    tried = [] if finding.threshold is None else list(_judged_again(judge, finding, finding.threshold, shown))
     return tried, _line(finding, tried, shown, several)
 
 
@@ -135,21 +127,19 @@ def _is_coarse(judge: Reweighter, finding: Finding, mix: Mix, safe: Suppressed) 
     return finding.stratum is None and judge.by_counts and safe.may_cross(finding.grouping, mix.column)
 
 
-def _line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> str:
+def _line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> Message:
     """Return the line beside a verdict; what was tried is judged by itself, the verdict among all of the run."""
     if not mixes:
-        return render("cannot_matter", {}, SENTENCES)
+        return say("cannot_matter")
     is_open = finding.verdict == "insufficient_evidence"
     changed = [row for row in tried if not row.holds and (is_open or row.verdict != finding.verdict)]
     if not changed:
-        columns = listed(dict.fromkeys(mix.column for mix in mixes))
-        name = "open_elsewhere" if is_open else "holds_elsewhere"
-        return render(name, {"columns": columns, "tried": f"{len(tried)} tried"}, SENTENCES)
+        columns = tuple(dict.fromkeys(mix.column for mix in mixes))
+        return say("open_elsewhere" if is_open else "holds_elsewhere", columns=columns, tried=len(tried))
     worst = min(changed, key=lambda row: row.verdict == finding.verdict)
     breaks = several and worst.verdict == "does_not_meet"
     name = "covers" if worst.verdict == finding.verdict else "breaks" if breaks else "changes"
-    told = {"what": worst.shares, "verdict": SHORT_VERDICTS[_verdict(worst)].lower(), "value": _amount(worst)}
-    return render(f"{name}_elsewhere", told, SENTENCES)
+    return say(f"{name}_elsewhere", what=worst.shares, verdict=say(f"it_{worst.verdict}"), value=_amount(worst))
 
 
 def _verdict(row: Shift) -> Verdict:
@@ -164,8 +154,9 @@ def _style(row: Shift) -> Format:
     return _metric(row).style(row.kind)
 
 
-def _amount(row: Shift) -> str:
-    return f"{show(row.value, _style(row))}{' points' if _style(row) == 'points' else ''}"
+def _amount(row: Shift) -> Message:
+    style = _style(row)
+    return say("amount_points" if style == "points" else "amount", value=row.value, unit=style)
 
 
 # Other shares --------------------------------------------------------------------------------------------------------
@@ -191,7 +182,8 @@ def _shifted(column: str, labels: tuple[str, ...], shares: FloatArray, points: f
             if label not in UNNAMED and _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
                 weight = np.full(len(labels), (1 - share) / (1 - shares[at]))
                 weight[at] = share / shares[at]
-                yield Mix(column, f"{_percent(share)} {label} ({_percent(shares[at])} here)", weight)
+                words = {"share": _percent(share), "group": label, "here": _percent(shares[at])}
+                yield Mix(column, say("other_share", **words), weight)
 
 
 def _percent(share: float) -> str:
@@ -203,10 +195,19 @@ def _to_population(column: str, labels: tuple[str, ...], shares: FloatArray, wan
     """Return the mix with the shares of a population; people whose group is not known keep theirs."""
     for label in wanted.of:
         if label not in labels:
-            raise ConfigError(f"`population` names {label!r} of {column!r}; {did_you_mean(label, labels)}")
+            raise ConfigError(
+                "`population` names {label!r} of {column!r}; {hint}",
+                label=label,
+                column=column,
+                hint=did_you_mean(label, labels),
+            )
     lacking = [label for label in labels if label not in wanted.of and label not in UNNAMED]
     if lacking and wanted.people is None:
-        raise ConfigError(f"`population` of {column!r} has no share of {lacking[0]!r}; give one for every group.")
+        raise ConfigError(
+            "`population` of {column!r} has no share of {lacking!r}; give one for every group.",
+            column=column,
+            lacking=lacking[0],
+        )
     named = np.array([label not in UNNAMED for label in labels])
     there = np.array([wanted.of.get(label, 0.0) for label in labels])
     factor = shares[named].sum() / np.where(shares > 0, shares, 1.0)
@@ -214,7 +215,7 @@ def _to_population(column: str, labels: tuple[str, ...], shares: FloatArray, wan
     spread = None
     if wanted.people is not None:
         spread = (np.diag(there) - np.outer(there, there)) / wanted.people * np.outer(factor, factor)
-    return Mix(column, f"the shares of {column} in the population", weight, spread)
+    return Mix(column, say("population_shares", column=column), weight, spread)
 
 
 def read_population(table: Table, report: ReportSettings) -> dict[str, Shares]:
@@ -223,7 +224,11 @@ def read_population(table: Table, report: ReportSettings) -> dict[str, Shares]:
     if report.population_shares is not None:
         for column in report.population_shares:
             if column not in table.roles.group_columns:
-                raise ConfigError(f"`population` names {column!r}; {did_you_mean(column, table.roles.group_columns)}")
+                raise ConfigError(
+                    "`population` names {column!r}; {hint}",
+                    column=column,
+                    hint=did_you_mean(column, table.roles.group_columns),
+                )
         return {column: Shares(shares) for column, shares in report.population_shares.items()}
     data = str(report.folder / asked) if isinstance(asked, str) else asked
     other = _second_table(table, data)
@@ -235,7 +240,10 @@ def read_population(table: Table, report: ReportSettings) -> dict[str, Shares]:
         known = {label: int(n) for label, n in zip(labels, sizes, strict=True) if label not in UNNAMED}
         people = sum(known.values())
         if not people:
-            raise ConfigError(f"the table of `population` has no group in column {column!r}; fill it in.")
+            raise ConfigError(
+                "the table of `population` has no group in column {column!r}; fill it in.",
+                column=column,
+            )
         found[column] = Shares({label: n / people for label, n in known.items()}, people)
     return found
 
@@ -265,8 +273,8 @@ def _second_table(table: Table, data: TableData) -> Table:
     columns = [column for column in roles.group_columns if column in names or column in families]
     if not columns:
         raise ConfigError(
-            f"the table of `population` has none of the group columns ({', '.join(roles.group_columns)}); name its "
-            "columns as those of the data."
+            "the table of `population` has none of the group columns ({names}); name its columns as those of the data.",
+            names=", ".join(roles.group_columns),
         )
     cuts = {column: list(cut) for column, cut in roles.cuts.items() if column in columns}
     labels = {column: dict(named) for column, named in roles.labels.items() if column in columns}
@@ -277,7 +285,7 @@ def _kind(finding: Finding) -> Kind | None:
     return next((kind for kind in get_args(Kind) if kind == finding.kind), None)
 
 
-def _judged_again(judge: Reweighter, finding: Finding, mixes: list[Mix]) -> Iterator[Shift]:
+def _judged_again(judge: Reweighter, finding: Finding, limit: Message, mixes: list[Mix]) -> Iterator[Shift]:
     """Yield the verdict on a finding for each mix; it holds where it is the verdict on the people as they are."""
     for mix in mixes:
         (value, low, high), verdict = judge.judged(finding, mix)
@@ -293,7 +301,7 @@ def _judged_again(judge: Reweighter, finding: Finding, mixes: list[Mix]) -> Iter
             against=finding.against,
             group=None if finding.against == "worst_pair" else finding.group,
             reference=finding.reference if pair or finding.against == "overall" else None,
-            threshold=str(finding.threshold),
+            threshold=limit,
             limit=finding.limit,
             attribute=mix.column,
             shares=mix.what,
@@ -319,8 +327,8 @@ def section(extra: Extra) -> Section:
         "Compared with": lambda r: r.reference,
         "Within": lambda r: r.stratum,
         "Metric": lambda r: _metric(r).title,
-        "Limit": lambda r: r.threshold,
-        "With": lambda r: r.shares,
+        "Limit": lambda r: r.threshold.text,
+        "With": lambda r: r.shares.text,
         "Value or gap": lambda r: Number(r.value, _style(r)),
         "Interval": lambda r: Range(r.low, r.high, _style(r)),
         "Verdict by itself": lambda r: SHORT_VERDICTS[_verdict(r)],
@@ -330,18 +338,13 @@ def section(extra: Extra) -> Section:
         make_table("Verdicts that would change", columns, changed),
         make_table("Everything that was tried", columns, rows, folded=True),
     ]
-    told = (
-        f"In {len(changed)} of {len(rows)} cases tried, a verdict judged by itself would change with other shares."
-        if changed
-        else "No verdict would change with the shares that were tried."
-        if rows
-        else "Nothing could be tried: no verdict on a rate or mean has another group column to reweight by."
-    )
+    key = "verdicts_change" if changed else "no_verdict_changes" if rows else "nothing_tried"
+    told = say(key, changed=len(changed), tried=len(rows))
     panels, left_out = _panels(rows)
     figure = Figure(
         "Verdicts with other shares",
         f"Points: the value or gap with these shares among the people. Lines: its interval.{left_out}",
-        told,
+        told.text,
         tuple(panels),
         told,
     )
@@ -377,8 +380,10 @@ def _panels(rows: Sequence[Shift]) -> tuple[list[Forest], str]:
     return [_panel(mine[:MOST_ROWS]) for mine in shown], left_out
 
 
-def _short(shares: str) -> str:
-    return "population" if shares.startswith("the shares") else shares.rsplit(" (", 1)[0]
+def _short(shares: Message) -> str:
+    """Return shares in words as short as they can be."""
+    of_population = shares.id == "report.population_shares"
+    return "population" if of_population else f"{shares.args['share']} {shares.args['group']}"
 
 
 def _panel(rows: Sequence[Shift]) -> Forest:
@@ -405,15 +410,25 @@ def require_extras(config: AuditConfig, table: Table) -> None:
     verb = "needs" if len(names) == 1 else "need"
     if report.period is not None and not any(REGISTRY[name].counts for name in config.audits):
         name = counting_audit()
-        raise ConfigError(f"`period` needs the {name} audit; add a section [{name}].")
+        raise ConfigError(
+            "`period` needs the {name} audit; add a section [{name}].",
+            name=name,
+        )
     if names and table.roles.weight is not None:
         raise ConfigError(
-            f"{' and '.join(names)} {verb} people who count alike, and these data have survey weights "
-            f"({table.roles.weight!r}); leave out one of the two."
+            "{names} {verb} people who count alike, and these data have survey weights ({weight!r}); leave "
+            "out one of the two.",
+            names=" and ".join(names),
+            verb=verb,
+            weight=table.roles.weight,
         )
     grouped = report.period is None or report.period in table.roles.group_columns
     if not grouped and (fault := column_fault(str(report.period), table.kinds)):
-        raise ConfigError(f"`period` column {report.period!r} {fault}")
+        raise ConfigError(
+            "`period` column {period!r} {fault}",
+            period=report.period,
+            fault=fault,
+        )
 
 
 def make_extras(
@@ -426,7 +441,7 @@ def make_extras(
         step(f"Comparing by {report.period}")
         hidden = () if safe is None else safe.periods(report.period)
         if hidden is None:
-            note = f"Nothing is reported by {report.period}: too few people share a period, a group and a decision."
+            note = say("no_periods_shown", period=report.period)
             results[counted.audit] = replace(counted, notes=(*counted.notes, note))
         else:
             extras.append(gaps_over_time(table, counted, report.period, hidden))

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from evenhand._version import __version__
-from evenhand.core.formats import json_text
 from evenhand.core.run import checksums, read_saved, step, write_files
 from evenhand.errors import ConfigError
+from evenhand.messages import Message
+from evenhand.messages.formats import json_text
 from evenhand.report.audit import Audit
 from evenhand.report.audit import audit as run_audit
 from evenhand.report.formats import make_files
+from evenhand.report.messages import say
 from evenhand.report.plan import differences, follow, other_settings, read_plan
 
 PLAN_FILE = "plan.json"
@@ -37,7 +39,12 @@ class Check:
     """One thing that `verify` looked at: whether it holds (None: it could not be checked), in a sentence."""
 
     holds: bool | None
-    text: str
+    message: Message
+
+    @property
+    def text(self) -> str:
+        """The sentence in English."""
+        return self.message.text
 
 
 def verify(
@@ -73,11 +80,11 @@ def _check_files(place: Path) -> Iterator[Check]:
     for name, stated in checksums(read_saved(place / "run.json")).items():
         path = place / name
         if not path.is_file():
-            yield Check(False, f"{name} is missing.")
+            yield Check(False, say("file_missing", file=name))
         elif hashlib.sha256(path.read_bytes()).hexdigest() != stated:
-            yield Check(False, f"{name} is not the file that the run wrote: its SHA-256 differs from run.json's.")
+            yield Check(False, say("file_changed", file=name))
         else:
-            yield Check(True, f"{name} is the file that the run wrote.")
+            yield Check(True, say("file_unchanged", file=name))
 
 
 def _check_report(place: Path, audit: Audit) -> Iterator[Check]:
@@ -85,38 +92,37 @@ def _check_report(place: Path, audit: Audit) -> Iterator[Check]:
     if not path.exists():
         return
     if audit.run["evenhand"] != __version__:
-        yield Check(None, f"report.html was made by evenhand {audit.run['evenhand']}; this is {__version__}.")
+        yield Check(None, say("page_of_other_version", then=audit.run["evenhand"], now=__version__))
         return
     step("Rendering the report again")
     if audit.to_html().encode() == path.read_bytes():
-        yield Check(True, "report.html says what results.json holds.")
+        yield Check(True, say("page_unchanged"))
     else:  # run.json is no seal: whoever changes the page can write its new SHA-256 there
-        text = "report.html is not the page that this evenhand makes of results.json: the page was changed, or evenhand"
-        yield Check(False, f"{text} was since the run, with the same version {__version__}.")
+        yield Check(False, say("page_changed", version=__version__))
 
 
 def _check_plan(audit: Audit, path: str | os.PathLike[str] | None) -> Iterator[Check]:
     if audit.plan is None:
-        yield Check(None, "No plan was sealed for this audit.")
+        yield Check(None, say("no_plan"))
         return
     if path is None:
-        yield Check(None, f"The plan {audit.plan['sha256'][:12]} is not at hand; give it with --plan.")
+        yield Check(None, say("plan_not_at_hand", digest=audit.plan["sha256"][:12]))
         return
     plan = read_plan(path)
     same = plan["sha256"] == audit.plan["sha256"]
-    yield Check(same, f"'{path}' is {'the' if same else 'not the'} plan that the results name.")
+    yield Check(same, say("plan_of_the_results" if same else "plan_of_others", path=str(path)))
     if same:
-        changes = [change.text for change in differences(audit, plan)]
-        agreed = changes == audit.plan["changes"]
-        told = f"The results {'say' if agreed else 'do not say'} how they differ from the plan: {' '.join(changes)}"
-        yield Check(agreed, told if changes or not agreed else "The plan was followed.")
+        changes = tuple(change.message for change in differences(audit, plan))
+        agreed = changes == tuple(map(Message.from_dict, audit.plan["changes"]))
+        told = say("differences_told" if agreed else "differences_untold", changes=changes)
+        yield Check(agreed, told if changes or not agreed else say("plan_followed"))
 
 
 def _computed_again(
     audit: Audit, settings: str | os.PathLike[str] | None, plan: str | os.PathLike[str] | None, allow_code: bool
 ) -> Check:
     if settings is None:
-        return Check(None, "Nothing was computed again: give the audit.toml for that, with its data.")
+        return Check(None, say("not_computed_again"))
     again = run_audit(settings, allow_code=allow_code)
     if audit.plan is not None and plan is not None:
         again = follow(again, read_plan(plan))
@@ -125,24 +131,22 @@ def _computed_again(
         name for name in dict.fromkeys([*first, *second]) if first.get(name) != second.get(name) and name != "plan"
     ]
     if not names:
-        return Check(True, "Computed again from the data, every number is the same.")
+        return Check(True, say("same_numbers"))
     return Check(False, _why_different(first, second, names, other_settings(audit, settings, allow_code=allow_code)))
 
 
-def _why_different(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str], others: list[str]) -> str:
+def _why_different(
+    first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str], others: list[Message]
+) -> Message:
     """Say why numbers came out otherwise: other settings, where there are any; then another file; then other data."""
     sums = [[file["sha256"] for file in one["data"]["files"]] for one in (first, second)]
+    same_file = bool(sums[0]) and sums[0] == sums[1]
     if others:
-        same = " The data file is the same." if sums[0] and sums[0] == sums[1] else ""
-        return f"These are not the settings of the audit: {' '.join(others)}{same}"
+        return say("other_settings_same_file" if same_file else "other_settings", others=tuple(others))
     if "data" in names:
-        now, then = second["data"]["hash"][:12], first["data"]["hash"][:12]
-        if sums[0] and sums[0] == sums[1]:
-            return (
-                f"The data file is that of the audit, but what was read of it has the SHA-256 {now}..., not {then}...."
-            )
-        return f"These are not the data of the audit: their SHA-256 is {now}..., not {then}...."
-    return f"Computed again, results.json differs in: {', '.join(names)}."
+        digests = {"now": second["data"]["hash"][:12], "then": first["data"]["hash"][:12]}
+        return say("read_otherwise" if same_file else "other_data", **digests)
+    return say("other_numbers", names=tuple(names))
 
 
 # The pack ------------------------------------------------------------------------------------------------------------
@@ -176,7 +180,11 @@ def pack(
     place = Path(folder)
     broken = [check.text for check in _check_files(place) if check.holds is False]
     if broken:
-        raise ConfigError(f"'{place}' cannot be packed: {broken[0]}")
+        raise ConfigError(
+            "'{place}' cannot be packed: {broken}",
+            place=place,
+            broken=broken[0],
+        )
     audit = Audit.load(place)
     files = _files_of_run(place, audit, formats)
     for name, given in ((PLAN_FILE, plan), ("audit.toml", settings)):
@@ -201,7 +209,11 @@ def _files_of_run(place: Path, audit: Audit, formats: Sequence[str]) -> dict[str
     written = checksums(dict(run))
     strange = next((name for name in written if Path(name).name != name), None)
     if strange is not None:
-        raise ConfigError(f"'{place}' cannot be packed: its run.json names the file '{strange}', which is not in it.")
+        raise ConfigError(
+            "'{place}' cannot be packed: its run.json names the file '{strange}', which is not in it.",
+            place=place,
+            strange=strange,
+        )
     files = {name: (place / name).read_bytes() for name in dict.fromkeys(["results.json", *written])}
     made = {name: _as_bytes(held) for name, held in make_files(audit, formats).items() if name not in files}
     files |= made
@@ -217,14 +229,22 @@ def _sums(files: Mapping[str, bytes]) -> bytes:
 def _require_same_settings(audit: Audit, path: Path, allow_code: bool) -> None:
     others = other_settings(audit, path, allow_code=allow_code)
     if others:
-        raise ConfigError(f"'{path}' is not the audit.toml that this audit was run with; {others[0]}")
+        raise ConfigError(
+            "'{path}' is not the audit.toml that this audit was run with; {others}",
+            path=path,
+            others=others[0],
+        )
 
 
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}.") from None
+        raise ConfigError(
+            "'{path}' cannot be read: {value}.",
+            path=path,
+            value=error.strerror or error,
+        ) from None
 
 
 def _as_bytes(content: str | bytes) -> bytes:
@@ -309,9 +329,16 @@ def sign(content: bytes, key: str | os.PathLike[str]) -> bytes:
             "signing needs ssh-keygen, which is not on this machine; leave out --sign, or install OpenSSH."
         )
     if not Path(key).is_file():
-        raise ConfigError(f"there is no key '{key}'; make one with: ssh-keygen -t ed25519 -f KEY")
+        raise ConfigError(
+            "there is no key '{key}'; make one with: ssh-keygen -t ed25519 -f KEY",
+            key=key,
+        )
     arguments = [program, "-Y", "sign", "-n", NAMESPACE, "-f", os.fspath(key)]
     done = subprocess.run(arguments, input=content, capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
-        raise ConfigError(f"ssh-keygen could not sign with '{key}': {done.stderr.decode(errors='replace').strip()}")
+        raise ConfigError(
+            "ssh-keygen could not sign with '{key}': {strip}",
+            key=key,
+            strip=done.stderr.decode(errors="replace").strip(),
+        )
     return done.stdout

@@ -13,8 +13,8 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.charts import PALETTE
-from evenhand.core.formats import Format, show_interval, show_tick
 from evenhand.forest import Forest, shown_value
+from evenhand.messages.formats import Format, show_interval, show_tick
 
 _ROW, _ROW_ON_PAPER = 18, 12
 """How high a row of a forest is."""

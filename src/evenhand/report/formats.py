@@ -18,13 +18,15 @@ from xml.etree import ElementTree
 from evenhand.charts import joined, to_png, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Number, Section, in_markdown, make_table
 from evenhand.core.findings import Finding
-from evenhand.core.formats import rounded
 from evenhand.core.records import Record
-from evenhand.errors import ConfigError, did_you_mean, showable
+from evenhand.core.result import plain_cell
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.messages import showable
+from evenhand.messages.formats import rounded
 from evenhand.report import cards, front, page, short
 from evenhand.report.extras import EXTRAS
-from evenhand.report.languages import Language
 from evenhand.report.profiles.result import TABLES
+from evenhand.report.wording import PageWording
 from evenhand.study.schema import write_csv
 
 if TYPE_CHECKING:
@@ -52,7 +54,11 @@ def make_files(audit: Audit, formats: Iterable[str]) -> Files:
     files: Files = {}
     for name in formats:
         if name not in FORMATS:
-            raise ConfigError(f"there is no format {name!r}; {did_you_mean(name, FORMATS)}")
+            raise ConfigError(
+                "there is no format {name!r}; {hint}",
+                name=name,
+                hint=did_you_mean(name, FORMATS),
+            )
         files |= FORMATS[name](audit)
     return files
 
@@ -103,12 +109,12 @@ def _scope_of_heads(_: object, pdf: Any) -> None:
 
 
 def _markdown(audit: Audit) -> Files:
-    spoken = page.language_of(audit)
+    spoken = page.wording_of(audit)
     lines = [*_front_page(audit, spoken)]
-    for name, section in audit.sections().items():
-        head = spoken.section(name, section)
+    for section in audit.sections().values():
+        head = spoken.section(section)
         lines += [f"## {_inline(head['title'])}", "", _inline(head["question"]), ""]
-        lines += [f"{_inline(note)}\n" for note, _ in page.notes(audit, spoken, section)]
+        lines += [f"{_inline(note)}\n" for note in map(spoken.told, section.notes)]
         for part in section.parts:
             if isinstance(part, Figure):
                 lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
@@ -128,7 +134,7 @@ def _background(section: Section) -> Iterator[str]:
             yield from (f"**{title}**", "", *(f"- {_inline(f'{term}: {text}')}" for term, text in told), "")
 
 
-def _provenance(audit: Audit, spoken: Language) -> Iterator[str]:
+def _provenance(audit: Audit, spoken: PageWording) -> Iterator[str]:
     """Yield what the numbers come from: plan, data, files, software and every setting."""
     plan, data, run = audit.plan, audit.data, audit.run
     yield from (f"## {spoken.say('provenance')}", "")
@@ -138,7 +144,7 @@ def _provenance(audit: Audit, spoken: Language) -> Iterator[str]:
             f"A plan was sealed on {_inline(plan['sealed'])}, SHA-256 `{_inline(plan['sha256'])}`. {followed}",
             "",
         )
-        yield from (f"- {_inline(change)}" for change in plan["changes"])
+        yield from (f"- {_inline(change['text'])}" for change in plan["changes"])
         yield ""
     yield f"- {'Answers' if 'people' in data else 'Data read'}, SHA-256: `{data['hash']}`"
     yield from (
@@ -151,7 +157,7 @@ def _provenance(audit: Audit, spoken: Language) -> Iterator[str]:
     yield from ("", "Configuration, with every default:", "", "```json", *map(showable, config.splitlines()), "```", "")
 
 
-def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
+def _front_page(audit: Audit, spoken: PageWording) -> Iterator[str]:
     """Yield what the page has first: the facts, the answer in short, who was compared, and every finding."""
     say, about = spoken.say, audit.config.report
     yield from (f"# {_inline(about.title)}", "")
@@ -170,12 +176,12 @@ def _front_page(audit: Audit, spoken: Language) -> Iterator[str]:
             yield from (f"  {line}" for line in _finding_lines(other, spoken))
     yield ""
     for sentence in audit.families:
-        yield f"{_inline(spoken.family(sentence) or sentence)}\n"
+        yield f"{_inline(spoken.told(sentence))}\n"
     if spoken.code != "en":
         yield f"{say('english')}\n"
 
 
-def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
+def _compared(audit: Audit, spoken: PageWording) -> Iterator[str]:
     compared = front.who_was_compared(audit)
     if compared:
         yield from (f"### {spoken.say('who')}", "", *(f"- {_inline(item.in_words(spoken))}" for item in compared), "")
@@ -183,32 +189,30 @@ def _compared(audit: Audit, spoken: Language) -> Iterator[str]:
         yield f"{' '.join(front.who_is_missing(compared, audit.data, spoken, hidden=hidden))}\n"
 
 
-def _glance_line(line: front.Glance, spoken: Language) -> str:
-    verdicts = spoken.words["verdicts"]
-    told = ((verdicts[verdict], f"{name}: " if name else "") for name, verdict in line.verdicts)
+def _glance_line(line: front.Glance, spoken: PageWording) -> str:
+    told = ((spoken.verdict(verdict), f"{name}: " if name else "") for name, verdict in line.verdicts)
     return f"- {_inline(f'{line.what} ({line.limit})')}: {', '.join(f'{_inline(name)}{word}' for word, name in told)}"
 
 
-def _finding_lines(finding: Finding, spoken: Language) -> Iterator[str]:
-    """Yield a finding; in another language than English with its numbers, and what stays English below it."""
+def _finding_lines(finding: Finding, spoken: PageWording) -> Iterator[str]:
+    """Yield a finding; what has no translation stands below it in English."""
     verdict = ""
     if finding.threshold:
-        verdict = f"**{spoken.words['verdicts'][finding.verdict]}** ({_inline(spoken.limit(finding))}): "
+        verdict = f"**{spoken.verdict(finding.verdict)}** ({_inline(spoken.limit(finding))}): "
     told = [spoken.headline(finding), spoken.say("exploratory") if finding.exploratory else ""]
-    reason, kept = spoken.reason(finding), [finding.detail]
-    if spoken.code == "en":
-        told, kept = [*told, *kept], []
-    elif finding.value is not None:
+    if spoken.code != "en" and finding.value is not None and not spoken.speaks(finding.detail):
         amount = spoken.amount(finding)
         amount = spoken.say("ratio", amount=amount) if finding.kind == "ratio" else amount
         told.append(f"({amount}; {spoken.interval(finding)})")
-    told, kept = (told, [*kept, finding.reason]) if reason is None else ([*told, reason], kept)
+    layers = (finding.detail, finding.reason)
+    told += [spoken.told(layer) for layer in layers if spoken.speaks(layer)]
+    english = [spoken.told(layer) for layer in layers if not spoken.speaks(layer)]
     yield f"- {verdict}{_inline(' '.join(filter(None, told)))}"
-    if any(kept):
-        yield f"  - {_inline(' '.join(filter(None, kept)))}"
+    if english:
+        yield f"  - {_inline(' '.join(english))}"
 
 
-def _left_out(audit: Audit, spoken: Language) -> Iterator[str]:
+def _left_out(audit: Audit, spoken: PageWording) -> Iterator[str]:
     """Yield what was left out, and why."""
     records = page.left_out(audit)
     columns: dict[str, Callable[[Any], Cell]] = {
@@ -216,7 +220,7 @@ def _left_out(audit: Audit, spoken: Language) -> Iterator[str]:
         "Group": lambda r: r["group"],
         "n": lambda r: Number(r["n"], "count"),
         "Model": lambda r: ", ".join(r["models"]) or None,
-        "Why": lambda r: r["reason"],
+        "Why": lambda r: spoken.told(r["reason"]),
     }
     yield from (f"## {spoken.say('left_out')}", "")
     if records:
@@ -242,7 +246,7 @@ def _inline(text: str) -> str:
 
 def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:
     """Yield every table of the audit, findings first: its name, its columns and its rows."""
-    columns = [name for name in Finding.columns() if name != "arguments"]
+    columns = list(Finding.columns())
     yield "findings", columns, [_row(finding, columns) for finding in audit.findings]
     for name, kind, records in _records(audit):
         columns = list(kind.columns())
@@ -270,7 +274,7 @@ def _row(record: Record, columns: Iterable[str]) -> list[Any]:
 
 def _plain(value: object) -> object:
     """Return a value as one cell, its digits those of `results.json`."""
-    plain = rounded(value)
+    plain = rounded(plain_cell(value))
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
 
 
@@ -291,7 +295,11 @@ def _xlsx(audit: Audit) -> Files:
         taken: set[str] = set()
         for name, columns, rows in _tables(audit):
             if len(rows) > _MOST_ROWS_OF_A_SHEET:
-                raise ConfigError(f"the table '{name}' has {len(rows):,} rows, more than a sheet holds; ask for csv.")
+                raise ConfigError(
+                    "the table '{name}' has {number:,} rows, more than a sheet holds; ask for csv.",
+                    name=name,
+                    number=len(rows),
+                )
             sheet = book.add_worksheet(_sheet_name(name, taken))
             sheet.freeze_panes(1, 0)
             for at, column in enumerate(columns):
@@ -346,11 +354,11 @@ def _junit(audit: Audit) -> Files:
         name = f"{finding.headline} Limit: {finding.threshold}."
         case = ElementTree.SubElement(suite, "testcase", {"classname": finding.audit, "name": showable(name)})
         if finding.verdict == "does_not_meet":
-            ElementTree.SubElement(case, "failure", {"message": showable(finding.headline)}).text = showable(
+            ElementTree.SubElement(case, "failure", {"message": showable(finding.headline.text)}).text = showable(
                 finding.text
             )
         elif finding.verdict == "insufficient_evidence":
-            ElementTree.SubElement(case, "skipped", {"message": showable(finding.reason or finding.headline)})
+            ElementTree.SubElement(case, "skipped", {"message": showable(str(finding.reason or finding.headline))})
     ElementTree.indent(suite, " ")
     return {"junit.xml": ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)}
 
@@ -363,13 +371,13 @@ def _figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:
     for name, section in audit.sections().items():
         figures = [part for part in section.parts if isinstance(part, Figure) and part.charts]
         for number, figure in enumerate(figures, 1):
-            whole = joined(figure.charts, figure.title, figure.shows)
+            whole = joined(figure.charts, figure.title, str(figure.shows or ""))
             yield f"{name}-{number}-{page.slug(figure.title)}", figure, whole
 
 
 def _svg(audit: Audit) -> Files:
     return {
-        f"{name}.svg": to_svg(chart, figure.title, f"{figure.shows} {figure.description}".strip(), name=name)
+        f"{name}.svg": to_svg(chart, figure.title, f"{figure.shows or ''} {figure.description}".strip(), name=name)
         for name, figure, chart in _figures(audit)
     }
 
@@ -386,12 +394,16 @@ def _extra(module: str, extra: str, what: str) -> ModuleType:
         imported = import_module(module)
     except ImportError:
         raise ConfigError(
-            f"{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'"
+            "{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'",
+            what=what,
+            extra=extra,
         ) from None
     except OSError as error:  # WeasyPrint loads Pango, a library of the system
         raise ConfigError(
-            f"{what} needs a library of the system that is missing ({showable(str(error)).splitlines()[0]}); "
-            "on Debian install it with: apt-get install libpango-1.0-0 libpangoft2-1.0-0"
+            "{what} needs a library of the system that is missing ({splitlines}); on Debian install it "
+            "with: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
+            what=what,
+            splitlines=showable(str(error)).splitlines()[0],
         ) from None
     return imported
 

@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from evenhand.core.findings import Finding
 from evenhand.core.records import limits_to_judge
-from evenhand.core.thresholds import VERDICTS, Verdict
-from evenhand.report.languages import Language, language
+from evenhand.core.thresholds import VERDICTS, Verdict, is_least
+from evenhand.report.wording import PageWording, wording
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ class Compared:
     missing: int
     least: int = 0
 
-    def in_words(self, spoken: Language, most: int = MOST_GROUPS) -> str:
+    def in_words(self, spoken: PageWording, most: int = MOST_GROUPS) -> str:
         """Return the groups with their sizes in a line; of many groups, the largest."""
         told = [f"{spoken.label(group)} {self.size(n, spoken)}" for group, n in self.sizes[:most]]
         told += [spoken.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
         told += [f"{spoken.say('not_known')} {spoken.count(self.missing)}"] if self.missing else []
         return f"{self.grouping}: {' · '.join(told)}"
 
-    def size(self, people: int, spoken: Language) -> str:
+    def size(self, people: int, spoken: PageWording) -> str:
         """Return how many people a group has, and whether they are too few to be compared."""
         few = "" if people >= self.least else f" ({spoken.say('too_few')})"
         return f"{spoken.count(people)}{few}"
@@ -132,7 +132,7 @@ def who_was_compared(audit: Audit) -> list[Compared]:
 
 
 def who_is_missing(
-    compared: Sequence[Compared], data: Mapping[str, Any], spoken: Language, *, hidden: bool = False
+    compared: Sequence[Compared], data: Mapping[str, Any], spoken: PageWording, *, hidden: bool = False
 ) -> list[str]:
     """Say that nobody's group is missing, where that is so, and how many rows were left out.
 
@@ -158,9 +158,9 @@ class Glance:
     verdicts: tuple[tuple[str, Verdict], ...]
 
 
-def at_a_glance(audit: Audit, spoken: Language | None = None) -> list[Glance]:
+def at_a_glance(audit: Audit, spoken: PageWording | None = None) -> list[Glance]:
     """Return every threshold once, with its verdicts: what aequitas shows as a table of groups."""
-    spoken = spoken or language()
+    spoken = spoken or wording()
     rows: dict[tuple[object, ...], dict[str, Finding]] = {}
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     for finding in sorted(judged, key=lambda finding: VERDICTS.index(finding.verdict)):
@@ -180,22 +180,22 @@ def at_a_glance(audit: Audit, spoken: Language | None = None) -> list[Glance]:
     return lines
 
 
-def _what_is_limited(audit: Audit, finding: Finding, spoken: Language) -> str:
+def _what_is_limited(audit: Audit, finding: Finding, spoken: PageWording) -> str:
     known = audit.results[finding.audit].spec.known_metrics()
-    title = spoken.words.get("titles", {}).get(finding.metric) or known[finding.metric].title
-    return spoken.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else str(title)
+    title = spoken.metric_title(known[finding.metric])
+    return spoken.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
 
 
-def lines(findings: Iterable[Finding], spoken: Language | None = None) -> list[Line]:
+def lines(findings: Iterable[Finding], spoken: PageWording | None = None) -> list[Line]:
     """Return a line for each thing that findings say: the clearest, with those like it behind; they share axes."""
     told = list(findings)
-    return [Line(first, _picture(first, told, spoken or language()), tuple(rest)) for first, *rest in in_order(told)]
+    return [Line(first, _picture(first, told, spoken or wording()), tuple(rest)) for first, *rest in in_order(told)]
 
 
 # The small picture of an interval ------------------------------------------------------------------------------------
 
 
-def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: Language) -> Markup:
+def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: PageWording) -> Markup:
     """Return the interval as a bar with its value, against the limit; findings of one unit share an axis.
 
     The style sheet has the colours; those here are for a printer that does not read it for pictures.
@@ -236,7 +236,7 @@ def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
     """Yield the side of the axis where a threshold is not met, shaded."""
     if finding.limit is None or finding.threshold is None or finding.value is None:
         return
-    least = finding.threshold.startswith("at least")
+    least = is_least(finding.threshold)
     left, right = (_LEFT, x(finding.limit)) if least else (x(finding.limit), _RIGHT)
     if not least and finding.kind and finding.value < 0:  # the gap points the other way
         left, right = _LEFT, x(-finding.limit)
@@ -247,7 +247,7 @@ def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
         )
 
 
-def _in_words(finding: Finding, spoken: Language) -> str:
+def _in_words(finding: Finding, spoken: PageWording) -> str:
     words = {"amount": spoken.amount(finding), "interval": spoken.interval(finding), "limit": spoken.limit(finding)}
     return spoken.say("picture_limit" if finding.threshold else "picture", **words)
 

@@ -72,7 +72,11 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
     kept = apply_exclusions(responses, spec.analysis.exclusions)
     parts = [part for part in parts_of(kept) if part.target == "overall" and len(part.y)]
     few = spec.analysis.model_copy(update={"resamples": min(_RESAMPLES, spec.analysis.resamples)})
-    records = [*correlation_records(parts, few)[0], *regression_records(parts, few)[1]] if parts else []
+    records = (
+        [*correlation_records(parts, few)[0], *(weight.record for weight in regression_records(parts, few)[1])]
+        if parts
+        else []
+    )
     by_place = {
         (record.condition, record.metric, record.factor): record
         for record in records
@@ -96,7 +100,7 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
                         upper=None,
                         n=record.n,
                         answers=record.answers,
-                        status=record.status,
+                        status=str(record.status),
                         kind=kind,
                     )
                 )
@@ -141,7 +145,7 @@ def _gaps(live: Live, asked: Disagreement, cases: Table, kept: Responses, seed: 
             upper=gap.upper,
             n=gap.critics,
             answers=gap.n,
-            status=gap.status,
+            status=str(gap.status),
             kind="gap",
         )
         for title, gap in live.gaps(cases, settings)
@@ -249,5 +253,5 @@ def _agreement_on(
             value=one.value,
             low=one.low,
             high=one.high,
-            status=one.status,
+            status=str(one.status),
         )

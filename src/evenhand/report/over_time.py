@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from evenhand.charts import PANEL_WIDTH
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
-from evenhand.core.formats import show, show_confidence
 from evenhand.curve import Curve, curve
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
 from evenhand.report.counted import counted_metric
 from evenhand.report.extras import Drift, Extra, Period
-from evenhand.report.languages import language
+from evenhand.report.messages import say
 
 _MOST_PANELS, _MOST_NAMED = 12, 6
 _MOST_TOGETHER = 4
@@ -39,7 +40,7 @@ def section(extra: Extra) -> Section:
     told = [drift.headline for drift in drifted] or [_nothing(drifts, extra.settings["period"])]
     return Section(
         "Over time",
-        f"Has a gap drifted, by {extra.settings['period']}, beyond chance?",
+        say("over_time_question", period=extra.settings["period"]),
         (*_figures(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
         tuple(_methods(extra)),
         notes=(*told, *extra.notes),
@@ -53,12 +54,12 @@ def section(extra: Extra) -> Section:
     )
 
 
-def _nothing(drifts: Sequence[Drift], period: str) -> str:
+def _nothing(drifts: Sequence[Drift], period: str) -> Message:
     """Say that no drift could be shown, which is not that there is none, and what could have been."""
     least = sorted(drift.least for drift in drifts if drift.least is not None)
     key = "not_compared" if not least else "none_drifted" if len(drifts) > 1 else "not_drifted"
-    ends = {"number_least": show(least[0], "points"), "number_most": show(least[-1], "points")} if least else {}
-    return language().say(key, "notes", number=len(drifts), name=period, **ends)
+    ends = {"least": show(least[0], "points"), "most": show(least[-1], "points")} if least else {}
+    return say(key, n=len(drifts), period=period, **ends)
 
 
 def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
@@ -75,7 +76,7 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
             "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Panels "
             "of one metric share an axis. Where names of periods would collide, some are left out; the table has all."
             f"{_left_out(ranked[_MOST_PANELS:])}",
-            " ".join(drift.headline for drift in told) or shows,
+            " ".join(drift.headline.text for drift in told) or shows.text,
             tuple(_panel(place, panels[place], _axis(panels, place.metric)) for place in ranked[:_MOST_PANELS]),
             shows,
             sizes=_people(extra.tables["periods"], grouping),
@@ -92,13 +93,13 @@ def _by_place(periods: Iterable[Period]) -> dict[_Place, list[Period]]:
     return panels
 
 
-def _how_many(extra: Extra, grouping: str, number: int) -> str:
+def _how_many(extra: Extra, grouping: str, number: int) -> Message:
     total = sum(drift.grouping == grouping for drift in extra.tables["drifts"])
     if not number:
-        return f"No drift could be shown in {'the gap' if total == 1 else f'any of {total} gaps'} by {grouping}."
+        return say("figure_no_drift", n=total, grouping=grouping)
     if total == 1:
-        return f"The gap by {grouping} has drifted beyond chance."
-    return f"{number} of {total} gaps by {grouping} {'has' if number == 1 else 'have'} drifted beyond chance."
+        return say("figure_gap_drifted", grouping=grouping)
+    return say("figure_gaps_drifted", n=number, total=total, grouping=grouping)
 
 
 def _axis(panels: Mapping[_Place, Sequence[Period]], metric: str) -> tuple[float, float]:

@@ -17,15 +17,14 @@ from markupsafe import Markup, escape
 from evenhand._version import __version__
 from evenhand.charts import columns_for, legend_of, mark_path, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
-from evenhand.core.formats import rounded
 from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.curve import Curve
 from evenhand.forest import Forest
+from evenhand.messages.formats import rounded
 from evenhand.report import front, short
-from evenhand.report.drift import as_finding
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
-from evenhand.report.languages import Language, language
+from evenhand.report.wording import PageWording, wording
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
@@ -39,7 +38,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
 
     `sections` are those of the audit, where they are at hand.
     """
-    findings, spoken = audit.findings, language_of(audit)
+    findings, spoken = audit.findings, wording_of(audit)
     judged = front.lines((finding for finding in findings if finding.threshold is not None), spoken)
     return render_page(
         "report.html",
@@ -54,7 +53,6 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         judged=judged,
         others=front.lines((finding for finding in findings if finding.threshold is None), spoken),
         families=audit.families,
-        notes=partial(notes, audit, spoken),
         shown_findings=SHOWN_FINDINGS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
@@ -72,9 +70,9 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
     )
 
 
-def language_of(audit: Audit) -> Language:
-    """Return the language of a report: that it was last written in, or that of the settings."""
-    return language(audit.run.get("language") or audit.config.report.language)
+def wording_of(audit: Audit) -> PageWording:
+    """Return the words of a report in its language: that it was last written in, or that of the settings."""
+    return wording(audit.run.get("language") or audit.config.report.language)
 
 
 def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: object) -> str:
@@ -121,7 +119,7 @@ def _policy(style: str) -> str:
     return f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'; base-uri 'none'; form-action 'none'"
 
 
-def facts(audit: Audit, spoken: Language) -> list[tuple[str, str]]:
+def facts(audit: Audit, spoken: PageWording) -> list[tuple[str, str]]:
     """Return what stands below the title: what was audited, of whom, by whom, and who set the thresholds."""
     say, about, data, models = spoken.say, audit.config.report, audit.data, _models(audit)
     rows, used = spoken.count(data["rows"]), spoken.count(data["rows_used"])
@@ -136,18 +134,10 @@ def facts(audit: Audit, spoken: Language) -> list[tuple[str, str]]:
         sealed = say("plan_told", date=spoken.date(audit.plan["sealed"]), followed=followed)
         told.append((say("plan"), f"{audit.plan['sha256'][:12]}, {sealed}"))
     told.append((say("date"), spoken.date(audit.run["started"])))
-    return [(spoken.words["facts"].get(term, term), text) for term, text in told if text]
+    return [(spoken.fact(term), text) for term, text in told if text]
 
 
-def notes(audit: Audit, spoken: Language, section: Section) -> list[tuple[str, bool]]:
-    """Return the remarks of a section, and whether each is translated; statistical detail is English."""
-    drifts = (drift for extra in audit.extras for drift in extra.tables.get("drifts", ()))
-    known = {} if spoken.code == "en" else {drift.headline: spoken.headline(as_finding(drift)) for drift in drifts}
-    told = ((note, known.get(note) or spoken.note(note)) for note in section.notes)
-    return [(note, False) if turned is None else (turned, spoken.code != "en") for note, turned in told]
-
-
-def _roles(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
+def _roles(data: dict[str, Any], spoken: PageWording) -> Iterator[tuple[str, str]]:
     """Say what counts as selected and as the outcome, which every rate on the page rests on."""
     predictions = data.get("predictions", {})
     rules = {_selected(prediction, spoken) for prediction in predictions.values()}
@@ -160,7 +150,7 @@ def _roles(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
         yield "Positive outcome", spoken.say("outcome", outcome=data["outcome"], value=value)
 
 
-def _participants(data: dict[str, Any], spoken: Language) -> Iterator[tuple[str, str]]:
+def _participants(data: dict[str, Any], spoken: PageWording) -> Iterator[tuple[str, str]]:
     """Say how many people took part in a study, and how many of them were analysed."""
     if "people" in data:
         everybody, used = spoken.count(data["people"]), spoken.count(data["people_used"])
@@ -173,7 +163,7 @@ def _rows_word(audit: Audit) -> str:
     return "People" if audit.config.data.get("predictions") else "Rows"
 
 
-def _selected(prediction: dict[str, Any], spoken: Language) -> str:
+def _selected(prediction: dict[str, Any], spoken: PageWording) -> str:
     if prediction["kind"] == "score":
         rule = spoken.say("score", limit=spoken.number(f"{prediction['threshold']:g}"))
     else:
@@ -295,7 +285,7 @@ def left_out(audit: Audit) -> list[dict[str, Any]]:
     for result in audit.results.values():
         for record in result.left_out:
             key = (record.grouping, record.group, record.n, record.reason)
-            models = merged.setdefault(key, {**record.to_dict(), "models": []})["models"]
+            models = merged.setdefault(key, {**record.to_dict(), "reason": record.reason, "models": []})["models"]
             if record.model is not None and record.model not in models:
                 models.append(record.model)
     return sorted(merged.values(), key=lambda record: record["group"] is not None)

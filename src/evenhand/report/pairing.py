@@ -19,10 +19,10 @@ from scipy.special import ndtr, ndtri
 
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.findings import Finding
-from evenhand.core.formats import finite, show_confidence
 from evenhand.core.records import OVERALL, Gap, Value
 from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import ConfigError, DataError
+from evenhand.messages.formats import finite, show_confidence
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.decided import DecidedRows, read_decided
 
@@ -72,8 +72,13 @@ class _Side:
         if OVERALL in (record.group, getattr(record, "reference", None)):
             return None  # everybody is not always the people of all groups
         raise ConfigError(
-            f"the {self.name} table is not that of the {self.name} audit: {record.metric} by {record.grouping} is "
-            f"{found[0]:.4g} in the table and {record.value:.4g} in the audit."
+            "the {name} table is not that of the {name} audit: {metric} by {grouping} is {found:.4g} in the "
+            "table and {value:.4g} in the audit.",
+            name=self.name,
+            metric=record.metric,
+            grouping=record.grouping,
+            found=found[0],
+            value=record.value,
         )
 
     def _of_group(self, audit: AuditDescriptor, record: Numbered, group: str | None) -> tuple[float, FloatArray] | None:
@@ -119,8 +124,10 @@ class Pairing:
         for name, audit, table in zip(("old", "new"), (before, after), tables, strict=True):
             if table.rows != audit.data["rows_used"]:
                 raise ConfigError(
-                    f"the {name} table is not that of the {name} audit: it has {table.rows:,} rows, the audit "
-                    f"{audit.data['rows_used']:,}."
+                    "the {name} table is not that of the {name} audit: it has {rows:,} rows, the audit {data:,}.",
+                    name=name,
+                    rows=table.rows,
+                    data=audit.data["rows_used"],
                 )
             custom = frozenset(own for result in audit.results.values() for own in getattr(result.spec, "custom", ()))
             sides.append(_Side(name, read_decided(table, key), table.groupings, custom))
@@ -132,13 +139,15 @@ class Pairing:
             _, in_old, in_new = np.intersect1d(old_key, new_key, return_indices=True)
             if len(in_old) == 0:
                 raise DataError(
-                    "nobody is in both tables: no key occurs in both; compare them without tables=(old, new)."
+                    "nobody is in both tables: no key occurs in both; compare them without `tables=(old, new)`.",
                 )
         else:
             if tables[0].rows != tables[1].rows:
                 raise ConfigError(
-                    f"the tables have {tables[0].rows:,} and {tables[1].rows:,} rows, so rows cannot be matched by "
-                    "their order; give the `key` that tells people apart."
+                    "the tables have {rows:,} and {rows_2:,} rows, so rows cannot be matched by their order; give "
+                    "the `key` that tells people apart.",
+                    rows=tables[0].rows,
+                    rows_2=tables[1].rows,
                 )
             in_old = in_new = np.arange(tables[0].rows)
         return cls(old, new, in_old, in_new)
@@ -192,8 +201,9 @@ def require_other_data(before: Audit, after: Audit) -> None:
         same = ["the same data"]
     if same:
         raise ConfigError(
-            f"both audits are of {same[0]}, so that their numbers are not independent; give both tables with "
-            "tables=(old, new), or audit the two models in one run, as two predictions of one table."
+            "both audits are of {same}, so that their numbers are not independent; give both tables with "
+            "`tables=(old, new)`, or audit the two models in one run, as two predictions of one table.",
+            same=same[0],
         )
 
 
@@ -201,7 +211,11 @@ def shared_audits(before: Audit, after: Audit) -> list[str]:
     """Return the names of the audits that both have."""
     shared = [name for name in after.results if name in before.results]
     if not shared:
-        raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
+        raise ConfigError(
+            "the audits have nothing in common: {results} and {results_2}.",
+            results=list(before.results),
+            results_2=list(after.results),
+        )
     return shared
 
 
@@ -210,7 +224,10 @@ def one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
     levels = {audit.results[name].spec.confidence for audit in (before, after) for name in shared}
     if len(levels) > 1:
         told = ", ".join(show_confidence(level) for level in sorted(levels))
-        raise ConfigError(f"the audits have intervals of different confidence ({told}); run them with the same one.")
+        raise ConfigError(
+            "the audits have intervals of different confidence ({told}); run them with the same one.",
+            told=told,
+        )
     return levels.pop()
 
 

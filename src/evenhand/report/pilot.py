@@ -11,7 +11,7 @@ intervals tell, narrower with the square root of the rows; what answers leave op
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -41,15 +41,16 @@ _SCALED = (
 
 def pilot_lines(plan: Plan) -> Iterator[PowerLine]:
     """Yield what the findings of other audits could show with so many rows."""
-    powers = {name: REGISTRY[name].power for name in plan.specs}
-    names = [name for name, power in powers.items() if power is not None and power.lines is None]
-    crossed = {name for name, power in powers.items() if power is not None and power.crossed}
+    known = {name: power for name in plan.specs if (power := REGISTRY[name].power) is not None}
+    specs = {name: plan.specs[name] for name, power in known.items() if power.lines is None}
     if plan.pilot is None:
-        for name in names:
-            yield PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE")
-        return
-    pilot = plan.pilot
-    specs = {name: plan.specs[name] for name in names}
+        yield from (PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE") for name in specs)
+    else:
+        yield from _lines(plan, plan.pilot, specs, {name for name, power in known.items() if power.crossed})
+
+
+def _lines(plan: Plan, pilot: Table, specs: Mapping[str, Spec], crossed: Collection[str]) -> Iterator[PowerLine]:
+    """Yield what the findings of a pilot's audits could show; answers that are crossed are scaled, not drawn."""
     told = _told(pilot, specs)
     asked = Counter(finding.threshold is None for finding in told)
     drawn = _drawn_findings(plan, pilot, {name: spec for name, spec in specs.items() if name not in crossed})
@@ -99,8 +100,9 @@ def _about(finding: Finding) -> Hashable:
 
 
 def _shared(finding: Finding) -> dict[str, Any]:
-    names = ("audit", "metric", "model", "grouping", "threshold", "kind")
-    return {name: getattr(finding, name) for name in names}
+    names = ("audit", "metric", "model", "grouping", "kind")
+    limit = None if finding.threshold is None else finding.threshold.text
+    return {**{name: getattr(finding, name) for name in names}, "threshold": limit}
 
 
 def _limits(finding: Finding) -> tuple[float, float] | None:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from evenhand._version import __version__
 from evenhand.core.findings import Finding
-from evenhand.core.formats import rounded
 from evenhand.core.result import Result
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, brief
+from evenhand.messages import Message
+from evenhand.messages.formats import rounded
 from evenhand.report.config import read_config
+from evenhand.report.messages import say
 from evenhand.settings import read_json
 from evenhand.table.roles import make_roles
 
@@ -67,11 +69,18 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     plan = read_json(path, "a plan that `evenhand plan` sealed")
     lacking = [name for name in ("evenhand", "sealed", "settings", "sha256") if name not in plan]
     if lacking:
-        raise ConfigError(f"'{path}' is not a plan that `evenhand plan` sealed: it has no {lacking[0]!r}.")
+        raise ConfigError(
+            "'{path}' is not a plan that `evenhand plan` sealed: it has no {lacking!r}.",
+            path=path,
+            lacking=lacking[0],
+        )
     stated = plan["sha256"]
     sealed = {name: plan[name] for name in ("evenhand", "sealed", "settings")}
     if _digest(sealed) != stated:
-        raise ConfigError(f"the plan '{path}' was changed after it was sealed: its contents do not have its SHA-256.")
+        raise ConfigError(
+            "the plan '{path}' was changed after it was sealed: its contents do not have its SHA-256.",
+            path=path,
+        )
     return {**sealed, "sha256": stated}
 
 
@@ -99,7 +108,7 @@ def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
         "sha256": plan["sha256"],
         "sealed": plan["sealed"],
         "followed": not changes,
-        "changes": [change.text for change in changes],
+        "changes": [change.message.to_dict() for change in changes],
     }
     return replace(audit, results=results, plan=record)
 
@@ -145,12 +154,12 @@ class Change:
 
     Parameters
     ----------
-    text : what differs, as a sentence.
+    message : what differs.
     audit : the audit whose findings it makes exploratory; None for those of all audits, "" for none.
     threshold : a threshold that was added; then only its findings are exploratory.
     """
 
-    text: str
+    message: Message
     audit: str | None
     threshold: dict[str, Any] | None = None
 
@@ -160,9 +169,9 @@ def _changes(planned: Mapping[str, Any], done: Mapping[str, Any]) -> Iterator[Ch
         concerns = None if section in ("data", "models") else section
         before, now = planned.get(section), done.get(section)
         if now is None:
-            yield Change(f"[{section}] was planned and is not there.", "")
+            yield Change(say("section_gone", section=section), "")
         elif before is None:
-            yield Change(f"[{section}] was not planned.", concerns)
+            yield Change(say("section_unplanned", section=section), concerns)
         else:
             yield from _section_changes(section, before, now, concerns)
 
@@ -187,10 +196,11 @@ def _value_changes(name: str, section: str, old: object, new: object, concerns: 
             sides = old.get(inner, _MISSING), new.get(inner, _MISSING)
             yield from _value_changes(inner, f"{section}.{name}", *sides, concerns)
     elif old != new:
-        told = ["not there" if value is _MISSING else brief(value) for value in (old, new)]
+        told = [say("not_there") if value is _MISSING else brief(value) for value in (old, new)]
         if told[0] == told[1]:  # the difference lies where long values are cut
             told = [str(old), str(new)]
-        yield Change(f"`{name}` in [{section}] was planned as {told[0]} and is {told[1]}.", concerns)
+        message = say("setting_changed", name=name, section=section, planned=told[0], done=told[1])
+        yield Change(message, concerns)
 
 
 def _kinds_unsaid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,21 +214,21 @@ def _kinds_unsaid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str
 def _threshold_changes(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], audit: str) -> Iterator[Change]:
     for threshold in now:
         if threshold not in before:
-            yield Change(f"The threshold {_limit_words(threshold)} of {audit} was not planned.", audit, threshold)
+            yield Change(_about_threshold("threshold_unplanned", threshold, audit), audit, threshold)
     for threshold in before:
         if threshold not in now:
-            yield Change(f"The threshold {_limit_words(threshold)} of {audit} was planned and is not there.", "")
+            yield Change(_about_threshold("threshold_gone", threshold, audit), "")
 
 
-def _limit_words(threshold: Mapping[str, Any]) -> str:
+def _about_threshold(key: str, threshold: Mapping[str, Any], audit: str) -> Message:
     side = "min" if threshold.get("min") is not None else "max"
-    return f"'{threshold['metric']}, {side} = {threshold[side]:g}'"
+    return say(key, metric=threshold["metric"], side=side, limit=float(threshold[side]), audit=audit)
 
 
 # Two settings ---------------------------------------------------------------------------------------------------------
 
 
-def other_settings(audit: Audit, path: str | os.PathLike[str], *, allow_code: bool = False) -> list[str]:
+def other_settings(audit: Audit, path: str | os.PathLike[str], *, allow_code: bool = False) -> list[Message]:
     """Return how an `audit.toml` differs from the settings that an audit was run with."""
     done, given = audit.config.as_dict(), _read_settings(path, allow_code)
     sides = [{**_planned_part(one), "report": rounded(one["report"])} for one in (done, given)]
@@ -226,15 +236,20 @@ def other_settings(audit: Audit, path: str | os.PathLike[str], *, allow_code: bo
         side["data"]["source"] = one["data"].get("source")
     ran, other = (side["data"].get("predictions", {}) for side in sides)
     sides[1]["data"]["predictions"] = _kinds_unsaid(other, ran)
-    words = ("in results.json", f"in '{path}'")
+    words = say("in_results"), say("in_file", path=str(path))
     return [
-        text
+        change
         for section in dict.fromkeys([*sides[0], *sides[1]])
-        for text in setting_changes(f"[{section}]", sides[0].get(section), sides[1].get(section), words)
+        for change in setting_changes(f"[{section}]", sides[0].get(section), sides[1].get(section), words)
     ]
 
 
-def setting_changes(place: str, old: object, new: object, words: tuple[str, str] = ("before", "now")) -> Iterator[str]:
+_THEN_NOW = say("before"), say("now")
+
+
+def setting_changes(
+    place: str, old: object, new: object, words: tuple[Message, Message] = _THEN_NOW
+) -> Iterator[Message]:
     """Yield what differs between two settings, each with where it stands; tables of settings are entered."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):
@@ -242,23 +257,28 @@ def setting_changes(place: str, old: object, new: object, words: tuple[str, str]
     elif _are_tables(old) and _are_tables(new):
         yield from _table_changes(place, old, new, words)
     elif old != new:
-        told = ["none" if value is None else brief(value) for value in (old, new)]
-        yield f"{place}: {told[0]} {words[0]}, {told[1]} {words[1]}."
+        yield _differs(place, *(None if value is None else brief(value) for value in (old, new)), words=words)
+
+
+def _differs(place: str, old: str | None, new: str | None, *, words: tuple[Message, Message]) -> Message:
+    """Return one difference between two settings; None stands for a setting that is not there."""
+    before, after = (say("none") if value is None else say("given_name", name=value) for value in (old, new))
+    return say("setting_differs", place=place, old=before, then=words[0], new=after, now=words[1])
 
 
 def _table_changes(
-    place: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], words: tuple[str, str]
-) -> Iterator[str]:
+    place: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], words: tuple[Message, Message]
+) -> Iterator[Message]:
     """Yield what differs between lists of tables, such as thresholds; those of one metric are held side by side."""
     gone, come = [row for row in old if row not in new], [row for row in new if row not in old]
     for row in gone:
         now = next((other for other in come if other.get("metric") == row.get("metric")), None)
         if now is None:
-            yield f"{place}: {_set_values(row)} {words[0]}, none {words[1]}."
+            yield _differs(place, _set_values(row), None, words=words)
         else:
             come = [other for other in come if other is not now]
             yield from setting_changes(f"{place}, {row.get('metric')},", row, now, words)
-    yield from (f"{place}: none {words[0]}, {_set_values(row)} {words[1]}." for row in come)
+    yield from (_differs(place, None, _set_values(row), words=words) for row in come)
 
 
 def _are_tables(value: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:

@@ -46,12 +46,16 @@ def plan_power(
     settings = config.power or PowerSettings()
     if pilot is None and not settings.rates:
         raise ConfigError(
-            f"'{name}' says nothing of the rates to expect; add `rates` and `groups` to its [power], or give a file of "
-            "like data with --pilot."
+            "'{name}' says nothing of the rates to expect; add `rates` and `groups` to its [power], or give "
+            "a file of like data with --pilot.",
+            name=name,
         )
     planned = rows or settings.rows
     if planned is None:
-        raise ConfigError(f"nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.")
+        raise ConfigError(
+            "nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.",
+            name=name,
+        )
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
     roles = Roles.parse({"groups": arguments.get("groups", ())}, "[data]")
     plan = Plan(
@@ -89,8 +93,10 @@ def _study(name: str, people: int | None, wanted: float, seed: int) -> PowerLine
         raise ConfigError("nobody says how many people are planned; give --rows, the people in one condition.")
     if spec.kind != "effort":
         raise ConfigError(
-            f"'{name}' is a study of kind {spec.kind!r}, whose bounds have no power of their own; plan its audit, an "
-            "audit.toml with [disagreement], with a pilot."
+            "'{name}' is a study of kind {kind!r}, whose bounds have no power of their own; plan its audit, "
+            "an audit.toml with [disagreement], with a pilot.",
+            name=name,
+            kind=spec.kind,
         )
 
     def chance(weight: float) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import MISSING, fields
+from typing import Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, model_validator
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, create_model, model_validator
 
 from evenhand.core.findings import Finding
+from evenhand.messages import Message
 
 
 class _Saved(BaseModel):
@@ -34,11 +36,19 @@ class _Data(_Saved):
     people_used: NonNegativeInt | None = None
 
 
+class _Message(_Saved):
+    """A sentence: which one, what it is filled with, and its English text."""
+
+    id: str
+    args: dict[str, Any]
+    text: str
+
+
 class _Plan(_Saved):
     sha256: str
     sealed: str
     followed: bool
-    changes: list[str]
+    changes: list[_Message]
 
 
 class _Prediction(_Saved):
@@ -62,11 +72,22 @@ class _Config(_Saved):
     data: _Asked
 
 
+def _written_finding() -> type[_Saved]:
+    """Return the columns of a finding with their types; a message is written with its text."""
+    hints: dict[str, Any] = get_type_hints(Finding)
+    written = {Message: _Message, Message | None: _Message | None}
+    columns: dict[str, Any] = {
+        item.name: (written.get(hints[item.name], hints[item.name]), ... if item.default is MISSING else item.default)
+        for item in fields(Finding)
+    }
+    return create_model("_Finding", __base__=_Saved, **columns)
+
+
 class _Contents(_Saved):
     data: _Data
     plan: _Plan | None
     config: _Config
-    findings: list[Finding]
+    findings: list[_written_finding()]  # type: ignore[valid-type]
 
 
 def require_contents(written: Mapping[str, Any]) -> None:

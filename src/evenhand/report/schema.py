@@ -14,6 +14,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.records import Record
 from evenhand.core.result import Result
+from evenhand.messages import Message
 from evenhand.models.estimators import ModelsSettings
 from evenhand.report.audit import SCHEMA_VERSION
 from evenhand.report.config import ReportSettings
@@ -30,8 +31,10 @@ _PLAIN: dict[Any, Schema] = {
     float: {"type": "number"},
     type(None): {"type": "null"},
     Any: {},
+    Message: {"$ref": "#/$defs/message"},
 }
-_TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
+_MESSAGE: Schema = {"$ref": "#/$defs/message"}
+_MESSAGES: Schema = {"type": "array", "items": _MESSAGE}
 
 
 def results_schema() -> Schema:
@@ -43,7 +46,7 @@ def results_schema() -> Schema:
     ['audits', 'config', 'data', 'evenhand', 'extras', 'findings', 'plan', 'profiles', 'schema']
     """
     results = dict(result_types())
-    definitions: Schema = {"finding": record_schema(Finding)}
+    definitions: Schema = {"message": _message_schema(), "finding": record_schema(Finding)}
     for name, result in results.items():
         for table, kind in result.record_types().items():
             definitions[f"{name}_{table}"] = record_schema(kind)
@@ -123,13 +126,18 @@ def type_schema(annotation: object) -> Schema:
     raise TypeError(f"a record cannot hold {annotation!r}")
 
 
+def _message_schema() -> Schema:
+    """Return the schema of a sentence: which one, what it is filled with, and its English text."""
+    return _closed({"id": {"type": "string"}, "args": {"type": "object"}, "text": {"type": "string"}})
+
+
 def _plan_schema() -> Schema:
     text = {"type": "string"}
     plan = {
         "sha256": text,
         "sealed": text,
         "followed": {"type": "boolean"},
-        "changes": {"type": "array", "items": text},
+        "changes": _MESSAGES,
     }
     return {"anyOf": [_closed(plan), {"type": "null"}]}
 
@@ -137,13 +145,15 @@ def _plan_schema() -> Schema:
 def _profile_schema() -> Schema:
     tables = {table: {"type": "array", "items": {"$ref": f"#/$defs/profile_{table}"}} for table in TABLES}
     of_tables = {"type": "object", "properties": tables, "additionalProperties": False}
-    return _closed({"name": {"enum": list(PROFILES)}, "date": {"type": "string"}, "notes": _TEXTS, "tables": of_tables})
+    return _closed(
+        {"name": {"enum": list(PROFILES)}, "date": {"type": "string"}, "notes": _MESSAGES, "tables": of_tables}
+    )
 
 
 def _extra_schema(name: str) -> Schema:
     tables = {table: {"type": "array", "items": {"$ref": f"#/$defs/{table}"}} for table in EXTRAS[name]}
     return _closed(
-        {"name": {"const": name}, "settings": {"type": "object"}, "notes": _TEXTS, "tables": _closed(tables)}
+        {"name": {"const": name}, "settings": {"type": "object"}, "notes": _MESSAGES, "tables": _closed(tables)}
     )
 
 
@@ -168,7 +178,7 @@ def _result_schema(name: str, result: type[Result], spec: Schema) -> Schema:
     hints = typing.get_type_hints(result)
     tables = {table: {"type": "array", "items": {"$ref": f"#/$defs/{name}_{table}"}} for table in result.record_types()}
     plain = {field: type_schema(hints[field]) for field in result.plain_fields()}
-    return _closed({"spec": spec, **tables, **plain, "notes": _TEXTS})
+    return _closed({"spec": spec, **tables, **plain, "notes": _MESSAGES})
 
 
 def _data_schema() -> Schema:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.core.records import Record, column, read_tables, written_tables
+from evenhand.core.records import OK, Record, column, read_tables, written_tables
+from evenhand.messages import Message
 from evenhand.stats.adverse_impact import Flip
 
 
@@ -14,56 +15,66 @@ from evenhand.stats.adverse_impact import Flip
 class Impact(Record):
     """The selection of one group beside the group with the highest rate."""
 
-    model: str = column("the model")
-    grouping: str = column("the grouping")
-    group: str = column("the group")
-    highest: str = column("the group with the highest rate, which it is compared with")
-    n: int = column("the people of the group")
-    selected: int = column("how many of them got the favourable decision")
-    rate: float = column("their share")
-    ratio: float | None = column("the rate over the highest rate")
-    low: float | None = column("lower limit of the ratio, of this pair alone")
-    high: float | None = column("upper limit of the ratio, of this pair alone; null where it is unbounded")
-    difference: float = column("the rate minus the highest rate")
-    below_four_fifths: bool | None = column("whether the ratio is below four fifths; null where it is undefined")
-    standard_deviations: float | None = column("the difference in standard deviations, pooled")
-    p_value: float | None = column("Fisher's exact test, two-sided")
-    shortfall: float | None = column("people expected at the rate of both groups together, minus those selected")
-    to_four_fifths: int = column("how many more people of the group would bring it to four fifths")
-    flip_one: Flip = column("what selecting one person in place of another would change")
-    status: str = column("'ok', or what to know of the row", "ok")
+    model: str = column("the model", reveals="name")
+    grouping: str = column("the grouping", reveals="name")
+    group: str = column("the group", reveals="name")
+    highest: str = column("the group with the highest rate, which it is compared with", reveals="name")
+    n: int = column("the people of the group", reveals="count")
+    selected: int = column("how many of them got the favourable decision", reveals="count")
+    rate: float = column("their share", reveals="share")
+    ratio: float | None = column("the rate over the highest rate", reveals="number")
+    low: float | None = column("lower limit of the ratio, of this pair alone", reveals="number")
+    high: float | None = column(
+        "upper limit of the ratio, of this pair alone; null where it is unbounded", reveals="number"
+    )
+    difference: float = column("the rate minus the highest rate", reveals="number")
+    below_four_fifths: bool | None = column(
+        "whether the ratio is below four fifths; null where it is undefined", reveals="number"
+    )
+    standard_deviations: float | None = column("the difference in standard deviations, pooled", reveals="number")
+    p_value: float | None = column("Fisher's exact test, two-sided", reveals="number")
+    shortfall: float | None = column(
+        "people expected at the rate of both groups together, minus those selected", reveals="number"
+    )
+    to_four_fifths: int = column("how many more people of the group would bring it to four fifths", reveals="number")
+    flip_one: Flip = column("what selecting one person in place of another would change", reveals="number")
+    status: Message = column("'ok', or what to know of the row", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Record):
     """The selection rate or scoring rate of one category, and its impact ratio."""
 
-    model: str = column("the model")
-    grouping: str = column("the grouping")
-    group: str = column("the category; '(missing)' where it is not known")
-    kind: str = column("'selection': decisions; 'scoring': scores above the median of the full sample")
-    n: int = column("the people of the category")
-    counted: int | None = column("how many of them were selected, or score above the median")
-    rate: float | None = column("their share")
-    share: float | None = column("the category's share of all people whose category is known")
-    impact_ratio: float | None = column("the rate over the highest rate of all categories")
-    large_ratio: float | None = column("the same among categories of 2 % or more; null for a smaller one")
-    median: float | None = column("median score of the full sample; null for decisions", None)
-    score_low: float | None = column("lower quartile of the category's scores", None)
-    score_median: float | None = column("median of the category's scores", None)
-    score_high: float | None = column("upper quartile of the category's scores", None)
-    status: str = column("'ok', or what to know of the row", "ok")
+    model: str = column("the model", reveals="name")
+    grouping: str = column("the grouping", reveals="name")
+    group: str = column("the category; '(missing)' where it is not known", reveals="name")
+    kind: str = column("'selection': decisions; 'scoring': scores above the median of the full sample", reveals="name")
+    n: int = column("the people of the category", reveals="count")
+    counted: int | None = column("how many of them were selected, or score above the median", reveals="count")
+    rate: float | None = column("their share", reveals="share")
+    share: float | None = column("the category's share of all people whose category is known", reveals="number")
+    impact_ratio: float | None = column("the rate over the highest rate of all categories", reveals="number")
+    large_ratio: float | None = column(
+        "the same among categories of 2 % or more; null for a smaller one", reveals="number"
+    )
+    median: float | None = column("median score of the full sample; null for decisions", None, reveals="number")
+    score_low: float | None = column("lower quartile of the category's scores", None, reveals="number")
+    score_median: float | None = column("median of the category's scores", None, reveals="number")
+    score_high: float | None = column("upper quartile of the category's scores", None, reveals="number")
+    status: Message = column("'ok', or what to know of the row", OK, reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause(Record):
     """What a clause asks for, and where the report has it."""
 
-    clause: str = column("the clause")
-    asks: str = column("what it asks for")
-    place: str | None = column("the part of the report that has it; null where it is not in this report")
-    where: str = column("the same in words")
-    remark: str = column("what it holds, or what is missing")
+    clause: str = column("the clause", reveals="name")
+    asks: str = column("what it asks for", reveals="name")
+    place: str | None = column(
+        "the part of the report that has it; null where it is not in this report", reveals="name"
+    )
+    where: str = column("the same in words", reveals="name")
+    remark: str = column("what it holds, or what is missing", reveals="name")
 
 
 TABLES: dict[str, type[Record]] = {"impact": Impact, "rates": Rate, "checklist": Clause}
@@ -84,16 +95,16 @@ class ProfileResult:
 
     name: str
     date: str
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
     tables: dict[str, tuple[Any, ...]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what stands in `results.json`."""
-        about = {"name": self.name, "date": self.date, "notes": list(self.notes)}
+        about = {"name": self.name, "date": self.date, "notes": [note.to_dict() for note in self.notes]}
         return {**about, "tables": written_tables(self.tables)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> ProfileResult:
         """Return the profile that stands in `results.json`."""
-        notes, tables = tuple(written["notes"]), read_tables(written["tables"], TABLES)
+        notes, tables = tuple(map(Message.from_dict, written["notes"])), read_tables(written["tables"], TABLES)
         return cls(written["name"], written["date"], notes, tables)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.display import Cell, DisplayTable, Link, Method, Number, Range, Section, make_table
-from evenhand.core.formats import show, show_confidence
+from evenhand.core.records import OK
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
 from evenhand.report.counted import counting_result
 from evenhand.report.profiles import NO_ADVICE, PROFILES
 from evenhand.report.profiles.checklists import checklist, without_rates
@@ -41,7 +43,7 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
     made = []
     for name in config.report.profile:
         tables: dict[str, tuple[Any, ...]] = {}
-        notes: list[str] = []
+        notes: list[Message] = []
         if PROFILES[name].counts and table is not None:
             tables, notes = _counted(name, config, _counting(results), table)
         clauses = tuple(checklist(name, config, results))
@@ -63,7 +65,7 @@ def _counting(results: Mapping[str, Result]) -> Result:
 
 def _counted(
     name: str, config: AuditConfig, result: Result, table: Table
-) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
+) -> tuple[dict[str, tuple[Any, ...]], list[Message]]:
     """Return the table of a profile that counts people, and its notes; weighted data have no counts."""
     ugesp = name == "ugesp-1978"
     notes = count_notes(result, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
@@ -92,10 +94,13 @@ def profile_section(result: ProfileResult, counted: Result | None) -> Section:
         tuple(parts),
         _IMPACT_METHODS if impact else _RATE_METHODS if rates else (),
         notes=(
-            f"Dated: {result.date}. {NO_ADVICE}",
-            " ".join(profile.status),
+            Message("Dated: {date}. {advice}", {"date": result.date, "advice": NO_ADVICE}),
+            Message("{law:sentences}", {"law": profile.status}),
             *result.notes,
-            f"Sources: {'; '.join(profile.sources)}. Not checked: {profile.unchecked}",
+            Message(
+                "Sources: {sources:semicolons}. Not checked: {unchecked}",
+                {"sources": profile.sources, "unchecked": profile.unchecked},
+            ),
         ),
         caveats=_IMPACT_CAVEATS if impact else (),
     )
@@ -126,7 +131,7 @@ def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTa
         "Shortfall": lambda r: Number(r.shortfall, "tenths"),
         "Missing to 4/5": lambda r: Number(None if r.group == r.highest else r.to_four_fifths, "count"),
         "Flip-one": lambda r: None if r.group == r.highest else _FLIPS[r.flip_one],
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: "" if r.status == OK else r.status.text,
     }
     whom = "; counted are people not selected, the favourable decision" if reverse else ""
     beside = f"every group beside {first.highest}, which has the highest rate{among}{whom}"
@@ -138,7 +143,7 @@ def _highest_among(rows: list[Impact], counted: Result) -> str:
     highest = next(row.rate for row in rows if row.group == row.highest)
     if any(row.rate > highest for row in rows):
         return f" of the groups with at least {counted.spec.min_count} people"
-    hidden = any(value.group == SMALL for value in counted.rows("values", grouping=rows[0].grouping))
+    hidden = any(getattr(value, "group", None) == SMALL for value in counted.rows("values", grouping=rows[0].grouping))
     return " of the groups shown" if hidden else ""
 
 
@@ -166,7 +171,7 @@ def _rate_table(rows: list[Rate], counted: Result, number: int) -> DisplayTable:
         "Share of the people": lambda r: Number(r.share, "percent"),
         "Middle half of the scores": lambda r: Range(r.score_low, r.score_high, "number"),
         "Median score": lambda r: Number(r.score_median, "number"),
-        "Remark": lambda r: "" if r.status == "ok" or r.group in _NOT_COUNTED else r.status,
+        "Remark": lambda r: "" if r.status == OK or r.group in _NOT_COUNTED else r.status.text,
     }
     return make_table(_rate_caption(rows, rate), columns, rows, folded=number >= OPEN_TABLES)
 

@@ -13,12 +13,15 @@ import numpy as np
 
 from evenhand.audits import REGISTRY
 from evenhand.core.counting import Counted, counted_groups
-from evenhand.core.display import listed
-from evenhand.core.formats import finite
+from evenhand.core.records import OK
 from evenhand.core.result import Result
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, did_you_mean
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
 from evenhand.report.counted import counting_audit
+from evenhand.report.messages import say
 from evenhand.report.profiles import PROFILES
 from evenhand.report.profiles.result import Impact, Rate
 from evenhand.stats.adverse_impact import adverse_impact
@@ -45,8 +48,11 @@ def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
             audit = counting_audit()
             counts = REGISTRY[audit].counts
             raise ConfigError(
-                f"the profile {name!r} counts who is selected, which the {audit} audit does with the metric "
-                f"{counts.metric if counts else ''!r}; add it, or leave out the profile."
+                "the profile {name!r} counts who is selected, which the {audit} audit does with the metric "
+                "{which!r}; add it, or leave out the profile.",
+                name=name,
+                audit=audit,
+                which=counts.metric if counts else "",
             )
 
 
@@ -61,12 +67,14 @@ def require_groupings(named: Sequence[str] | None, known: Iterable[str]) -> None
     for name in named or ():
         if name not in (names := list(known)):
             raise ConfigError(
-                f"`profile_groupings` names {name!r}, no grouping of the data; {did_you_mean(name, names)}"
+                "`profile_groupings` names {name!r}, no grouping of the data; {hint}",
+                name=name,
+                hint=did_you_mean(name, names),
             )
 
 
-def meant(groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None) -> tuple[list[str], str]:
-    """Return the groupings that a rule is about, and in a sentence which are left out and why.
+def meant(groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None) -> tuple[list[str], Message | None]:
+    """Return the groupings that a rule is about, and which are left out and why; None where none is.
 
     The rules are about race, sex and ethnic group. Without `named`, those are the groupings of which every column is
     called so; where none is, all stand, since names in other words may mean the same.
@@ -79,12 +87,10 @@ def meant(groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None) -
     called = [name for name, columns in groupings.items() if all(map(_is_named_so, columns))]
     wanted = named if named is not None else called or list(groupings)
     shown, left_out = ([name for name in groupings if (name in wanted) is kept] for kept in (True, False))
-    say = "say which are meant with `profile_groupings` in [report]"
     if wanted is not named and not called:
-        return shown, f"No grouping is called after race, sex or ethnic group, so that every grouping is here; {say}."
-    why = f"which the rule does not name: it is about race, sex and ethnic group ({say})"
-    why = why if wanted is not named else "which `profile_groupings` does not name"
-    return shown, f"Not here: {', '.join(left_out)}, {why}." if left_out else ""
+        return shown, say("every_grouping_here")
+    key = "groupings_not_named" if wanted is named else "groupings_not_meant"
+    return shown, say(key, groupings=tuple(left_out)) if left_out else None
 
 
 def _is_named_so(column: str) -> bool:
@@ -107,25 +113,20 @@ def _favourable(result: Result) -> dict[str, str | None]:
     return {} if counts is None else counts.favourable(result)
 
 
-def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[str]:
+def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[Message]:
     """Say what the counts rest on; `decided` are the models whose decisions are counted."""
     if data.get("weight") is not None:
-        yield "These data have survey weights; a weighted table has no counts of people, so there is no table here."
+        yield say("weighted_counts")
         return
     unsaid = [model for model, side in _favourable(result).items() if side is None]
     if unsaid:
-        yield (
-            f"Being selected is taken as the favourable decision of {listed(unsaid)}, since `favourable` is not set."
-        )
+        yield say("favourable_unsaid", models=tuple(unsaid))
     reverse = [model for model in decided if is_reverse(result, model)]
     if reverse:
-        yield (
-            f"Not being selected is the favourable decision of {listed(reverse)}: the people who are not selected are "
-            "counted, and a rate is their share. In the methods, read “not selected” for “selected” there."
-        )
+        yield say("not_selected_is_favourable", models=tuple(reverse))
     for column, labels in data.get("labels", {}).items():
         if len(set(labels.values())) < len(labels):
-            yield f"Several values of {column!r} are one group by `labels`; racial groups are not to be merged."
+            yield say("labels_merge", column=column)
 
 
 # UGESP ----------------------------------------------------------------------------------------------------------------
@@ -138,14 +139,19 @@ def impact_rows(result: Result, groupings: Collection[str]) -> Iterator[Impact]:
             yield from _impact(item, result.spec.min_count, result.spec.confidence)
 
 
-def unknown_notes(result: Result, groupings: Collection[str]) -> Iterator[str]:
+def unknown_notes(result: Result, groupings: Collection[str]) -> Iterator[Message]:
     """Say how many people are in no table because their group is not known."""
     unknown = {item.grouping: item.unknown for item in selections(result, groupings) if item.unknown}
     if unknown:
-        sizes = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
-        small = any(value.group == SMALL for value in result.rows("values"))
-        which = "not known, or hidden because it is small," if small else "not known"
-        yield f"People whose group is {which} are in no table: {sizes}."
+        sizes = tuple(say("people_of_grouping", grouping=name, n=number) for name, number in unknown.items())
+        small = any(getattr(value, "group", None) == SMALL for value in result.rows("values"))
+        yield say("hidden_in_no_table" if small else "unknown_in_no_table", sizes=sizes)
+
+
+def _nobody(item: Counted) -> Message:
+    """Return the status of a rate or ratio where nobody counts."""
+    why = item.nobody
+    return shared("undefined", why=why if isinstance(why, Message) else Message(why))
 
 
 def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
@@ -153,7 +159,7 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
     nobody = item.counted[found.highest] == 0
     for at, group in enumerate(item.groups):
         is_highest = at == found.highest
-        small = f"small: fewer than {least} people, so never the comparison group"
+        small = say("never_the_highest", least=least)
         yield Impact(
             model=item.model,
             grouping=item.grouping,
@@ -172,7 +178,7 @@ def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
             shortfall=finite(found.shortfall[at]),
             to_four_fifths=int(found.to_four_fifths[at]),
             flip_one=found.flip[at],
-            status=f"undefined: {item.nobody}" if nobody else small if item.n[at] < least else "ok",
+            status=_nobody(item) if nobody else small if item.n[at] < least else OK,
         )
 
 
@@ -232,6 +238,7 @@ def _rates(
     large = [n >= SMALL_SHARE * everybody for n in item.n]
     highest = max(rates, default=0.0)
     highest_large = max((rate for rate, kept in zip(rates, large, strict=True) if kept), default=0.0)
+    undefined = _nobody(item) if kind == "selection" else shared("undefined", why=say("nobody_above"))
     at: dict[str, Any] = {"model": item.model, "grouping": item.grouping, "kind": kind, "median": median}
     for group, n, x, rate, kept in zip(item.groups, item.n, item.counted, rates, large, strict=True):
         low, middle, high = (quartiles or {}).get(group, (None, None, None))
@@ -247,25 +254,20 @@ def _rates(
             score_low=low,
             score_median=middle,
             score_high=high,
-            status="ok" if highest else f"undefined: {item.nobody if kind == 'selection' else 'nobody is above'}",
+            status=OK if highest else undefined,
         )
     nothing: dict[str, Any] = dict.fromkeys(("counted", "rate", "share", "impact_ratio", "large_ratio"))
-    unnamed = {MISSING: ("not known", item.unknown - item.hidden), SMALL: ("hidden because it is small", item.hidden)}
+    unnamed = {MISSING: ("unknown", item.unknown - item.hidden), SMALL: ("hidden", item.hidden)}
     for group, (why, n) in unnamed.items():
         if n:
-            yield Rate(**at, group=group, n=n, **nothing, status=f"category {why}: not in the calculation")
+            yield Rate(**at, group=group, n=n, **nothing, status=say(f"category_{why}"))
 
 
-def rate_notes(result: Result, table: Table) -> Iterator[str]:
+def rate_notes(result: Result, table: Table) -> Iterator[Message]:
     """Say what the rates rest on, and what the rule asks for beyond them."""
     scored = [model for model in table.models if table.has_scores(model)]
     reverse = [model for model in scored if is_reverse(result, model)]
     if reverse:
-        yield (
-            f"The rule counts scores above the median. High scores of {listed(reverse)} are bad for the person, so "
-            "the highest rate is the worst here and a ratio below 1 the better."
-        )
+        yield say("high_scores_are_bad", models=tuple(reverse))
     if scored and table.rows > EXACT_ROWS:
-        yield (
-            f"Scores of so long a table were counted in {FINE_BINS:,} bins; those in the median's bin are not above it."
-        )
+        yield say("scores_in_bins", bins=FINE_BINS)
