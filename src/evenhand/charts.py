@@ -9,12 +9,33 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast
 
-from evenhand.errors import showable
+from evenhand.messages import showable
 
 if TYPE_CHECKING:
     import altair as alt
+
+    AltairChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
+    Drawable: TypeAlias = "AltairChart | Charted"
+
+
+class Charted(Protocol):
+    """What becomes a chart of Altair, as a forest does."""
+
+    def chart(self) -> AltairChart:
+        """Return it as a chart of Altair."""
+
+
+class Panel(Charted, Protocol):
+    """A chart of our own, which draws itself on a page and becomes a chart of Altair elsewhere."""
+
+    @property
+    def legend(self) -> Sequence[tuple[str, str, str]]:
+        """The series with colour and shape."""
+
+    def drawn(self, width: int, height: int, *, legend: bool, titles: bool) -> tuple[float, float, str]:
+        """Return the width, the height and the content of the SVG."""
 
 
 PALETTE = ("#0a7abf", "#d55e00", "#0a9b73", "#c2649b", "#b98000", "#4aa3df", "#7a7f87", "#8c5fd0")
@@ -31,7 +52,7 @@ FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """Faces of one width, so that the room the renderer leaves for a label is what the browser needs."""
 
 
-def specified(chart: Any) -> dict[str, Any]:
+def specified(chart: Drawable) -> dict[str, Any]:
     """Return a chart's specification with the common look; text and rules take the colour of the page around them."""
     axis = {
         "labelColor": "currentColor",
@@ -74,14 +95,14 @@ def data(records: list[dict[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=[{name: _printable(value) for name, value in record.items()} for record in records])
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> object:
     """Replace the control characters that an SVG may not hold; round numbers to what a chart can show."""
     if isinstance(value, float):
         return float(f"{float(f'{value:.12g}'):.9g}")  # by way of the digits that `results.json` keeps
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", value) if isinstance(value, str) else value
 
 
-def series_scale(domain: Sequence[str], values: Sequence[str]) -> Any:
+def series_scale(domain: Sequence[str], values: Sequence[str]) -> alt.Scale:
     """Return the same colour or shape for the same series in every panel; so the two legends become one."""
     import altair as alt
 
@@ -91,20 +112,25 @@ def series_scale(domain: Sequence[str], values: Sequence[str]) -> Any:
 # Kinds of charts ------------------------------------------------------------------------------------------------------
 
 
-def as_chart(panel: Any) -> Any:
+def _is_panel(chart: Drawable) -> TypeGuard[Panel]:
+    return hasattr(chart, "drawn")
+
+
+def as_chart(panel: Drawable) -> AltairChart:
     """Return a panel as a chart of Altair."""
-    return panel if hasattr(panel, "configure") else panel.chart()
+    return cast("AltairChart", panel) if hasattr(panel, "configure") else cast("Charted", panel).chart()
 
 
-def joined(panels: Sequence[Any], title: str, subtitle: str = "") -> Any:
+def joined(panels: Sequence[Drawable], title: str, subtitle: str = "") -> alt.ConcatChart:
     """Return all panels of a figure as one chart, with one legend where they have the same series."""
     import altair as alt
 
     head = alt.TitleParams(title, subtitle=subtitle, subtitleColor="currentColor", subtitleFontSize=12, fontSize=15)
-    whole = alt.concat(*map(as_chart, panels), columns=columns_for(len(panels)), title=head)
+    whole: alt.ConcatChart = alt.concat(*map(as_chart, panels), columns=columns_for(len(panels)), title=head)
     if len(panels) == 1 or legend_of(panels):
         return whole
-    return whole.resolve_scale(color="independent", shape="independent", fill="independent")
+    apart: alt.ConcatChart = whole.resolve_scale(color="independent", shape="independent", fill="independent")
+    return apart
 
 
 def columns_for(panels: int) -> int:
@@ -140,11 +166,13 @@ def round_ticks(low: float, high: float) -> list[float]:
     return [round(number * step, 12) for number in range(first, last + 1)]
 
 
-def layered(layers: Sequence[Any], rows: Sequence[Mapping[str, Any]], **about: Any) -> Any:
+def layered(
+    layers: Sequence[alt.Chart], rows: Sequence[Mapping[str, Any]], *, title: str, width: int, height: int
+) -> alt.LayerChart | alt.FacetChart:
     """Return layers over the same rows, which are held once: a chart is copied at every step of its making."""
     import altair as alt
 
-    whole = alt.layer(*layers, **about)
+    whole = alt.layer(*layers, title=title, width=width, height=height)
     whole.data = data([dict(row) for row in rows])
     return whole
 
@@ -213,7 +241,7 @@ _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox="([^"
 
 
 def to_svg(
-    chart: Any,
+    chart: Drawable,
     title: str,
     description: str,
     *,
@@ -237,11 +265,13 @@ def to_svg(
     >>> to_svg(chart, "Points", "One point at 1.", name="figure-1").startswith('<svg role="img"')
     True
     """
-    if hasattr(chart, "drawn"):
+    wide: float | str
+    high: float | str
+    if _is_panel(chart):
         wide, high, body = chart.drawn(width, height, legend=legend, titles=titles)
         box, body = f"0 0 {wide} {high}", f'<g aria-hidden="true">{body}</g>'
     else:
-        wide, high, box, body = _rendered(chart, name, legend, width, height)
+        wide, high, box, body = _rendered(as_chart(chart), name, legend, width, height)
     head = (
         f'<svg role="img" aria-labelledby="{name}-title {name}-text" class="chart" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="{box}" width="{wide}" height="{high}" font-family="{FONT}">'
@@ -251,7 +281,7 @@ def to_svg(
     return f"{head}{body}</svg>"
 
 
-def _rendered(chart: Any, name: str, legend: bool, width: int, height: int) -> tuple[str, str, str, str]:
+def _rendered(chart: AltairChart, name: str, legend: bool, width: int, height: int) -> tuple[str, str, str, str]:
     """Return the width, the height, the box and the content of a chart of Altair."""
     import vl_convert
 
@@ -270,7 +300,7 @@ def _rendered(chart: Any, name: str, legend: bool, width: int, height: int) -> t
     return wide, high, box, _quiet(_own_ids(_lean(body), name))
 
 
-def to_png(chart: Any) -> bytes:
+def to_png(chart: Drawable) -> bytes:
     """Return a chart as a PNG of twice the resolution of a screen, on white."""
     import vl_convert
 
@@ -280,10 +310,10 @@ def to_png(chart: Any) -> bytes:
     return drawn
 
 
-def legend_of(charts: Sequence[Any]) -> list[tuple[str, str, str]]:
+def legend_of(charts: Sequence[Drawable]) -> list[tuple[str, str, str]]:
     """Return the series of a figure with colour and shape, where all its panels have the same ones; else nothing."""
     found = dict.fromkeys(
-        tuple(chart.legend) if hasattr(chart, "drawn") else _legend_of_altair(chart.to_dict(validate=False))
+        tuple(chart.legend) if _is_panel(chart) else _legend_of_altair(as_chart(chart).to_dict(validate=False))
         for chart in charts
     )
     return list(next(iter(found))) if len(found) == 1 else []
@@ -301,7 +331,7 @@ def _legend_of_altair(specification: dict[str, Any]) -> tuple[tuple[str, str, st
     )
 
 
-def _encodings(specification: Any) -> Iterator[dict[str, Any]]:
+def _encodings(specification: object) -> Iterator[dict[str, Any]]:
     """Yield the channels of a chart, and of the charts within it, that a legend explains."""
     if isinstance(specification, dict):
         for name, value in specification.items():

@@ -12,11 +12,14 @@ from html import escape
 from itertools import groupby
 from math import ceil, cos, floor, log10, sin, tau
 from textwrap import wrap
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data, guides, layered, mark_path, round_ticks
-from evenhand.core.formats import Format, show_tick
-from evenhand.errors import showable
+from evenhand.messages import showable
+from evenhand.messages.formats import Format, show_tick
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _TEXT, _HEAD = 12, 13
 """Font sizes of what stands at the axes and of the title."""
@@ -102,7 +105,7 @@ class Curve:
         """What the vertical axis shows, where the title does not say it."""
         return "" if self.y == self.title else self.y
 
-    def chart(self) -> Any:
+    def chart(self) -> alt.LayerChart | alt.FacetChart:
         """Return the panel as a chart of Altair."""
         import altair as alt
 
@@ -133,7 +136,7 @@ class Curve:
             layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
         return layered(layers, self.rows, title=self.title, width=self.width, height=self.height)
 
-    def _lines(self, base: Any) -> list[Any]:
+    def _lines(self, base: alt.Chart) -> list[alt.Chart]:
         """Return the lines of the chart: all alike, or dashes over wide pale ones."""
         import altair as alt
 
@@ -143,7 +146,7 @@ class Curve:
         wide, thin = base.mark_line(strokeWidth=4.5, opacity=0.45), base.mark_line(strokeWidth=1.8, strokeDash=[5, 3])
         return [wide.transform_filter({"not": chosen}), thin.transform_filter(chosen)]
 
-    def _across(self, scale: Any) -> tuple[Any, Any]:
+    def _across(self, scale: alt.Scale) -> tuple[alt.Axis, alt.Scale]:
         """Return the horizontal axis of the chart, and its scale; `scale` where nothing else is asked for."""
         import altair as alt
 
@@ -162,9 +165,9 @@ class Curve:
                 x, y = row["x"] + across * cos(turn * tau / 48), row["y"] + along * sin(turn * tau / 48)
                 yield {"series": row["series"], "turn": turn, "x": x, "y": y}
 
-    def to_dict(self, **options: Any) -> dict[str, Any]:
+    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
         """Return the chart's specification, as a chart of Altair does."""
-        made: dict[str, Any] = self.chart().to_dict(**options)
+        made: dict[str, Any] = self.chart().to_dict(validate=validate)
         return made
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data, round_ticks
 from evenhand.core.findings import Finding
-from evenhand.core.formats import Format, show, show_interval
 from evenhand.core.records import Gap
+from evenhand.messages.formats import Format, show, show_interval
+
+if TYPE_CHECKING:
+    import altair as alt
 
 MOST_ROWS = 24
 """Rows that a panel has room for."""
@@ -63,7 +66,7 @@ class Forest:
         """
         return round_ticks(*self.ends())
 
-    def chart(self) -> Any:
+    def chart(self) -> alt.LayerChart | alt.FacetChart:
         """Return the panel as an Altair chart: n beside the label, the value as text on the right."""
         import altair as alt
 
@@ -120,9 +123,9 @@ class Forest:
         }
         return {name: value for name, value in row.items() if name not in ("limits", "open")} | drawn
 
-    def to_dict(self, **options: Any) -> dict[str, Any]:
+    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
         """Return the chart's specification, as a chart of Altair does."""
-        made: dict[str, Any] = self.chart().to_dict(**options)
+        made: dict[str, Any] = self.chart().to_dict(validate=validate)
         return made
 
 
@@ -190,7 +193,7 @@ def shown_value(row: Mapping[str, Any], style: Format) -> str:
     return show(row["value"], style)
 
 
-def forest_row(record: Any, label: str | None, series: str | None = "") -> dict[str, Any]:
+def forest_row(record: object, label: str | None, series: str | None = "") -> dict[str, Any]:
     """Return a record as a row of a forest: its number, its own limits and the people behind it."""
     numbers = {name: getattr(record, name, None) for name in ("value", "low", "high", "n")}
     return {"label": label or "", "series": series or "", **numbers}
@@ -209,13 +212,14 @@ def share_axis(panels: Sequence[Forest]) -> list[Forest]:
     return [replace(panel, domain=(min(ends), max(ends))) for panel in panels] if ends else list(panels)
 
 
-def _upright(records: list[dict[str, Any]], color: str, **look: Any) -> Any:
+def _upright(records: list[dict[str, Any]], color: str, **look: Any) -> alt.Chart:
     import altair as alt
 
-    return alt.Chart(data(records)).mark_rule(color=color, **look).encode(x="x:Q")
+    rule: alt.Chart = alt.Chart(data(records)).mark_rule(color=color, **look).encode(x="x:Q")
+    return rule
 
 
-def _limit_layers(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[Any]:
+def _limit_layers(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[alt.Chart]:
     """Return dark ticks for the limits of thresholds."""
     import altair as alt
 
@@ -224,7 +228,7 @@ def _limit_layers(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) 
     return [limits.encode(x="x:Q", y=alt.Y("label:N", sort=list(labels.values())))] if marks else []
 
 
-def _open_layers(base: Any, axis: Any, scale: Any) -> list[Any]:
+def _open_layers(base: alt.Chart, axis: alt.Axis, scale: alt.Scale) -> list[alt.Chart]:
     """Return thick bars for what is open of values, and dark ticks for the truth."""
     import altair as alt
 
