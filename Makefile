@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 , := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats measure constraints system clean
+.PHONY: help demo test test-all test-versions fuzz mutants lint format docs bench bench-stats messages stubs measure constraints system clean
 
 help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,12 @@ bench-stats: $(VENV)/.dev  ## Measure level, coverage and power by simulation, i
 	@$(BIN)/python benchmarks/compare_level.py
 	@$(BIN)/python benchmarks/drift_level.py
 	@$(BIN)/python benchmarks/elsewhere_coverage.py
+
+messages: $(VENV)/.dev  ## Update the catalogues of translations from the English sentences, and compile them.
+	@$(BIN)/python tools/messages.py
+
+stubs: $(VENV)/.dev  ## Write the types of the public functions from the Specs, into src/evenhand/__init__.pyi.
+	@$(BIN)/python tools/stubs.py
 
 measure: $(VENV)/.dev  ## Size and shape of the package, as one table.
 	@$(BIN)/python tools/measure.py $(ARGS)

@@ -23,9 +23,12 @@ from typing import Any
 
 import evenhand as eh
 from evenhand.stats.pairs import cuda
+from evenhand.stats.pairs.device import Device
+from evenhand.stats.pairs.distance import Norm
+from evenhand.stats.pairs.fairness import Method
 
 
-def audit(n: int, norm: str, device: str, method: str) -> tuple[dict[str, Any], float]:
+def audit(n: int, norm: Norm, device: Device, method: Method) -> tuple[dict[str, Any], float]:
     """Return the records of the effort audit of so many households, and the seconds it took."""
     table = eh.Table(
         eh.datasets.make_households(n, seed=1, backend="pandas"),

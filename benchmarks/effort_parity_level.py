@@ -15,11 +15,12 @@ import numpy as np
 from numpy.random import Generator
 from promises import Book, run
 
-from evenhand.audits.effort.estimate import bin_records
+from evenhand.audits.effort.bins import EffortBins, bin_records
 from evenhand.audits.effort.findings import make_claims
 from evenhand.audits.effort.group_means import GroupedMeans, group_means
 from evenhand.audits.effort.result import EffortGap
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.thresholds import judge_all
 from evenhand.stats.types import BoolArray
 
@@ -36,8 +37,10 @@ def compared(groups: int, bins: int, each: int, first: float, rng: Generator) ->
     by_bin = group_means(place, group, score, None, (bins, groups))
     whole = group_means(np.zeros_like(place), group, score, None, (1, groups))
     labels = tuple(f"g{number}" for number in range(groups))
-    values, gaps = bin_records(GroupedMeans(by_bin, whole, labels), "m", "g", SPEC)
-    (claim,) = (claim for claim in make_claims(values, gaps, (), SPEC) if claim.sentence_id == "least_equal")
+    bins_of = EffortBins.of(GroupedMeans(by_bin, whole, labels), "m", "g", SPEC.min_count)
+    values, gaps = bin_records(bins_of, SPEC)
+    claims = make_claims([*map(Estimate, values)], [*map(Estimate, gaps)], (), SPEC)
+    (claim,) = (claim for claim in claims if claim.sentence_id == "least_equal")
     return [record for record in claim.records if isinstance(record, EffortGap)]
 
 

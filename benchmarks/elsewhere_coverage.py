@@ -20,6 +20,7 @@ from promises import Book, run
 from evenhand.audits.effort.reweight import EffortReweighter
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.reweighting import Mix
+from evenhand.messages import Message
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.pairs.distance import EUCLIDEAN
@@ -201,7 +202,7 @@ def individually(people: People, weight: FloatArray, spread: FloatArray | None) 
     rows = SimpleNamespace(groups=groups)
     vars(again)["_people"] = SimpleNamespace(rows=rows, numbers=lambda _: people[1:], distance=EUCLIDEAN)
     finding: Any = SimpleNamespace(model="model", coordinates={"weight": 0.5})
-    return again._individual(finding, Mix("part", "", weight, spread))
+    return again._individual(finding, Mix("part", Message(""), weight, spread))
 
 
 def promises(book: Book) -> None:

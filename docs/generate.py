@@ -29,6 +29,7 @@ from typer.testing import CliRunner
 import evenhand.stats
 from evenhand import Prediction, Table
 from evenhand.audits import REGISTRY
+from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import BUILT_IN, NAMED_GAPS, ParityMetric
 from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.cli.main import app
@@ -185,7 +186,7 @@ def _metric(metric: ParityMetric) -> Iterator[str]:
         "Worse off": _worse_off(metric),
         "Needs": _needs(metric),
         "Interval": _INTERVALS[metric.method],
-        "Undefined when": metric.empty,
+        "Undefined when": say(metric.empty).text,
         "Caveat": metric.caveat,
         "Reference": metric.reference,
     }

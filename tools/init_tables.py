@@ -175,7 +175,7 @@ def try_table(case: Case) -> Found:
 def _init(**answer: Any) -> tuple[dict[str, Any], str]:
     path = Path("audit.toml")
     with redirect_stdout(io.StringIO()) as printed:
-        init("data.csv", path=path, force=True, yes=True, **answer)
+        init(data="data.csv", path=path, force=True, yes=True, **answer)
     return tomllib.loads(path.read_text(encoding="utf-8")), printed.getvalue()
 
 

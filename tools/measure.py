@@ -2,7 +2,7 @@
 
 `make measure` measures the working tree. `python tools/measure.py --rev REVISION` measures another state of it: that
 revision is unpacked into a temporary folder and formatted, without `# fmt: skip`, so that before and after are counted
-alike. `make lint` runs it with `--check`: it then only names functions that have become too complex, and fails.
+alike. `make lint` runs it with `--check`: it then only says what has become too complex or untyped, and fails.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ STILL_COMPLEX = (
     "src/evenhand/stats/pairs/result.py compare",
 )
 """Functions that are let pass; the list may only become shorter."""
+MOST_ANY, MOST_LONG = 150, 15
+"""Parameters and returns that may be bare `Any`, and functions that may take more than five positional arguments."""
+MOST_POSITIONAL = 5
 REPEATED_LINES = 6
 SMALL_FILE = 40
 FMT_SKIP = "# fmt" + ": skip"  # in two parts, so that this file does not count itself
@@ -68,9 +71,15 @@ def main() -> None:
 
 def check(root: Path) -> str | int:
     """Return 0, or what to say of functions that have become too complex."""
-    found = [
+    files = read(root)
+    anys, longs = bare_anys(files), long_functions(files)
+    found = [f"{len(anys)} parameters and returns are bare Any; at most {MOST_ANY}, please."] * (len(anys) > MOST_ANY)
+    found += [f"{len(longs)} functions take more than {MOST_POSITIONAL} positional arguments; at most {MOST_LONG}."] * (
+        len(longs) > MOST_LONG
+    )
+    found += [
         f"{path}:{line} {name} has a complexity of {complexity}; at most {MOST_COMPLEX}, please."
-        for path, text in read(root).items()
+        for path, text in files.items()
         for name, line, complexity in complex_functions(text)
         if f"{path} {name}" not in STILL_COMPLEX
     ]
@@ -113,6 +122,9 @@ def report(root: Path, title: str, skips: int, listed: bool) -> None:
         ("Python files", len(files)),
         (f"files under {SMALL_FILE} lines of code", sum(len(lines) < SMALL_FILE for lines in code.values())),
         (f"functions with complexity above {MOST_COMPLEX}", len(complex_ones)),
+        ("parameters and returns that are bare Any, or an alias of it", len(bare_anys(files))),
+        (f"functions with more than {MOST_POSITIONAL} positional parameters", len(long_functions(files))),
+        ("modules outside audits/ that import an audit", len(modules_that_import_an_audit(files))),
         (f"places that repeat {REPEATED_LINES} lines or more", len(repeated)),
         (FMT_SKIP, skips),
         ("modules loaded by eh.parity", probe["modules"]),
@@ -124,6 +136,9 @@ def report(root: Path, title: str, skips: int, listed: bool) -> None:
         print(f"{label:<{width}}  {count:>7,}")
     if listed:
         print("\nComplex functions", *complex_ones, sep="\n  ")
+        print("\nBare Any", *bare_anys(files), sep="\n  ")
+        print("\nMany positional parameters", *long_functions(files), sep="\n  ")
+        print("\nModules that import an audit", *modules_that_import_an_audit(files), sep="\n  ")
         print("\nRepeated lines", *repeated, sep="\n  ")
 
 
@@ -168,6 +183,64 @@ def complex_functions(text: str) -> Iterator[tuple[str, int, int]]:
     for block in cc_visit(text):
         if not isinstance(block, Class) and block.complexity > MOST_COMPLEX:
             yield block.fullname, block.lineno, block.complexity
+
+
+def bare_anys(files: dict[str, str]) -> list[str]:
+    """Return the parameters and returns whose type is `Any`, or a name that stands for it."""
+    trees = {path: ast.parse(text) for path, text in files.items()}
+    aliases = {"Any"} | {name for tree in trees.values() for name in _aliases_of_any(tree)}
+    return [
+        f"{path}:{function.lineno} {function.name} {name}"
+        for path, tree in trees.items()
+        for function in _functions(tree)
+        for name, annotation in _annotations(function)
+        if annotation is not None and ast.unparse(annotation).strip("'\"") in aliases
+    ]
+
+
+def _aliases_of_any(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        if isinstance(target, ast.Name) and isinstance(value, ast.expr):
+            written = ast.unparse(value)
+            if written == "Any" or written.startswith("Annotated[Any,"):
+                yield target.id
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield the parameters of a function and its return, with their annotations."""
+    given = function.args
+    for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+        if parameter is not None:
+            yield parameter.arg, parameter.annotation
+    yield "return", function.returns
+
+
+def long_functions(files: dict[str, str]) -> list[str]:
+    """Return the functions that take more positional arguments than a reader can keep apart."""
+    return [
+        f"{path}:{function.lineno} {function.name}"
+        for path, text in files.items()
+        for function in _functions(ast.parse(text))
+        if sum(p.arg not in ("self", "cls") for p in (*function.args.posonlyargs, *function.args.args))
+        > MOST_POSITIONAL
+    ]
+
+
+def modules_that_import_an_audit(files: dict[str, str]) -> list[str]:
+    """Return the modules outside `audits/` that import the inside of an audit; each public name has its home there."""
+    return [
+        path
+        for path, text in files.items()
+        if "/audits/" not in path and not path.endswith("evenhand/__init__.py")
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evenhand.audits.")
+    ]
 
 
 def repetitions(files: dict[str, str]) -> list[str]:

@@ -20,6 +20,7 @@ import evenhand as eh
 import evenhand.stats
 from evenhand import errors
 from evenhand.audits import REGISTRY
+from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.cli import console
 from evenhand.cli.main import main
@@ -104,7 +105,7 @@ def test_kernels_are_in_the_reference() -> None:
 def test_metrics_are_in_the_reference(name: str) -> None:
     metric = METRICS[name]
     text = section(reference("metrics"), f"### `{name}`")
-    for fact in (metric.title, metric.formula, metric.better, metric.empty, metric.caveat, metric.reference):
+    for fact in (metric.title, metric.formula, metric.better, say(metric.empty).text, metric.caveat, metric.reference):
         assert fact in text
     for need in metric.needs:
         assert need in text

@@ -54,7 +54,7 @@ def test_the_pipelines_of_the_effort_paper_run(name: str, models: list[str], hum
     assert [row[0] for row in individual.rows] == [row[0] for row in parity.rows] == models
     for row in (*individual.rows, *parity.rows):
         assert all(isinstance(cell, Number) and 0 < (cell.value or 0) < 1 for cell in row[1:]), row
-    assert all(record.status == "ok" for record in result.rows("values", metric="eaif"))
+    assert all(record.is_ok for record in result.rows("values", metric="eaif"))
     for grouping in ("race", "sex", "age"):  # the panels of figures 3 and 6
         gaps = result.rows("gaps", metric="eagf", grouping=grouping)
         bins = [gap for gap in gaps if gap.bin_low is not None and gap.value is not None]

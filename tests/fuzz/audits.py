@@ -146,7 +146,7 @@ def run_comparison(pair: tuple[Case, Case], folder: Path) -> None:
     audits = [eh.audit(case.table(folder), **case.sections) for case in pair]
     compared = eh.compare(*audits)
     for change in compared.changes:
-        laws.require_whole(change.in_words())
+        laws.require_whole(change.message().text)
     assert compared.to_markdown()
     assert compared.to_json()
 

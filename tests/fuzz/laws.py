@@ -34,7 +34,7 @@ def require_lawful(result: Result) -> None:
             assert p is None or 0 <= p <= 1, finding
         assert (finding.verdict == "no_threshold") == (finding.threshold is None), finding
     require_whole(result.summary())
-    require_whole(" ".join(record.reason for record in result.left_out))
+    require_whole(" ".join(record.reason.text for record in result.left_out))
 
 
 def _require_possible(record: Value | Gap, result: Result) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -76,7 +76,7 @@ def test_limits_of_shares_end_where_shares_end() -> None:
 def test_an_interval_holds_its_value_at_a_low_confidence() -> None:
     settings: dict[str, Any] = {"status_quo": "d", "candidates": {"c": {"column": "e"}}, "resamples": 200}
     found = eh.improvability(table(groups="h"), min_count=1, confidence=0.01, **settings)
-    for record in found.rows("values"):
+    for record in cast("tuple[Any, ...]", found.rows("values")):
         assert record.value is None or record.low <= record.value <= record.high, record
 
 

@@ -56,14 +56,27 @@ def _loaded(name: str, points: list[EntryPoint]) -> AuditDescriptor | ConfigErro
 
     places = sorted({point.value for point in points})
     if len(places) > 1:
-        return ConfigError(f"the audit {name!r} is installed twice, as {' and '.join(places)}; remove one of them.")
+        return ConfigError(
+            "the audit {name!r} is installed twice, as {names}; remove one of them.",
+            name=name,
+            names=" and ".join(places),
+        )
     try:
         found = points[0].load()
     except Exception as error:  # the package is another's: anything may be wrong in it
         why = f"{type(error).__name__}: {error}"
-        return ConfigError(f"the audit {name!r} ({places[0]}) cannot be imported ({why}); mend or remove its package.")
+        return ConfigError(
+            "the audit {name!r} ({places}) cannot be imported ({why}); mend or remove its package.",
+            name=name,
+            places=places[0],
+            why=why,
+        )
     if not isinstance(found, AuditDescriptor) or found.name != name:
-        return ConfigError(f"the audit {name!r} ({places[0]}) is no AuditDescriptor of that name; mend its package.")
+        return ConfigError(
+            "the audit {name!r} ({places}) is no AuditDescriptor of that name; mend its package.",
+            name=name,
+            places=places[0],
+        )
     return found
 
 
