@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.table import Cells, Table
-from evenhand.table.cells import Measure, _combinations, reduce
+from evenhand.table.cells import ColumnSum, _combinations, reduce
 from evenhand.table.keys import Key
 
 Row = tuple[str | None, bool, float, int]
@@ -90,7 +90,7 @@ def test_sums_agree_with_fsum(low: float, high: float) -> None:
 @given(st.lists(st.floats(2.0**-10, 1.0, allow_nan=False), min_size=1, max_size=200))
 def test_sums_are_exact_to_1e_15(values: list[float]) -> None:
     frame = nw.from_native(pl.DataFrame({"g": ["a"] * len(values), "v": values}))
-    cells = reduce(frame, [Key("g", nw.col("g"))], [Measure("v", nw.col("v"))])
+    cells = reduce(frame, [Key("g", nw.col("g"))], [ColumnSum("v", nw.col("v"))])
     assert cells.sums["v"][0] == pytest.approx(math.fsum(values), rel=1e-15, abs=0)
 
 
@@ -107,7 +107,7 @@ def test_bins_cover_the_range(low: float, high: float) -> None:
 
 def test_no_keys_make_one_cell() -> None:
     frame = nw.from_native(pl.DataFrame({"v": [0.5, 0.25]}))
-    cells = reduce(frame, [], [Measure("v", nw.col("v"))])
+    cells = reduce(frame, [], [ColumnSum("v", nw.col("v"))])
     assert (cells.n.tolist(), cells.sums["v"].tolist(), cells.labels) == ([2], [0.75], {})
 
 

@@ -207,6 +207,6 @@ def test_a_long_table_points_to_history() -> None:
     with pytest.raises(EvenhandError) as told:
         Table(data, id="person", groups="g", predictions={"m": "s"})
     assert str(told.value).endswith(
-        "each person must have one row. If 'year' is the time of a row, keep one row a person here, and give the long "
-        "table to the effort audit as its `history`."
+        "each person must have one row. If 'year' is the time of a row, keep one row per person here; an audit that "
+        "follows people over time takes the long table as its `history`."
     )

@@ -134,6 +134,7 @@ def test_tables_of_other_groups_or_data_are_new_ones() -> None:
     assert table.cells.labels["g"] == ("A", "B", "C", "(missing)")
     fewer = table.with_data({name: column[:2] for name, column in DATA.items()})
     assert (fewer.rows, table.rows) == (2, 6)
+    assert "B" not in hidden.with_data(DATA).cells.labels["g"]
 
 
 def test_tab_completion_shows_names_for_users_only() -> None:

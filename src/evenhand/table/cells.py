@@ -33,10 +33,10 @@ class TooManyCellsError(DataError):
 
 
 @dataclass(frozen=True)
-class Measure:
+class ColumnSum:
     """A row value to be summed: its name, expression, and an exponent with ``|value| <= 2**exponent``.
 
-    `factors` names the two measures that it is the product of, where it is one.
+    `factors` names the two sums whose values it is the product of, where it is one.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Cells:
     codes : for each key the code of every cell.
     labels : for each key the text of every code, in order; the last is "(missing)" where values are missing.
     n : rows of each cell.
-    sums : for each measure the sum over each cell's rows.
+    sums : the sums over each cell's rows, by name.
     values : for each key the values in the data behind the labels, each with its code.
     """
 
@@ -127,7 +127,7 @@ class Cells:
         return digest.hexdigest()
 
 
-def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), most: int | None = None) -> Cells:
+def reduce(frame: Frame, keys: Sequence[Key], summands: Sequence[ColumnSum] = (), most: int | None = None) -> Cells:
     """Count and sum the rows of every combination of keys, in the frame's own engine.
 
     With `most` given, more combinations than that are a `TooManyCellsError`, and are not fetched; from an engine
@@ -137,7 +137,7 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
     --------
     >>> from evenhand.table.sources import open_source
     >>> frame = open_source({"g": ["b", "a", "b"], "s": [0.5, 0.25, 0.125]}).frame
-    >>> cells = reduce(frame, [Key("g", nw.col("g"))], [Measure("score", nw.col("s"))])
+    >>> cells = reduce(frame, [Key("g", nw.col("g"))], [ColumnSum("score", nw.col("s"))])
     >>> cells.labels["g"], cells.n.tolist(), cells.sums["score"].tolist()
     (('a', 'b'), [1, 2], [0.25, 0.625])
     """
@@ -145,32 +145,32 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
     key_names = [f"key{position}" for position in range(len(keys))]
     parts: dict[str, nw.Expr] = {}
     with engine_errors():
-        frame, summed = _worked_out(frame, measures)
-        for position, measure in enumerate(summed):
-            parts[f"high{position}"], parts[f"low{position}"] = _limbs(measure)
+        frame, summed = _with_summands(frame, summands)
+        for position, summand in enumerate(summed):
+            parts[f"high{position}"], parts[f"low{position}"] = _limbs(summand)
         counted = _grouped(frame, keys, key_names, parts) if keys else _one_cell(frame, parts)
         raw = fetch(counted if most is None else counted.head(most + 1))
     if most is not None and len(raw["n"]) > most:
         raise TooManyCellsError(f"the groups, outcomes and predictions make more than {most:,} combinations.")
-    return _canonical(keys, [raw[name] for name in key_names], raw, measures)
+    return _canonical(keys, [raw[name] for name in key_names], raw, summands)
 
 
-def _worked_out(frame: Frame, measures: Sequence[Measure]) -> tuple[Frame, Sequence[Measure]]:
-    """Work out each measure once, where the frame is in memory; an engine itself sees what is the same."""
-    if not isinstance(frame, nw.DataFrame) or not measures:
-        return frame, measures
+def _with_summands(frame: Frame, summands: Sequence[ColumnSum]) -> tuple[Frame, Sequence[ColumnSum]]:
+    """Compute each summand once, where the frame is in memory; an engine itself sees what is the same."""
+    if not isinstance(frame, nw.DataFrame) or not summands:
+        return frame, summands
     mark = _unused_prefix(frame.columns)
-    simple = {measure.name for measure in measures if not measure.factors}
+    simple = {summand.name for summand in summands if not summand.factors}
     for of_factors in (False, True):
         values = {
-            f"{mark}{measure.name}": nw.col(f"{mark}{measure.factors[0]}") * nw.col(f"{mark}{measure.factors[1]}")
+            f"{mark}{summand.name}": nw.col(f"{mark}{summand.factors[0]}") * nw.col(f"{mark}{summand.factors[1]}")
             if of_factors
-            else measure.expression
-            for measure in measures
-            if (bool(measure.factors) and simple.issuperset(measure.factors)) == of_factors
+            else summand.expression
+            for summand in summands
+            if (bool(summand.factors) and simple.issuperset(summand.factors)) == of_factors
         }
         frame = frame.with_columns(**values)
-    return frame, [replace(measure, expression=nw.col(f"{mark}{measure.name}")) for measure in measures]
+    return frame, [replace(summand, expression=nw.col(f"{mark}{summand.name}")) for summand in summands]
 
 
 def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Frame:
@@ -216,14 +216,14 @@ def _unused_prefix(columns: Sequence[str]) -> str:
     return prefix
 
 
-def _limbs(measure: Measure) -> tuple[nw.Expr, nw.Expr]:
-    scaled = measure.expression.cast(nw.Float64) * 2.0 ** (32 - measure.exponent)
+def _limbs(summand: ColumnSum) -> tuple[nw.Expr, nw.Expr]:
+    scaled = summand.expression.cast(nw.Float64) * 2.0 ** (32 - summand.exponent)
     high = scaled.floor()
     return high.cast(nw.Int64), ((scaled - high) * _LIMB).floor().cast(nw.Int64)
 
 
 def _canonical(
-    keys: Sequence[Key], raw_keys: list[list[Any]], raw: Mapping[str, list[Any]], measures: Sequence[Measure]
+    keys: Sequence[Key], raw_keys: list[list[Any]], raw: Mapping[str, list[Any]], summands: Sequence[ColumnSum]
 ) -> Cells:
     labels: dict[str, tuple[str, ...]] = {}
     codes: dict[str, IntArray] = {}
@@ -234,12 +234,12 @@ def _canonical(
     ordered = {name: values[order] for name, values in codes.items()}
     starts = _starts(ordered, len(order))
     sums = {}
-    for position, measure in enumerate(measures):
-        divisor = 2 ** (64 - measure.exponent)
+    for position, summand in enumerate(summands):
+        divisor = 2 ** (64 - summand.exponent)
         pairs = zip(raw[f"high{position}"], raw[f"low{position}"], strict=True)
         # Python adds and divides whole numbers of any size with one correct rounding.
         exact = np.array([(int(h) << 32) + int(low) for h, low in pairs], dtype=object)[order]
-        sums[measure.name] = np.array([total / divisor for total in np.add.reduceat(exact, starts)])
+        sums[summand.name] = np.array([total / divisor for total in np.add.reduceat(exact, starts)])
     counts = np.add.reduceat(np.array([int(value) for value in raw["n"]], dtype=np.int64)[order], starts)
     return Cells({name: values[starts] for name, values in ordered.items()}, labels, counts, sums, distinct)
 
@@ -293,15 +293,15 @@ def exponent_for(bound: float) -> int:
     return ceil(log2(bound))
 
 
-def weight_measures(column: str, exponent: int) -> list[Measure]:
+def weight_sums(column: str, exponent: int) -> list[ColumnSum]:
     """Return the weight and its square."""
     weight = nw.col(column).cast(nw.Float64)
-    return [Measure("w", weight, exponent), Measure("ww", weight * weight, 2 * exponent)]
+    return [ColumnSum("w", weight, exponent), ColumnSum("ww", weight * weight, 2 * exponent)]
 
 
-def score_measures(
+def score_sums(
     prediction: Prediction, positive: nw.Expr | None, weight: str | None, weight_exponent: int
-) -> list[Measure]:
+) -> list[ColumnSum]:
     """Return the score `s` and the squared error `l`, times the weight, and every product of two of them.
 
     The products are named by their factors: `ss`, `sl`, `ll`, and with weights `ws`, `wl`.
@@ -316,11 +316,11 @@ def score_measures(
         factor = nw.col(weight).cast(nw.Float64)
         values = {name: (value * factor, e + weight_exponent) for name, (value, e) in values.items()}
         values = {"w": (factor, weight_exponent), **values}
-    measures = [Measure(name, value, e) for name, (value, e) in values.items() if name != "w"]
+    summands = [ColumnSum(name, value, e) for name, (value, e) in values.items() if name != "w"]
     names = list(values)
     for position, a in enumerate(names):
         for b in names[position:]:
-            if a + b != "ww":  # already among the weight's own measures
+            if a + b != "ww":  # already among the weight's own sums
                 product = values[a][0] * values[b][0]
-                measures.append(Measure(a + b, product, values[a][1] + values[b][1], (a, b)))
-    return measures
+                summands.append(ColumnSum(a + b, product, values[a][1] + values[b][1], (a, b)))
+    return summands

@@ -114,9 +114,9 @@ def _check_weights(opened: OpenedTable) -> CheckedWeights:
 def _count(opened: OpenedTable, weights: CheckedWeights) -> Cells | None:
     """Return the counted cells; None where there are too many."""
     all_keys = [*opened.keys.groups(), *opened.keys.states()]
-    measures = [] if weights.problems else opened.keys.weights(weights.exponent)
+    weight_sums = [] if weights.problems else opened.keys.weights(weights.exponent)
     try:
-        return reduce(opened.source.frame, all_keys, measures, most=MAX_CELLS)
+        return reduce(opened.source.frame, all_keys, weight_sums, most=MAX_CELLS)
     except TooManyCellsError:
         return None
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import thread_count
-from evenhand.table.cells import Cells, Measure
+from evenhand.table.cells import Cells, ColumnSum
 from evenhand.table.coding import Coded
 from evenhand.table.keys import Kind, is_absent, label_of
 from evenhand.table.rows import DerivedRows
@@ -171,4 +171,4 @@ def checksum(table: Table, columns: Mapping[str, Kind]) -> Cells:
         for part in (value / _LARGE, value - value.floor()):
             stages += [{"evenhand:mixed": (mixed + part * 997.13) * 12_345.6789}]
             stages += [{"evenhand:mixed": mixed - mixed.floor()}]
-    return DerivedRows(table, stages).cells([], [Measure("mixed", mixed)])
+    return DerivedRows(table, stages).cells([], [ColumnSum("mixed", mixed)])

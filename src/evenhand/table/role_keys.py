@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import narwhals as nw
 
 from evenhand.table import keys
-from evenhand.table.cells import Measure, weight_measures
+from evenhand.table.cells import ColumnSum, weight_sums
 from evenhand.table.keys import Key, Kind
 from evenhand.table.labels import labelled_key
 from evenhand.table.roles import Prediction, Roles
@@ -58,6 +58,6 @@ class RoleKeys:
         """Return NO, YES, ABSENT or INVALID for each row's decision."""
         return keys.prediction_state(prediction, self.kinds[prediction.column], portable=self.portable)
 
-    def weights(self, exponent: int) -> list[Measure]:
-        """Return the survey weight and its square as measures; none without weights."""
-        return [] if self.roles.weight is None else weight_measures(self.roles.weight, exponent)
+    def weights(self, exponent: int) -> list[ColumnSum]:
+        """Return the survey weight and its square as sums; none without weights."""
+        return [] if self.roles.weight is None else weight_sums(self.roles.weight, exponent)

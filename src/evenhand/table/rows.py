@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.table.cells import Cells, Measure, reduce
+from evenhand.table.cells import Cells, ColumnSum, reduce
 from evenhand.table.coding import Coded, code_columns
 from evenhand.table.engines import Frame, require_few_rows
 from evenhand.table.keys import YES, Key, column_key, id_text, plain_value
@@ -276,10 +276,10 @@ class DerivedRows:
     table: Table
     stages: Stages = ()
 
-    def cells(self, keys: Sequence[Key], measures: Sequence[Measure], *, groups: bool = True) -> Cells:
+    def cells(self, keys: Sequence[Key], sums: Sequence[ColumnSum], *, groups: bool = True) -> Cells:
         """Return counts and sums by some keys, and by the table's groups."""
         group_keys = self.table.group_keys() if groups else []
-        return self._ask(lambda frame: reduce(frame, [*group_keys, *keys], measures))
+        return self._ask(lambda frame: reduce(frame, [*group_keys, *keys], sums))
 
     def values(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
         """Return expressions of the rows as arrays, in the engine's order."""

@@ -13,7 +13,7 @@ from evenhand.errors import ConfigError, DataError, did_you_mean, problem
 from evenhand.messages import Message
 from evenhand.stats.types import FloatArray
 from evenhand.table import keys
-from evenhand.table.cells import Cells, Measure, reduce, score_measures
+from evenhand.table.cells import Cells, ColumnSum, reduce, score_sums
 from evenhand.table.checking import CheckedTable, check_table
 from evenhand.table.engines import Frame, require_few_rows, rows_allowed
 from evenhand.table.frames import (
@@ -239,8 +239,8 @@ class Table:
 
     def with_data(self, data: TableData | None) -> Self:
         """Return a table with the same roles of other data, such as its own with columns added."""
-        opened = open_table(data, self._opened.options, self.roles)
-        return self._from_state(_State(checked=check_table(opened)))
+        opened = open_table(data, self._opened.options, self.roles, self._opened.derived)
+        return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
     def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
         """Return the table with group columns that are worked out from those of the data, and the roles they have."""
@@ -339,7 +339,7 @@ class Table:
         """
         name = f"scores of {model} in {bins} bins" + (f" within {grouping_name(within)}" if within else "")
         bin_key = Key("bin", keys.score_bin(self.prediction(model), bins))
-        return self._reduce(name, within, model, [*self._weights(), *self._score_measures(model)], bin_key)
+        return self._reduce(name, within, model, [*self._weights(), *self._score_sums(model)], bin_key)
 
     def score_rows(self, model: str) -> ScoreRows:
         """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
@@ -459,13 +459,13 @@ class Table:
 
     # How it reduces ---------------------------------------------------------------------------------------
 
-    def _reduce(self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key) -> Cells:
+    def _reduce(self, name: str, within: Sequence[str], model: str, summands: Sequence[ColumnSum], *more: Key) -> Cells:
         cache = self._state.reduction_cache
         if name not in cache:
             for column in within:
                 self._require_column(problem("`within` column {column!r}", column=column), column)
             cache[name] = self._with_type_retry(
-                lambda table: reduce(table.complete_rows(), [*table._keys(within, model), *more], measures)
+                lambda table: reduce(table.complete_rows(), [*table._keys(within, model), *more], summands)
             )
         return cache[name]
 
@@ -513,12 +513,12 @@ class Table:
         """Return NO, YES, ABSENT or INVALID for each row's outcome; NO where there is none."""
         return self._opened.keys.outcome_state()
 
-    def _weights(self) -> list[Measure]:
+    def _weights(self) -> list[ColumnSum]:
         return self._opened.keys.weights(self._checked.weights.exponent)
 
-    def _score_measures(self, model: str) -> list[Measure]:
+    def _score_sums(self, model: str) -> list[ColumnSum]:
         positive = self.outcome_state() == keys.YES if self.roles.outcome is not None else None
-        return score_measures(self.prediction(model), positive, self.roles.weight, self._checked.weights.exponent)
+        return score_sums(self.prediction(model), positive, self.roles.weight, self._checked.weights.exponent)
 
     def group_codes(self, column: str) -> nw.Expr:
         """Return the code of each row's group, the codes of the counted cells."""

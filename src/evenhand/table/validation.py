@@ -247,8 +247,8 @@ class Validation:
         if not times:
             return None
         return problem(
-            " If {column!r} is the time of a row, keep one row a person here, and give the long table to the effort "
-            "audit as its `history`.",
+            " If {column!r} is the time of a row, keep one row per person here; an audit that follows people "
+            "over time takes the long table as its `history`.",
             column=times[0],
         )
 

@@ -18,7 +18,7 @@ from evenhand.errors import ConfigError, DataError, problem
 from evenhand.stats import pairs
 from evenhand.stats.effort import linear_weights
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
+from evenhand.table.cells import Cells, ColumnSum, score_sums, weight_sums
 from evenhand.table.keys import Key, as_number
 from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
@@ -82,11 +82,11 @@ class LargeTable:
         """Return counts and sums of scores by group and effort bin."""
         weight, exponent = self.table.weight_and_exponent()
         name = None if weight is None else self.table.roles.weight
-        measures = score_measures(self.table.prediction(model), None, name, exponent)
+        sums = score_sums(self.table.prediction(model), None, name, exponent)
         if name is not None:
-            measures = [*weight_measures(name, exponent), *measures]
+            sums = [*weight_sums(name, exponent), *sums]
         number = (EFFORT / self.spec.width).round(9).floor().cast(nw.Int64)
-        return DerivedRows(self.table, self.stages).cells([Key("bin", number)], measures)
+        return DerivedRows(self.table, self.stages).cells([Key("bin", number)], sums)
 
     def spread_cells(self, bins: int) -> Cells:
         """Return counts by group and by equal bins of effort from 0 to the highest."""
@@ -165,7 +165,7 @@ class LargeTable:
         once = {f"{OURS}weight": nw.lit(1.0) if weight is None else weight, f"{OURS}score": self._score(model)}
         stages = [*self.stages, once, *_grid_stages(bounds, sizes)]
         key = Key("cell", nw.col(f"{OURS}cell"))
-        cells = DerivedRows(self.table, stages).cells([key], _grid_measures(sizes, exponent), groups=False)
+        cells = DerivedRows(self.table, stages).cells([key], _grid_sums(sizes, exponent), groups=False)
         number = cell_numbers(cells, "cell")
         positions = np.column_stack([number // pairs.SIZE**2, number // pairs.SIZE % pairs.SIZE, number % pairs.SIZE])
         sums = np.column_stack([cells.sums[f"corner{number}"] for number in range(8)])
@@ -339,7 +339,7 @@ def _check(
         gather.refuse_inertia(column, DerivedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
     lost = int(cells.n[flags[:, :2].any(axis=1)].sum())
     if lost and table.roles.missing != "drop":
-        absences = [Measure(str(i), as_number(gone)) for i, gone in enumerate(absent)]
+        absences = [ColumnSum(str(i), as_number(gone)) for i, gone in enumerate(absent)]
         gaps = DerivedRows(table).cells([], absences, groups=False)
         gather.refuse_gaps(
             {name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows
@@ -361,19 +361,19 @@ def _grid_stages(bounds: pairs.Bounds, sizes: Sequence[int]) -> Iterator[dict[st
     yield {f"{OURS}cell": number, **{f"{name}.self": 2.0 * f * (1.0 - f) for name, f in far.items()}}
 
 
-def _grid_measures(sizes: Sequence[int], exponent: int) -> list[Measure]:
+def _grid_sums(sizes: Sequence[int], exponent: int) -> list[ColumnSum]:
     """Return what `pairs.GridMoments.from_cells` needs summed over the rows of each grid cell."""
     weight = nw.col(f"{OURS}weight")
-    measures = [Measure("squares", weight * weight, 2 * exponent)]
+    sums = [ColumnSum("squares", weight * weight, 2 * exponent)]
     far = [nw.col(f"{OURS}{axis}.{sizes[0]}.far") for axis in AXES]
     for number, corner in enumerate(np.ndindex(2, 2, 2)):
         shares = [share for share, is_far in zip(far, corner, strict=True) if is_far]
-        measures.append(Measure(f"corner{number}", reduce(mul, [weight, *shares]), exponent))
+        sums.append(ColumnSum(f"corner{number}", reduce(mul, [weight, *shares]), exponent))
     for size in sizes:
         m, e, s = (nw.col(f"{OURS}{axis}.{size}.self") for axis in AXES)
         for number, product in enumerate((m, m * e, m * s, m * e * s)):
-            measures.append(Measure(f"self{size}.{number}", weight * weight * product, 2 * exponent))
-    return measures
+            sums.append(ColumnSum(f"self{size}.{number}", weight * weight * product, 2 * exponent))
+    return sums
 
 
 def cell_numbers(cells: Cells, key: str) -> IntArray:
