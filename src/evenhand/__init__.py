@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.audits.reliability import ReliabilityResult, reliability
     from evenhand.models import fitted
-    from evenhand.report import Audit, Comparison, audit, compare
+    from evenhand.report.audit import Audit, audit
+    from evenhand.report.comparison import Comparison, compare
     from evenhand.table import Prediction, Table
 
 __all__ = [
@@ -53,8 +54,8 @@ __all__ = [
 
 _HOMES = {
     "AgreementResult": "evenhand.audits.agreement",
-    "Audit": "evenhand.report",
-    "Comparison": "evenhand.report",
+    "Audit": "evenhand.report.audit",
+    "Comparison": "evenhand.report.comparison",
     "DisagreementResult": "evenhand.audits.disagreement",
     "EffortResult": "evenhand.audits.effort",
     "ImprovabilityResult": "evenhand.audits.improvability",
@@ -63,8 +64,8 @@ _HOMES = {
     "ReliabilityResult": "evenhand.audits.reliability",
     "Table": "evenhand.table",
     "agreement": "evenhand.audits.agreement",
-    "audit": "evenhand.report",
-    "compare": "evenhand.report",
+    "audit": "evenhand.report.audit",
+    "compare": "evenhand.report.comparison",
     "disagreement": "evenhand.audits.disagreement",
     "effort": "evenhand.audits.effort",
     "fitted": "evenhand.models",

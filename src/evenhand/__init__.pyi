@@ -26,9 +26,9 @@ from evenhand.audits.reliability import Noise
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import EvenhandError as EvenhandError
 from evenhand.models import fitted as fitted
-from evenhand.report import Audit as Audit
-from evenhand.report import Comparison as Comparison
-from evenhand.report import compare as compare
+from evenhand.report.audit import Audit as Audit
+from evenhand.report.comparison import Comparison as Comparison
+from evenhand.report.comparison import compare as compare
 from evenhand.stats.improvability import Utility
 from evenhand.study.responses import Responses
 from evenhand.table import Prediction as Prediction

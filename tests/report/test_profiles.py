@@ -14,10 +14,10 @@ import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.core.display import DisplayTable
 from evenhand.errors import ConfigError
-from evenhand.report import results_schema
 from evenhand.report.formats import make_files
 from evenhand.report.profiles import NO_ADVICE, PROFILES
 from evenhand.report.profiles.checklists import NOT_HERE
+from evenhand.report.schema import results_schema
 from evenhand.table import table as table_module
 
 Columns = dict[str, list[Any]]

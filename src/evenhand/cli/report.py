@@ -12,8 +12,9 @@ import typer
 from evenhand.cli.console import BROKEN, FINE, out, print_json, print_line, progress
 from evenhand.cli.flags import COMMAND
 from evenhand.errors import ConfigError, error_messages_for
+from evenhand.report.formats import FORMATS
 
-FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; separated by commas."
+FORMATS_HELP = f"{', '.join(FORMATS)}; separated by commas."
 
 
 def listed_formats(text: str) -> list[str]:

@@ -255,7 +255,7 @@ class Audit:
         folder
             Where to; what else it holds stays as it is.
         formats
-            Formats of the report: html, pdf, md, xlsx, csv, card, datasheet, junit, svg, png.
+            Formats of the report: card (model cards), csv, datasheet, html, junit, md, pdf, png, svg, xlsx.
         """
         from evenhand.report.formats import make_files
 

@@ -1,0 +1,41 @@
+"""The report in every format, from the same `Audit`: nothing is computed here, and the data are not needed.
+
+A format is a module of this folder with a function `make`, which returns the files of an audit by name; its name is
+that of the module. Modules whose name starts with an underscore are shared by several formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, TypeAlias
+
+from evenhand.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+Files: TypeAlias = dict[str, str | bytes]
+
+FORMATS: tuple[str, ...] = tuple(sorted(module.name for module in iter_modules(__path__) if module.name[0] != "_"))
+"""The names of the formats."""
+
+
+def make_files(audit: Audit, formats: Iterable[str]) -> Files:
+    """Return the files of formats by name.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    >>> audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"))
+    >>> list(make_files(audit, ["md", "junit"]))
+    ['report.md', 'junit.xml']
+    """
+    files: Files = {}
+    for name in formats:
+        if name not in FORMATS:
+            raise ConfigError("there is no format {name!r}; {hint}", name=name, hint=did_you_mean(name, FORMATS))
+        files |= import_module(f"{__name__}.{name}").make(audit)
+    return files

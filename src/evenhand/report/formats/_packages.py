@@ -1,0 +1,29 @@
+"""Optional packages that formats need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from evenhand.errors import ConfigError
+from evenhand.messages import showable
+
+
+def import_extra(module: str, extra: str, what: str) -> ModuleType:
+    """Import what a format needs, or say how to install it."""
+    try:
+        imported = import_module(module)
+    except ImportError:
+        raise ConfigError(
+            "{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'",
+            what=what,
+            extra=extra,
+        ) from None
+    except OSError as error:  # WeasyPrint loads Pango, a library of the system
+        raise ConfigError(
+            "{what} needs a library of the system that is missing ({splitlines}); on Debian install it "
+            "with: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
+            what=what,
+            splitlines=showable(str(error)).splitlines()[0],
+        ) from None
+    return imported

@@ -1,0 +1,51 @@
+"""Every table of an audit as rows of plain cells, for formats that hold tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evenhand.core.findings import Finding
+from evenhand.core.records import Record
+from evenhand.core.result import plain_cell
+from evenhand.messages.formats import rounded
+from evenhand.report.extras import EXTRAS
+from evenhand.report.profiles.result import TABLES
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+
+def all_tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:
+    """Yield every table of the audit, findings first: its name, its columns and its rows."""
+    columns = list(Finding.columns())
+    yield "findings", columns, [_row(finding, columns) for finding in audit.findings]
+    for name, kind, records in _records(audit):
+        columns = list(kind.columns())
+        yield name, columns, [_row(record, columns) for record in records]
+
+
+def _records(audit: Audit) -> Iterator[tuple[str, type[Record], Sequence[Record]]]:
+    """Yield the records of results, extras and profiles: the name of the table, their type, and they themselves."""
+    for name, result in audit.results.items():
+        for table, kind in result.record_types().items():
+            records = result.tables[table]
+            if records and (not kind.individual or result.shows_individuals):
+                yield f"{name}-{table}", kind, records
+    for extra in audit.extras:
+        for table, records in extra.tables.items():
+            yield f"{extra.name}-{table}", EXTRAS[extra.name][table], records
+    for profile in audit.profiles:
+        for table, records in profile.tables.items():
+            yield f"{profile.name}-{table}", TABLES[table], records
+
+
+def _row(record: Record, columns: Iterable[str]) -> list[Any]:
+    return [_plain(getattr(record, column)) for column in columns]
+
+
+def _plain(value: object) -> object:
+    """Return a value as one cell, its digits those of `results.json`."""
+    plain = rounded(plain_cell(value))
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain

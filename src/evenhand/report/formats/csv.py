@@ -1,0 +1,20 @@
+"""Every table as a CSV file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenhand.report.formats import Files
+from evenhand.report.formats._tables import all_tables
+from evenhand.study.schema import write_csv
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+
+def make(audit: Audit) -> Files:
+    """Return one CSV file per table."""
+    return {
+        f"{name}.csv": write_csv({column: [row[at] for row in rows] for at, column in enumerate(columns)})
+        for name, columns, rows in all_tables(audit)
+    }

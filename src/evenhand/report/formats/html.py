@@ -1,0 +1,24 @@
+"""The page, and a CSV file for each table that is too long for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenhand.core.display import DisplayTable
+from evenhand.report import page
+from evenhand.report.formats import Files
+from evenhand.study.schema import write_csv
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+
+def make(audit: Audit) -> Files:
+    """Return the page, and a file for each table that is too long for it."""
+    sections = audit.sections()
+    files: Files = {"report.html": page.render(audit, sections)}
+    for name, section in sections.items():
+        for part in section.parts:
+            if isinstance(part, DisplayTable) and part.cut() < len(part.rows):
+                files[page.table_file(name, part)] = write_csv(part.numbers())
+    return files

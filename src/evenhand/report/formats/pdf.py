@@ -1,0 +1,46 @@
+"""The page on paper: paged, tagged PDF."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from evenhand.report import page
+from evenhand.report.formats import Files
+from evenhand.report.formats._packages import import_extra
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+
+def make(audit: Audit) -> Files:
+    """Return the page as a paged, tagged document; long tables are named and stay in the spreadsheet."""
+    weasyprint = import_extra("weasyprint", "pdf", "PDF")
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything stands in the page itself
+    document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
+    settings = {"pdf_tags": True, "pdf_identifier": audit.data["hash"].encode()}
+    with _without_collection():
+        return {"report.pdf": document.write_pdf(finisher=_scope_of_heads, **settings)}
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Leave the collection of garbage for later: it takes a quarter of the time that a printer needs for its boxes."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _scope_of_heads(_: object, pdf: Any) -> None:
+    """Say of which line a head is the head in tables that are set as lines; WeasyPrint links those that it lays out."""
+    for element in pdf.objects:
+        if isinstance(element, dict) and element.get("S") == "/TH" and "ID" not in element:
+            row = pdf.objects[int(element["P"].split()[0])]
+            part = pdf.objects[int(row["P"].split()[0])]
+            element["A"]["Scope"] = "/Column" if part["S"] == "/THead" else "/Row"
