@@ -60,8 +60,9 @@ class Measure:
             return np.broadcast_to(self.expression({**grid, **columns}), shape)
 
         coefficients = np.stack([summand(unit) for unit in np.eye(len(values))], axis=-1)
-        probe: FloatArray = np.arange(2.0, 2.0 + len(values))
-        if not np.allclose(coefficients @ probe, summand(probe)) or summand(np.zeros(len(values))).any():
+        sizes: FloatArray = np.arange(2.0, 2.0 + len(values))
+        probes = [scale * sign * sizes for scale in (0.0, 0.1, 1.0, 1e6) for sign in (1.0, -1.0, (-1.0) ** sizes)]
+        if not all(np.allclose(coefficients @ probe, summand(probe)) for probe in probes):
             raise ValueError(f"the measure {self.name!r} is not linear in {', '.join(values)}, so cells cannot sum it")
         return coefficients
 

@@ -92,7 +92,7 @@ def _bootstrapped_values(analysis: Analysis, metric: ParityMetric, custom: Custo
         counted=metric.people_counted(people).astype(np.float64),
         stderr=unknown,
         trials=unknown,
-        bounds=estimate.metric_bounds(metric, analysis.score_range),
+        bounds=metric.bounds(analysis.score_range),
     )
 
 

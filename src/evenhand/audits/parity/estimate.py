@@ -138,7 +138,7 @@ def _values(
         counted=rows.astype(np.float64),
         stderr=np.sqrt(variance),
         trials=trials,
-        bounds=metric_bounds(metric, score_range),
+        bounds=metric.bounds(score_range),
     )
 
 
@@ -171,7 +171,7 @@ def _function_values(cells: GroupCells, metric: ParityMetric, score_range: tuple
         counted=metric.people_counted(n).astype(np.float64),
         stderr=np.asarray(stderr),
         trials=np.min([rate.trials for rate in rates], axis=0),
-        bounds=metric_bounds(metric, score_range),
+        bounds=metric.bounds(score_range),
         rates=rates,
     )
 
@@ -259,10 +259,3 @@ def _delong_stderr(influence: FloatArray, spread: FloatArray, positive: BoolArra
         squares = float((influence[outcome] ** 2 * spread[outcome]).sum())
         variance += squares * m / (m - 1) if m > 1 else float("nan")
     return float(np.sqrt(variance))
-
-
-def metric_bounds(metric: ParityMetric, score_range: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and highest possible value of a metric; nobody knows those of a user's own."""
-    if metric.method == "custom":
-        return -np.inf, np.inf
-    return score_range if metric.name == "mean_score" else (0.0, 1.0)

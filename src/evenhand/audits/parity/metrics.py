@@ -128,6 +128,35 @@ class ParityMetric(Metric):
             raise ValueError(f"the metric {self.name!r} is no ratio of sums, so it has no coefficients")
         return _ratio_coefficients(self.ratio)
 
+    def __post_init__(self) -> None:
+        if self.ratio is None:
+            return
+        above, below = self.coefficients()
+        if above[below == 0].any():
+            raise ValueError(f"the metric {self.name!r} counts people above the line who are not below it")
+        of_people = above[..., WEIGHT]
+        is_share = not above[..., WEIGHT + 1 :].any() and not (of_people * (of_people - below)).any()
+        if self.method == "rate" and not (is_share and len(np.unique(below[below > 0])) == 1):
+            raise ValueError(f"the metric {self.name!r} is no share of people; its method must be 'mean', not 'rate'")
+
+    def bounds(self, score_range: tuple[float, float]) -> tuple[float, float]:
+        """Return limits of the possible values, from what one person can add to both sums.
+
+        Examples
+        --------
+        >>> METRICS["mean_score"].bounds((1.0, 10.0)), METRICS["tpr"].bounds((1.0, 10.0))
+        ((1.0, 10.0), (0.0, 1.0))
+        """
+        if self.method == "custom":
+            return -inf, inf
+        if self.method != "mean":
+            return 0.0, 1.0
+        above, below = self.coefficients()
+        worst_loss = max((score - outcome) ** 2 for score in score_range for outcome in (0, 1))
+        ends = above[below > 0][..., np.newaxis] * np.array([(1.0, 1.0), score_range, (0.0, worst_loss)])
+        ends = ends / below[below > 0][:, np.newaxis, np.newaxis]
+        return float(ends.min(axis=-1).sum(axis=-1).min()), float(ends.max(axis=-1).sum(axis=-1).max())
+
     def people(self, n: IntArray) -> IntArray:
         """Return how many people are behind the number, from counts by (..., outcome, decision)."""
         return np.asarray((n * self._cells().any(axis=0)).sum(axis=(-2, -1)))
