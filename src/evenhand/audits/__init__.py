@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 GROUP = "evenhand.audits"
 """The entry points under which a package names the descriptors of its audits."""
 
+DEFAULT = "parity"
+"""The audit that runs where none is named."""
+
 
 class _Registry(Mapping[str, "AuditDescriptor"]):
     """The installed audits by name, in the order in which a report shows them.

@@ -220,7 +220,7 @@ def _is_toml(target: str) -> bool:
 def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
     """Run an audit.toml, or the first of the audits on a data file."""
     from evenhand import audit as run_audit
-    from evenhand.audits import REGISTRY
+    from evenhand.audits import DEFAULT
     from evenhand.core.run import step, timed
 
     if _is_toml(target):
@@ -232,8 +232,7 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
             step(f"Reading {target}")
             table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
-        first = next(iter(REGISTRY))
-        sections: dict[str, Any] = {first: {"within": within, "metrics": metrics or None}}
+        sections: dict[str, Any] = {DEFAULT: {"within": within, "metrics": metrics or None}}
         report = {"profile": _listed(for_data["profile"] or (), ())}
         return run_audit(table, seed=seed, plan=plan, thresholds=limits, report=report, **sections)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
-from evenhand.audits import REGISTRY
+from evenhand.audits import DEFAULT, REGISTRY
 from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
@@ -343,7 +343,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock
     if "models" in sections:
         raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
     if not any(name in REGISTRY for name in sections):
-        sections[next(iter(REGISTRY))] = {}
+        sections[DEFAULT] = {}
     for name, section in sections.items():
         if name in REGISTRY and isinstance(section, Mapping):
             table, sections[name] = name_columns(table, REGISTRY[name].spec, section)

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
-from evenhand.audits import REGISTRY
+from evenhand.audits import DEFAULT, REGISTRY
 from evenhand.core.power import PowerSettings
 from evenhand.core.spec import Names, Spec
 from evenhand.errors import ConfigError, SettingError, brief, did_you_mean
@@ -302,11 +302,7 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     _refuse_data_settings(_section(raw, "report", where), where)
     audits = _specs(raw, where, allow_code)
     if not audits:
-        raise ConfigError(
-            "{where} asks for no audit; add a section such as [{next}].",
-            where=where,
-            next=next(iter(REGISTRY)),
-        )
+        raise ConfigError("{where} asks for no audit; add a section such as [{audit}].", where=where, audit=DEFAULT)
     kinds: dict[str, type[Settings]] = {"report": ReportSettings, "models": ModelsSettings, "power": PowerSettings}
     others: dict[str, Any] = {
         name: kind.parse(_section(raw, name, where), f"[{name}] of {where}")
