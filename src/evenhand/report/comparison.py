@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evenhand.audits import REGISTRY
 from evenhand.core.display import DisplayTable, Number, Range, make_table
 from evenhand.core.records import OVERALL
 from evenhand.core.run import write_files
@@ -264,7 +265,15 @@ def compare(
     changes = sorted(claimed(told, 1 - confidence), key=_order)
     people = None if pairing is None else pairing.shared
     others = list(claimed(others, 1 - confidence))
-    return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence, people)
+    differences = [*([] if pairing is None else _not_paired(shared)), *_differences(before, after)]
+    return Comparison(tuple(changes), tuple(others), tuple(differences), confidence, people)
+
+
+def _not_paired(audits: Sequence[str]) -> Iterator[Message]:
+    """Yield the audits whose changes have no intervals, since they lack the capability `pair`."""
+    without = tuple(name for name in audits if REGISTRY[name].pair is None)
+    if without:
+        yield say("not_paired", n=len(without), audits=without)
 
 
 def _order(change: Change) -> tuple[bool, int, float]:

@@ -307,7 +307,13 @@ COMPARISON: dict[str, Sentence] = {
     ),
     "false_claims": "{people}; the chance that any {words} is false is at most {share:confidence} (Holm){rest}.",
     "independent_samples": "The two audits are treated as independent samples",
-    "people_in_both": "{n:count} people are in both audits, and the intervals account for it",
+    "people_in_both": "{n:count} people are in both audits, and the intervals that are given account for it",
+    "not_paired": (
+        "The changes in {audits:name and} have no intervals: this audit does not say how much each person adds to "
+        "the error of its numbers, and people are in both.",
+        "The changes in {audits:name and} have no intervals: these audits do not say how much each person adds to "
+        "the error of their numbers, and people are in both.",
+    ),
     "worse_or_better": "“worse” or “better”",
     "worse_better_changed": "“worse”, “better” or “changed”",
     "as_much_for_others": ", and as much for the other gaps",

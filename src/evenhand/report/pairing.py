@@ -1,4 +1,4 @@
-"""How strongly the numbers of two audits of the same people hang together.
+"""Covariance between the numbers of two audits of the same people.
 
 A number T is, up to smaller terms, its true value plus a sum over people of what each adds to its error, the influence
 psi_i. An audit says it of its metrics in a group (`pair` of its descriptor), and 0 for people outside the group; for a
@@ -20,6 +20,7 @@ from scipy.special import ndtr, ndtri
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.findings import Finding
 from evenhand.core.records import OVERALL, Gap, Value
+from evenhand.core.spec import Spec
 from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import ConfigError, DataError
 from evenhand.messages.formats import finite, show_confidence
@@ -42,12 +43,12 @@ class _Side:
     name: str
     people: DecidedRows
     groupings: Mapping[str, tuple[str, ...]]
-    custom: frozenset[str] = frozenset()
+    specs: Mapping[str, Spec]
     known: dict[tuple[str | None, ...], tuple[float, FloatArray] | None] = field(default_factory=dict)
 
     def influence(self, audit: AuditDescriptor, record: Numbered) -> FloatArray | None:
         """Return what each person adds to the error of the size of a number; None where that is not known."""
-        if record.stratum is not None or record.value is None or record.metric in self.custom:
+        if record.stratum is not None or record.value is None:
             return None
         first = self._of_group(audit, record, record.group)
         if isinstance(record, Value) or record.kind is None or first is None:
@@ -93,7 +94,7 @@ class _Side:
         influence, members = audit.pair, self._members(grouping, group)
         if influence is None or members is None or model is None:
             return None
-        return influence(self.people, model, members, metric)
+        return influence(self.specs[audit.name], self.people, model, members, metric)
 
     def _members(self, grouping: str | None, group: str | None) -> BoolArray | None:
         if grouping is None or grouping not in self.groupings or group is None:
@@ -129,8 +130,8 @@ class Pairing:
                     rows=table.rows,
                     data=audit.data["rows_used"],
                 )
-            custom = frozenset(own for result in audit.results.values() for own in getattr(result.spec, "custom", ()))
-            sides.append(_Side(name, read_decided(table, key), table.groupings, custom))
+            specs = {audited: result.spec for audited, result in audit.results.items()}
+            sides.append(_Side(name, read_decided(table, key), table.groupings, specs))
         old, new = sides
         old_key, new_key = old.people.key, new.people.key
         if (old_key is None) != (new_key is None):

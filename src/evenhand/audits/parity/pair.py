@@ -6,14 +6,17 @@ import numpy as np
 
 from evenhand.audits.parity.influence import metric_influence
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.audits.parity.spec import ParitySpec
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.decided import DecidedRows
 
 
-def influence(people: DecidedRows, model: str, members: BoolArray, metric: str) -> tuple[float, FloatArray] | None:
-    """Return a metric of a group with each person's influence on it; None where it is not one of ours or undefined."""
-    row = METRICS.get(metric)
+def influence(
+    spec: ParitySpec, people: DecidedRows, model: str, members: BoolArray, metric: str
+) -> tuple[float, FloatArray] | None:
+    """Return a metric of a group with each person's influence on it; None where it is custom or undefined."""
+    row = None if metric in spec.custom else METRICS.get(metric)
     if row is None or model not in people.selected:
         return None
     if row.method == "rank":
