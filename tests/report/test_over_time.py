@@ -120,7 +120,7 @@ def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
         "m", "g", METRICS["selection_rate"], "b", "a", *map(np.array, (COLLAPSE[1], COLLAPSE[0], *COLLAPSE[:1:-1]))
     )
     gap = one.hits / one.n - one.other_hits / one.other_n
-    drift = _drift(one, months, gap, found)
+    drift = _drift("parity", one, months, gap, found)
     assert drift.drifted
     assert (drift.first_period, drift.changed_from, drift.changed_to) == ("2025-08", "2025-07", "2025-12")
     assert drift.since == pytest.approx(gap[6:].mean(), abs=0.01)

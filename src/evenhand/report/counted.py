@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evenhand.audits import REGISTRY
-from evenhand.core.metrics import Metric
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
 
@@ -27,8 +26,3 @@ def counting_audit() -> str:
 def counting_result(results: Mapping[str, Result]) -> Result | None:
     """Return the first result of a run whose audit counts people; None where there is none."""
     return next((result for result in results.values() if result.descriptor.counts is not None), None)
-
-
-def counted_metric(name: str) -> Metric:
-    """Return the row of a metric whose people are counted."""
-    return REGISTRY[counting_audit()].metrics[name]

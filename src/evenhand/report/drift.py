@@ -86,11 +86,11 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
     references = set()
     for one, changes in zip(series, _by_holm(series, 1 - spec.confidence), strict=True):
         gap, limits = period_gaps(one.hits, one.n, one.other_hits, one.other_n, alpha)
-        drifts.append(_drift(one, labels, gap, changes))
-        rows += _rows(one, labels, spec.confidence, (gap, limits.low, limits.high))
+        drifts.append(_drift(result.audit, one, labels, gap, changes))
+        rows += _rows(result.audit, one, labels, spec.confidence, (gap, limits.low, limits.high))
         if (place := (one.model, one.grouping, one.metric.name)) not in references:
             references.add(place)
-            rows += _rows(one, labels, spec.confidence, None)
+            rows += _rows(result.audit, one, labels, spec.confidence, None)
     settings = {"period": period, "confidence": spec.confidence, "gaps": len(series)}
     notes = (*_order_notes(labels), *_undated_notes(undated, period, hidden))
     return Extra("over_time", settings, notes, {"drifts": tuple(drifts), "periods": tuple(rows)})
@@ -171,7 +171,11 @@ def _undated_notes(undated: int, period: str, hidden: Collection[str]) -> Iterat
 
 
 def _rows(
-    one: Series, labels: Sequence[str], confidence: float, gaps: tuple[FloatArray, FloatArray, FloatArray] | None
+    audit: str,
+    one: Series,
+    labels: Sequence[str],
+    confidence: float,
+    gaps: tuple[FloatArray, FloatArray, FloatArray] | None,
 ) -> Iterator[Period]:
     """Yield the periods of a group, with its gaps; without them those of the group it is compared with."""
     n, hits = (one.other_n, one.other_hits) if gaps is None else (one.n, one.hits)
@@ -182,6 +186,7 @@ def _rows(
     for at, period in enumerate(labels):
         gap, low, high = (None, None, None) if gaps is None else (finite(part[at]) for part in gaps)
         yield Period(
+            audit=audit,
             model=one.model,
             grouping=one.grouping,
             group=one.reference if gaps is None else one.group,
@@ -217,12 +222,12 @@ def _by_holm(series: Sequence[Series], alpha: float) -> list[Changes]:
     return [found[at] for at in range(len(series))]
 
 
-def _drift(one: Series, labels: Sequence[str], gap: FloatArray, changes: Changes) -> Drift:
+def _drift(audit: str, one: Series, labels: Sequence[str], gap: FloatArray, changes: Changes) -> Drift:
     """Say whether the gap from some period on differs beyond chance from that before it, and where most clearly."""
     place: dict[str, Any] = {"group": one.group, "reference": one.reference}
     where = shared("model_place", model=one.model, place=shared("by", grouping=one.grouping))
     told: dict[str, Argument] = {"where": where, "title": one.metric.title_in_sentence, **place}
-    place |= {"model": one.model, "grouping": one.grouping, "metric": one.metric.name}
+    place |= {"audit": audit, "model": one.model, "grouping": one.grouping, "metric": one.metric.name}
     key, drifted = "one_period", bool((changes.nearest > 0).any())
     if drifted:
         key, clearest = "gap_drifted", _clearest(changes)

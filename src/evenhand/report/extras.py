@@ -14,6 +14,7 @@ from evenhand.messages import Message
 class Period(Record):
     """A rate and a gap in one period; `low` and `high` hold in all periods together, also in those still to come."""
 
+    audit: str = column("the audit that counts the people", reveals="name")
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
     group: str = column("the group", reveals="name")
@@ -34,6 +35,7 @@ class Period(Record):
 class Drift(Record):
     """Whether a gap has drifted beyond chance."""
 
+    audit: str = column("the audit that counts the people", reveals="name")
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
     group: str = column("the group", reveals="name")

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evenhand.audits import REGISTRY
 from evenhand.charts import PANEL_WIDTH
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
 from evenhand.curve import Curve, curve
 from evenhand.messages import Message
 from evenhand.messages.formats import show, show_confidence
-from evenhand.report.counted import counted_metric
 from evenhand.report.extras import Drift, Extra, Period
 from evenhand.report.messages import say
 
@@ -23,13 +23,14 @@ _MOST_TOGETHER = 4
 class _Place(NamedTuple):
     """What a panel is of; without a group, of all groups."""
 
+    audit: str
     metric: str
     model: str
     group: str | None = None
 
     def __str__(self) -> str:
         of = "" if self.group is None else f", {self.group}"
-        return f"{self.model}: {counted_metric(self.metric).title_in_sentence}{of}"
+        return f"{self.model}: {REGISTRY[self.audit].metrics[self.metric].title_in_sentence}{of}"
 
 
 def section(extra: Extra) -> Section:
@@ -66,7 +67,7 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
     """Yield a figure for each grouping: those that drifted first, then the largest gaps."""
     for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
         told = [drift for drift in drifted if drift.grouping == grouping]
-        beyond = {_Place(d.metric, d.model, group) for d in told for group in (None, d.group)}
+        beyond = {_Place(d.audit, d.metric, d.model, group) for d in told for group in (None, d.group)}
         panels = _by_place(row for row in extra.tables["periods"] if row.grouping == grouping)
         ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
         shows = _how_many(extra, grouping, len(told))
@@ -89,7 +90,7 @@ def _by_place(periods: Iterable[Period]) -> dict[_Place, list[Period]]:
     many = len({row.group for row in rows}) > _MOST_TOGETHER
     panels: dict[_Place, list[Period]] = {}
     for row in rows:
-        panels.setdefault(_Place(row.metric, row.model, row.group if many else None), []).append(row)
+        panels.setdefault(_Place(row.audit, row.metric, row.model, row.group if many else None), []).append(row)
     return panels
 
 
@@ -161,7 +162,7 @@ def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
     columns = {
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
-        "Metric": lambda r: counted_metric(r.metric).title,
+        "Metric": lambda r: REGISTRY[r.audit].metrics[r.metric].title,
         "Group": lambda r: r.group,
         "Compared with": lambda r: r.reference,
         "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
@@ -179,7 +180,7 @@ def _period_table(periods: Sequence[Period], confidence: float) -> DisplayTable:
     columns = {
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
-        "Metric": lambda r: counted_metric(r.metric).title,
+        "Metric": lambda r: REGISTRY[r.audit].metrics[r.metric].title,
         "Group": lambda r: r.group,
         "Period": lambda r: r.period,
         "n": lambda r: Number(r.n, "count"),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import VERDICTS, Verdict, is_in_points, is_least
 from evenhand.messages import Argument, Message
-from evenhand.report.counted import counted_metric
 from evenhand.report.front import alike, rank
 from evenhand.report.wording import PageWording, wording
 
@@ -194,7 +194,7 @@ def drift_in_short(audit: Audit, spoken: PageWording | None = None) -> list[str]
     if not drifted:
         return []
     clearest = max(drifted, key=_beyond_zero)
-    title = spoken.metric(counted_metric(clearest.metric).title_in_sentence)
+    title = spoken.metric(REGISTRY[clearest.audit].metrics[clearest.metric].title_in_sentence)
     words: dict[str, Argument] = {name: getattr(clearest, name) for name in ("grouping", "model")}
     words |= {name: spoken.label(getattr(clearest, name)) for name in ("group", "reference")}
     words |= {"number": len(drifted), "total": len(drifts), "title": title, "period": clearest.first_period}
