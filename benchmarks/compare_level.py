@@ -163,4 +163,4 @@ def promises(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "report/changes.py report/comparison.py report/pairing.py audits/parity")
+    run(promises, __file__, "evidence/changes.py evidence/comparison.py evidence/pairing.py audits/parity")

@@ -65,7 +65,7 @@ def peak() -> float:
 def measure(path: str, memory: str) -> dict[str, Any]:
     """Return seconds, CPU seconds and the peak so far of each stage; for a process of its own."""
     import evenhand as eh
-    from evenhand.core.run import listening
+    from evenhand.core.progress import listening
 
     stages: dict[str, dict[str, float]] = {}
 

@@ -28,6 +28,8 @@ from typer.testing import CliRunner
 
 import evenhand.stats
 from evenhand import Prediction, Table
+from evenhand.after.profiles.result import TABLES
+from evenhand.after.records import EXTRAS
 from evenhand.audits import REGISTRY
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import BUILT_IN, NAMED_GAPS, ParityMetric
@@ -40,10 +42,8 @@ from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
-from evenhand.report.config import DatasetSettings, ReportSettings
-from evenhand.report.extras import EXTRAS
-from evenhand.report.profiles.result import TABLES
-from evenhand.report.schema import result_types, results_schema
+from evenhand.run.config import DatasetSettings, ReportSettings
+from evenhand.run.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.study.flow.language import built_in

@@ -21,7 +21,7 @@ from typing import Any
 import evenhand as eh
 from evenhand.cli.init import init
 from evenhand.errors import count
-from evenhand.report.config import open_settings
+from evenhand.run.config import open_settings
 
 PAGE = Path(__file__).parents[1] / "docs/howto/init-on-real-tables.md"
 HEAD = ("Table", "Size", "Taken for certain", "Left open", "The audit as written", "Answer", "The audit then")

@@ -46,8 +46,8 @@ from evenhand.audits.reliability import Noise
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import EvenhandError as EvenhandError
 from evenhand.models import fitted as fitted
-from evenhand.report.audit import Audit as Audit
-from evenhand.report.comparison import Comparison as Comparison, compare as compare
+from evenhand.run.audit import Audit as Audit
+from evenhand.evidence.comparison import Comparison as Comparison, compare as compare
 from evenhand.stats.improvability import Utility
 from evenhand.study.responses import Responses
 from evenhand.table import Prediction as Prediction, Table as Table

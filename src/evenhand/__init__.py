@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from evenhand.audits.improvability import ImprovabilityResult, improvability
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.audits.reliability import ReliabilityResult, reliability
+    from evenhand.evidence.comparison import Comparison, compare
     from evenhand.models import fitted
-    from evenhand.report.audit import Audit, audit
-    from evenhand.report.comparison import Comparison, compare
+    from evenhand.run.audit import Audit
+    from evenhand.run.auditing import audit
     from evenhand.table import Prediction, Table
 
 __all__ = [
@@ -54,8 +55,8 @@ __all__ = [
 
 _HOMES = {
     "AgreementResult": "evenhand.audits.agreement",
-    "Audit": "evenhand.report.audit",
-    "Comparison": "evenhand.report.comparison",
+    "Audit": "evenhand.run.audit",
+    "Comparison": "evenhand.evidence.comparison",
     "DisagreementResult": "evenhand.audits.disagreement",
     "EffortResult": "evenhand.audits.effort",
     "ImprovabilityResult": "evenhand.audits.improvability",
@@ -64,8 +65,8 @@ _HOMES = {
     "ReliabilityResult": "evenhand.audits.reliability",
     "Table": "evenhand.table",
     "agreement": "evenhand.audits.agreement",
-    "audit": "evenhand.report.audit",
-    "compare": "evenhand.report.comparison",
+    "audit": "evenhand.run.auditing",
+    "compare": "evenhand.evidence.comparison",
     "disagreement": "evenhand.audits.disagreement",
     "effort": "evenhand.audits.effort",
     "fitted": "evenhand.models",

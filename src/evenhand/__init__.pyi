@@ -25,10 +25,10 @@ from evenhand._version import __version__ as __version__
 from evenhand.audits.reliability import Noise
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import EvenhandError as EvenhandError
+from evenhand.evidence.comparison import Comparison as Comparison
+from evenhand.evidence.comparison import compare as compare
 from evenhand.models import fitted as fitted
-from evenhand.report.audit import Audit as Audit
-from evenhand.report.comparison import Comparison as Comparison
-from evenhand.report.comparison import compare as compare
+from evenhand.run.audit import Audit as Audit
 from evenhand.stats.improvability import Utility
 from evenhand.study.responses import Responses
 from evenhand.table import Prediction as Prediction

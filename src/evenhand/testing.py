@@ -9,7 +9,8 @@ from typing import Any
 from evenhand.core.findings import VERDICT_WORDS, Finding
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError
-from evenhand.report.audit import Audit, audit
+from evenhand.run.audit import Audit
+from evenhand.run.auditing import audit
 from evenhand.table.table import Table
 
 __all__ = ["assert_meets"]

@@ -34,7 +34,7 @@ from evenhand.core.records import Gap, Value
 from evenhand.core.result import Result, settled
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.models import cross_predict
-from evenhand.report.schema import results_schema
+from evenhand.run.schema import results_schema
 from evenhand.table import engines
 from evenhand.table.decided import read_decided
 from evenhand.table.engines import EngineSettings, count_transfers

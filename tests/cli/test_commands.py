@@ -122,7 +122,7 @@ def test_strict_needs_check(cli: Cli, place: Path) -> None:
 
 
 def test_an_error_of_our_own(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("evenhand.report.audit"), "make_table", lambda _: 1 / 0)
+    monkeypatch.setattr(import_module("evenhand.run.auditing"), "make_table", lambda _: 1 / 0)
     done = cli("audit", "audit.toml")
     assert done.returncode == 70
     assert done.stderr == (
@@ -157,7 +157,7 @@ def test_ctrl_c_anywhere(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("evenhand.report.audit"), "make_table", interrupted)
+    monkeypatch.setattr(import_module("evenhand.run.auditing"), "make_table", interrupted)
     done = cli("audit", "audit.toml")
     assert (done.returncode, done.stderr) == (130, "Stopped.\n")
 

@@ -208,5 +208,5 @@ def test_doctor_tells_of_what_does_not_work(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr("evenhand.core.run.write_files", fail)
+    monkeypatch.setattr("evenhand.core.files.write_files", fail)
     assert list(commands._broken()) == ["reading a file, drawing a chart and writing it failed (OSError: no room)"]

@@ -24,12 +24,12 @@ from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.cli import console
 from evenhand.cli.main import main
+from evenhand.core.provenance import data_record
 from evenhand.core.records import Gap, LeftOut, Record, Value
-from evenhand.core.run import data_record
 from evenhand.core.spec import settings_of
 from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
-from evenhand.report.config import DatasetSettings, ReportSettings
-from evenhand.report.schema import result_types
+from evenhand.run.config import DatasetSettings, ReportSettings
+from evenhand.run.schema import result_types
 from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.table import Prediction, Roles
 from evenhand.table.engines import EngineSettings

@@ -13,7 +13,7 @@ from evenhand.audits.disagreement import DisagreementResult
 from evenhand.audits.effort import EffortResult
 from evenhand.audits.effort.section import individual_table, parity_table
 from evenhand.core.display import Number
-from evenhand.report.power import plan_power
+from evenhand.evidence.power import plan_power
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 import evenhand as eh
-from evenhand.report.schema import results_schema
+from evenhand.run.schema import results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.schema import COLUMNS
 from evenhand.study.sections import (

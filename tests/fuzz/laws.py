@@ -13,8 +13,8 @@ import jsonschema
 from evenhand.core.records import Gap, Value
 from evenhand.core.result import Result
 from evenhand.errors import EvenhandError
-from evenhand.report.audit import Audit
-from evenhand.report.schema import results_schema
+from evenhand.run.audit import Audit
+from evenhand.run.schema import results_schema
 
 NEAR = 1e-9
 HOLES = re.compile(

@@ -16,8 +16,8 @@ import pytest
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError, EvenhandError, brief
+from evenhand.evidence.power import plan_power
 from evenhand.report.formats import make_files
-from evenhand.report.power import plan_power
 from evenhand.stats.effort import aggregate_scores
 from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region

@@ -18,9 +18,9 @@ import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, EvenhandError
+from evenhand.evidence.power import plan_power
 from evenhand.report.formats import FORMATS, make_files
-from evenhand.report.power import plan_power
-from evenhand.report.schema import results_schema
+from evenhand.run.schema import results_schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -298,7 +298,7 @@ def test_on_paper_a_long_title_stays_in_its_column_and_heads_stand_above_their_n
         thresholds=[{"metric": "selection_rate", "max": 0.1}],
         report={"shift": 0.1},
     )
-    figure = next(part for part in audit.sections()["elsewhere"].parts if isinstance(part, Figure))
+    figure = next(part for part in audit.sections()["population_shift"].parts if isinstance(part, Figure))
     assert len(figure.charts) == 2
     content = make_files(audit, ["pdf"])["report.pdf"]
     assert isinstance(content, bytes)

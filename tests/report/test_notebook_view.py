@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.core.run import listening, shown_in_notebook, step
+from evenhand.core.progress import listening, shown_in_notebook, step
 from evenhand.errors import EvenhandError
 
 DATA: dict[str, Any] = {

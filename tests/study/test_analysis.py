@@ -20,7 +20,7 @@ from evenhand.charts import to_svg
 from evenhand.core.display import Figure
 from evenhand.core.records import Gap, Value
 from evenhand.errors import ConfigError, DataError
-from evenhand.report.schema import record_schema, results_schema
+from evenhand.run.schema import record_schema, results_schema
 from evenhand.stats.correlation import meng_z, williams_t
 from evenhand.stats.truth_serum import scores
 from evenhand.study import AnalysisSpec, Responses, StudyResult, analyze, read_responses, simulate_responses

@@ -208,7 +208,7 @@ def _print_result(result: Audit, files: Mapping[str, Path]) -> None:
 
 def _keep_plan(plan: Path, folder: Path) -> None:
     """Put the plan beside the results, where `verify` and `pack` look for it."""
-    from evenhand.core.run import write_files
+    from evenhand.core.files import write_files
 
     write_files(folder, {"plan.json": plan.read_bytes()})
 
@@ -221,7 +221,7 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
     """Run an audit.toml, or the first of the audits on a data file."""
     from evenhand import audit as run_audit
     from evenhand.audits import DEFAULT
-    from evenhand.core.run import step, timed
+    from evenhand.core.progress import step, timed
 
     if _is_toml(target):
         _refuse_data_options(for_data)

@@ -121,7 +121,7 @@ def power(
 
     `evenhand power study.toml --rows 40` says which weight of trajectory 40 people per condition could show.
     """
-    from evenhand.report.power import lines_as_dicts, plan_power
+    from evenhand.evidence.power import lines_as_dicts, plan_power
 
     with progress(json):
         lines = plan_power(plan, rows, pilot=pilot, power=wanted, seed=seed, allow_code=allow_code)
@@ -241,7 +241,7 @@ def _show(packages: Sequence[str], install: str) -> None:
 def _broken() -> Iterator[str]:
     """Yield what does not work although it is installed: reading, drawing, writing."""
     from evenhand.charts import to_svg
-    from evenhand.core.run import write_files
+    from evenhand.core.files import write_files
     from evenhand.table.sources import open_source
 
     try:

@@ -17,14 +17,14 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.run import Clock, listening, timed
+from evenhand.core.progress import Clock, listening, timed
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import count
 from evenhand.messages import showable
 from evenhand.table.engines import share_read
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 TIMINGS_HELP = "Show at the end where the time went, by section and step; run.json keeps it."
 _SHORT = 2.0  # seconds after which a query is worth an estimate

@@ -20,10 +20,10 @@ from evenhand.cli.audit_toml import audit_toml, seen_file
 from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.flags import COMMAND
 from evenhand.cli.proposal import Proposal, has_many_numbers, in_unit_range, looks_like_percent, propose, sounds
-from evenhand.core.run import write_files
+from evenhand.core.files import write_files
 from evenhand.errors import ConfigError, count, did_you_mean, error_messages_for
 from evenhand.messages import showable
-from evenhand.report.config import open_settings
+from evenhand.run.config import open_settings
 from evenhand.table.files import FileOptions, dialect
 from evenhand.table.labels import label_notes
 from evenhand.table.profile import ColumnProfile, Look, look

@@ -77,10 +77,10 @@ def plan(
     Give the hash, or the file, to somebody you trust. `evenhand audit audit.toml --plan plan.json` then says whether
     the plan was followed, and marks whatever it did not foresee as exploratory.
     """
-    from evenhand.core.run import write_files
+    from evenhand.core.files import write_files
+    from evenhand.evidence.pack import sign
     from evenhand.messages.formats import json_text
-    from evenhand.report.evidence import sign
-    from evenhand.report.plan import seal
+    from evenhand.run.plan import seal
 
     if os.path.lexists(out_file):  # also of a name that no file can have, which is refused on writing
         raise ConfigError(
@@ -112,7 +112,7 @@ def verify(
 
     `evenhand verify out/ --settings audit.toml` also recomputes everything. Exits with 1 if something differs.
     """
-    from evenhand.report.evidence import verify as run_checks
+    from evenhand.evidence.verify import verify as run_checks
 
     with progress(False):
         checks = run_checks(folder, settings=settings, plan=plan_file, allow_code=allow_code)
@@ -140,7 +140,7 @@ def pack(
 
     It does not contain the data, only their SHA-256. VERIFY.md explains how to check it without evenhand.
     """
-    from evenhand.report.evidence import pack as make_pack
+    from evenhand.evidence.pack import pack as make_pack
 
     if out_file.exists() and not force:
         raise ConfigError(
@@ -187,8 +187,8 @@ def compare(
     with two models, their data are needed too:
     `evenhand compare v1/ v2/ --old-settings v1.toml --new-settings v2.toml --key person`.
     """
-    from evenhand.report.audit import read_table
-    from evenhand.report.comparison import compare as run_comparison
+    from evenhand.evidence.comparison import compare as run_comparison
+    from evenhand.run.auditing import read_table
 
     if old_settings is None and (new_settings is not None or key is not None):
         raise ConfigError("people who are in both need the data of both audits: give --old-settings too.")

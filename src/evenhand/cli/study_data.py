@@ -18,7 +18,7 @@ from evenhand.errors import ConfigError, count, require_choice, require_extra
 from evenhand.messages import Argument
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
     from evenhand.study.bots import Visit
     from evenhand.study.bots.visitor import Ending
     from evenhand.study.flow.design import Design

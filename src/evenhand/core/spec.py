@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric, OtherName, translate
-from evenhand.core.run import shown_in_notebook
+from evenhand.core.progress import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.errors import ConfigError, SettingError, brief
 from evenhand.messages import Message

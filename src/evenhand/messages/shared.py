@@ -204,6 +204,15 @@ NOTES: dict[str, Sentence] = {
     "date": "{day:set} {month:name} {year:name}",
 }
 
+VERDICTS_AND_AMOUNTS: dict[str, Sentence] = {
+    "it_meets": "meets",
+    "it_does_not_meet": "does not meet",
+    "it_insufficient_evidence": "insufficient evidence",
+    "it_no_threshold": "none",
+    "amount": "{value:unit}",
+    "amount_points": "{value:points} points",
+}
+
 say = Catalogue(
     "core",
     __package__ or "evenhand.messages",
@@ -218,6 +227,7 @@ say = Catalogue(
         **FAMILIES,
         **FIGURES,
         **NOTES,
+        **VERDICTS_AND_AMOUNTS,
     },
     words={
         "group": OWN_LABELS,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.core.display import Figure
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.curve import curve
 from evenhand.datasets import load_hospital
 from evenhand.datasets.registry import at_hand

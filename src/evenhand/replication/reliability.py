@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.display import Figure
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.curve import curve
 from evenhand.datasets.registry import at_hand
 from evenhand.replication.authors_run import (

@@ -12,7 +12,9 @@ from typing import Any
 
 from evenhand._version import __version__
 from evenhand.core.display import DisplayTable, Section
-from evenhand.core.run import run_record, step, timed, write_files
+from evenhand.core.files import write_files
+from evenhand.core.progress import step, timed
+from evenhand.core.provenance import run_record
 from evenhand.datasets.registry import DATA_VARIABLE
 from evenhand.errors import ConfigError, count, require_choice
 from evenhand.messages.formats import json_text, rounded

@@ -1,1 +1,1 @@
-"""From settings to files: running an `audit.toml`, the report in every format, and work with saved audits."""
+"""The report: its page, its front page, and all formats."""

@@ -15,7 +15,7 @@ from evenhand.report.wording import PageWording, wording
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26

@@ -18,7 +18,8 @@ import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.core.live import Live
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.report.audit import Audit, audit
+from evenhand.run.audit import Audit
+from evenhand.run.auditing import audit
 from evenhand.study.analysis.analyze import people_left_out
 from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
 from evenhand.study.analysis.gather import parts_of

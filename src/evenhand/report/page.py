@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from evenhand._version import __version__
 from evenhand.charts import columns_for, legend_of, mark_path, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.curve import Curve
 from evenhand.forest import Forest
@@ -27,7 +27,7 @@ from evenhand.report.forests import as_source, forest_on_paper, forest_view, wha
 from evenhand.report.wording import PageWording, wording
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8

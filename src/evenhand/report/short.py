@@ -18,8 +18,8 @@ from evenhand.report.front import alike, rank
 from evenhand.report.wording import PageWording, wording
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
-    from evenhand.report.extras import Drift
+    from evenhand.after.records import Drift
+    from evenhand.run.audit import Audit
 
 MOST_SENTENCES = 5
 _NAMED = 4

@@ -28,7 +28,7 @@ from evenhand.audits.effort.robustness import (
 from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure
 from evenhand.core.findings import Finding
-from evenhand.core.run import listening
+from evenhand.core.progress import listening
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.pairs import fairness_by_weight, individual_fairness
 

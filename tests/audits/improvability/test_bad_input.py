@@ -13,7 +13,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError
-from evenhand.report.audit import audit
+from evenhand.run.auditing import audit
 
 NUMBERS = {"outcome": "score", "capacity": 0.2, "utility": "calibration"}
 OPTIONS: dict[str, Any] = {"status_quo": "old", "candidates": "new", "test": {"splits": 2}, "resamples": 200}

@@ -17,7 +17,7 @@ import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec, Plan, Test
 from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError
-from evenhand.report.schema import record_schema, results_schema
+from evenhand.run.schema import record_schema, results_schema
 from evenhand.stats.improvability import Utility
 
 

@@ -17,9 +17,9 @@ from evenhand.audits.agreement.result import AgreementGap, AgreementResult, Agre
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.groups import ComparedGroups, compared_groups
+from evenhand.core.progress import step
 from evenhand.core.records import OVERALL, LeftOut
 from evenhand.core.result import Draft, settled
-from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count, did_you_mean

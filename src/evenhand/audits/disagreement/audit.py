@@ -40,8 +40,8 @@ from evenhand.audits.disagreement.result import (
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.estimates import Estimate
+from evenhand.core.progress import step
 from evenhand.core.result import Draft, settled
-from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError

@@ -23,9 +23,9 @@ from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.groups import require_reference
+from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
-from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError

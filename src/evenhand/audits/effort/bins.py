@@ -21,8 +21,8 @@ from evenhand.audits.effort.large_table import LargeTable
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.result import EffortGap, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.progress import step
 from evenhand.core.records import OK
-from evenhand.core.run import step
 from evenhand.errors import ConfigError
 from evenhand.messages import Message
 from evenhand.messages.formats import finite

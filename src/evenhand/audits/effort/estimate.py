@@ -15,8 +15,8 @@ from evenhand.audits.effort.gather import People
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
+from evenhand.core.progress import step
 from evenhand.core.records import OK, OVERALL
-from evenhand.core.run import step
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared

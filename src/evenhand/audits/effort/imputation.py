@@ -14,7 +14,7 @@ from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.numbers import Number, Numbers
 from evenhand.audits.effort.result import EffortGap, EffortValue
 from evenhand.audits.effort.spec import EffortSpec, InertiaSources
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng

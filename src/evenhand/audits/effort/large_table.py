@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.audits.effort import gather
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec, InertiaSources
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError, problem
 from evenhand.stats import pairs
 from evenhand.stats.effort import linear_weights

@@ -32,8 +32,8 @@ from evenhand.audits.effort.gather import People, group_inertia
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.result import FairestRecord, FlipRecord, Ranked, SpecificationRecord
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.progress import step
 from evenhand.core.records import OK
-from evenhand.core.run import step
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.messages import Message
 from evenhand.messages.formats import finite

@@ -39,9 +39,9 @@ from evenhand.audits.improvability.splits import (
 )
 from evenhand.core.estimates import Estimate
 from evenhand.core.findings import without_kind
+from evenhand.core.progress import step
 from evenhand.core.records import OK
 from evenhand.core.result import Draft, settled
-from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, EvenhandError, count, problem, require_extra

@@ -16,9 +16,9 @@ from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.core.descriptor import AuditDescriptor
+from evenhand.core.files import write_files
 from evenhand.core.records import OK, Gap, Record, Reveals, Value, column, matching
 from evenhand.core.result import Result
-from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.messages import Message
 from evenhand.stats.improvability import FairnessTest

@@ -21,9 +21,9 @@ from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityRe
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.groups import reference_of, require_reference
+from evenhand.core.progress import step
 from evenhand.core.records import STANDARDISED, LeftOut, Value
 from evenhand.core.result import Draft, settled
-from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, problem

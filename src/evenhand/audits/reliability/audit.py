@@ -34,9 +34,9 @@ from evenhand.audits.reliability.result import (
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.groups import ComparedGroups, compared_groups
+from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
-from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.messages import Message

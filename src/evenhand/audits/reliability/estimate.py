@@ -19,8 +19,8 @@ from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import without_kind
 from evenhand.core.groups import ComparedGroups
+from evenhand.core.progress import step
 from evenhand.core.records import OK
-from evenhand.core.run import step
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared

@@ -23,7 +23,7 @@ from evenhand.audits.reliability.models import FOLDS, Model, fit_to_everybody, p
 from evenhand.audits.reliability.result import MitigationRecord
 from evenhand.audits.reliability.spec import Mitigation, ReliabilitySpec
 from evenhand.core.groups import ComparedGroups
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.errors import ConfigError, require_extra
 from evenhand.messages.formats import finite
 from evenhand.stats.intervals import bonferroni, bounded_mean, t_quantile, wilson

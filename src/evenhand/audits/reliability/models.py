@@ -16,7 +16,7 @@ from evenhand.audits.reliability.mistakes import every_mistake
 from evenhand.audits.reliability.model_sources import ModelSource, OnnxModel, described, file_digest, load_file
 from evenhand.audits.reliability.scoring import Scorer, determinism_notes, model_rows
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.run import step
+from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean, require_extra
 from evenhand.messages import Message
 from evenhand.models.estimators import make_pipeline

@@ -13,8 +13,8 @@ from evenhand.audits.reliability.estimate import PEOPLE_REPLICATES, Simulated
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.result import MovedRecord
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.progress import step
 from evenhand.core.records import OK
-from evenhand.core.run import step
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from evenhand.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 Files: TypeAlias = dict[str, str | bytes]
 

@@ -10,7 +10,7 @@ from evenhand.core.display import Figure
 from evenhand.report import page
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def all_figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:

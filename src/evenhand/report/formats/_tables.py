@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evenhand.after.profiles.result import TABLES
+from evenhand.after.records import EXTRAS
 from evenhand.core.findings import Finding
 from evenhand.core.records import Record
 from evenhand.core.result import plain_cell
 from evenhand.messages.formats import rounded
-from evenhand.report.extras import EXTRAS
-from evenhand.report.profiles.result import TABLES
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def all_tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:

@@ -20,7 +20,7 @@ from evenhand.report.formats._documents import OPEN, group_sizes, selection_mean
 from evenhand.report.page import slug
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def make(audit: Audit) -> Files:

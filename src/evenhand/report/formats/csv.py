@@ -9,7 +9,7 @@ from evenhand.report.formats._tables import all_tables
 from evenhand.study.schema import write_csv
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def make(audit: Audit) -> Files:

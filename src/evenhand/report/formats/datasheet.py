@@ -14,7 +14,7 @@ from evenhand.report.formats import Files
 from evenhand.report.formats._documents import OPEN, group_sizes, selection_meaning, to_markdown
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 _MISSING = {
     "error": "no outcome or score is missing: the audit would have stopped",

@@ -10,7 +10,7 @@ from evenhand.report.formats import Files
 from evenhand.study.schema import write_csv
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def make(audit: Audit) -> Files:

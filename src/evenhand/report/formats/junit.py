@@ -9,7 +9,7 @@ from evenhand.messages import showable
 from evenhand.report.formats import Files
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def make(audit: Audit) -> Files:

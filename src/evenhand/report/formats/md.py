@@ -15,7 +15,7 @@ from evenhand.report.formats import Files
 from evenhand.report.wording import PageWording
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 _MOST_ROWS = 40
 

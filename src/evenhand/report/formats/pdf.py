@@ -12,7 +12,7 @@ from evenhand.report.formats import Files
 from evenhand.report.formats._packages import import_extra
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def make(audit: Audit) -> Files:

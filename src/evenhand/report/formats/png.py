@@ -9,7 +9,7 @@ from evenhand.report.formats import Files
 from evenhand.report.formats._figures import all_figures
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 
 def make(audit: Audit) -> Files:

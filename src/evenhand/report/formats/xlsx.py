@@ -14,7 +14,7 @@ from evenhand.report.formats._packages import import_extra
 from evenhand.report.formats._tables import all_tables
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.run.audit import Audit
 
 _MOST_ROWS = 1_048_575
 _LONGEST_SHEET_NAME = 31

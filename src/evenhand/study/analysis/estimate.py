@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.core.estimates import Estimate
+from evenhand.core.progress import step
 from evenhand.core.records import OK
-from evenhand.core.run import step
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared

@@ -1,0 +1,226 @@
+"""The section of a report on gaps over time: what drifted, charts of the gaps by period, and the numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evenhand.after.messages import say
+from evenhand.after.records import Drift, Extra, Period
+from evenhand.audits import REGISTRY
+from evenhand.charts import PANEL_WIDTH
+from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
+from evenhand.curve import Curve, curve
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
+
+_MOST_PANELS, _MOST_NAMED = 12, 6
+_MOST_TOGETHER = 4
+"""Groups whose intervals can be told apart in one panel; more have a panel each."""
+
+
+class _Place(NamedTuple):
+    """What a panel is of; without a group, of all groups."""
+
+    audit: str
+    metric: str
+    model: str
+    group: str | None = None
+
+    def __str__(self) -> str:
+        of = "" if self.group is None else f", {self.group}"
+        return f"{self.model}: {REGISTRY[self.audit].metrics[self.metric].title_in_sentence}{of}"
+
+
+def section(extra: Extra) -> Section:
+    """Return the part of the report: what drifted, charts of the gaps by period, and the numbers."""
+    drifts, periods = extra.tables["drifts"], extra.tables["periods"]
+    confidence = extra.settings["confidence"]
+    drifted = [drift for drift in drifts if drift.drifted]
+    told = [drift.headline for drift in drifted] or [_nothing(drifts, extra.settings["period"])]
+    return Section(
+        "Over time",
+        say("over_time_question", period=extra.settings["period"]),
+        (*_figures(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
+        tuple(_methods(extra)),
+        notes=(*told, *extra.notes),
+        caveats=(
+            (
+                "Drift",
+                "It says that a gap was not the same in all periods: whether it goes one way, comes back, or only "
+                "varies from period to period, the chart shows; the test does not.",
+            ),
+        ),
+    )
+
+
+def _nothing(drifts: Sequence[Drift], period: str) -> Message:
+    """Say that no drift could be shown, which is not that there is none, and what could have been."""
+    least = sorted(drift.least for drift in drifts if drift.least is not None)
+    key = "not_compared" if not least else "none_drifted" if len(drifts) > 1 else "not_drifted"
+    ends = {"least": show(least[0], "points"), "most": show(least[-1], "points")} if least else {}
+    return say(key, n=len(drifts), period=period, **ends)
+
+
+def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
+    """Yield a figure for each grouping: those that drifted first, then the largest gaps."""
+    for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
+        told = [drift for drift in drifted if drift.grouping == grouping]
+        beyond = {_Place(d.audit, d.metric, d.model, group) for d in told for group in (None, d.group)}
+        panels = _by_place(row for row in extra.tables["periods"] if row.grouping == grouping)
+        ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
+        shows = _how_many(extra, grouping, len(told))
+        yield Figure(
+            f"Gaps over time, by {grouping}",
+            f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the dashed line is no gap. "
+            "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Panels "
+            "of one metric share an axis. Where names of periods would collide, some are left out; the table has all."
+            f"{_left_out(ranked[_MOST_PANELS:])}",
+            " ".join(drift.headline.text for drift in told) or shows.text,
+            tuple(_panel(place, panels[place], _axis(panels, place.metric)) for place in ranked[:_MOST_PANELS]),
+            shows,
+            sizes=_people(extra.tables["periods"], grouping),
+        )
+
+
+def _by_place(periods: Iterable[Period]) -> dict[_Place, list[Period]]:
+    """Return the gaps of each metric and model, and of each group where there are many."""
+    rows = [row for row in periods if row.reference is not None]
+    many = len({row.group for row in rows}) > _MOST_TOGETHER
+    panels: dict[_Place, list[Period]] = {}
+    for row in rows:
+        panels.setdefault(_Place(row.audit, row.metric, row.model, row.group if many else None), []).append(row)
+    return panels
+
+
+def _how_many(extra: Extra, grouping: str, number: int) -> Message:
+    total = sum(drift.grouping == grouping for drift in extra.tables["drifts"])
+    if not number:
+        return say("figure_no_drift", n=total, grouping=grouping)
+    if total == 1:
+        return say("figure_gap_drifted", grouping=grouping)
+    return say("figure_gaps_drifted", n=number, total=total, grouping=grouping)
+
+
+def _axis(panels: Mapping[_Place, Sequence[Period]], metric: str) -> tuple[float, float]:
+    """Return the ends of the axis, in points, that all models share in one metric."""
+    alike = [row for place, rows in panels.items() if place.metric == metric for row in rows]
+    ends = [100 * end for row in alike for end in (row.low, row.high, row.gap) if end is not None]
+    return min([*ends, 0.0]), max([*ends, 0.0])
+
+
+def _size(rows: Sequence[Period]) -> tuple[float, float]:
+    """Return how far the limits of some period are from no gap, then how large a gap is; the largest sorts first."""
+    clear = max((max(row.low or 0.0, -(row.high or 0.0)) for row in rows), default=0.0)
+    return -max(clear, 0.0), -max((abs(row.gap or 0.0) for row in rows), default=0.0)
+
+
+def _left_out(places: Sequence[_Place]) -> str:
+    """Say which panels there is no room for."""
+    if not places:
+        return ""
+    names = [str(place).replace(": ", ", ", 1) for place in places]
+    more = len(names) - _MOST_NAMED
+    named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
+
+
+def _people(periods: Sequence[Period], grouping: str) -> dict[str, int]:
+    """Return how many people each group has in all periods, at most: a rate may be of some of them."""
+    sizes = Counter[tuple[str, str, str]]()
+    for row in periods:
+        if row.grouping == grouping:
+            sizes[row.group, row.model, row.metric] += row.n
+    return {group: max(n for place, n in sizes.items() if place[0] == group) for group, *_ in sizes}
+
+
+def _panel(place: _Place, rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
+    """Return a panel: a line for each group, groups side by side in every period."""
+    groups, periods = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("group", "period"))
+    aside = {group: (at - (len(groups) - 1) / 2) * 0.7 / len(groups) for at, group in enumerate(groups)}
+    points = [
+        {
+            "x": periods.index(row.period) + aside[row.group],
+            "y": _points(row.gap),
+            "low": _points(row.low),
+            "high": _points(row.high),
+            "series": row.group,
+        }
+        for row in rows
+    ]
+    counted = "" if place.group is None else f" (n = {sum(row.n for row in rows):,})"
+    options: dict[str, Any] = {"names": tuple(periods), "domain": domain, "level": 0.0, "width": 2 * PANEL_WIDTH}
+    return curve(points, title=f"{place}{counted}", x="", y="Gap, points", intervals="bars", points=True, **options)
+
+
+def _points(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _drift_table(drifts: Sequence[Drift]) -> DisplayTable:
+    columns = {
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Metric": lambda r: REGISTRY[r.audit].metrics[r.metric].title,
+        "Group": lambda r: r.group,
+        "Compared with": lambda r: r.reference,
+        "Drift beyond chance": lambda r: "yes" if r.drifted else "not shown",
+        "First seen": lambda r: r.first_period,
+        "Changed from": lambda r: r.changed_from,
+        "Changed to": lambda r: r.changed_to,
+        "Change, points": lambda r: Number(r.change, "signed_points"),
+        "Limits": lambda r: Range(r.low, r.high, "signed_points"),
+        "Least change to be shown, points": lambda r: Number(r.least, "points"),
+    }
+    return make_table("Which gaps have drifted", columns, drifts, folded=len(drifts) > _MOST_PANELS)
+
+
+def _period_table(periods: Sequence[Period], confidence: float) -> DisplayTable:
+    columns = {
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Metric": lambda r: REGISTRY[r.audit].metrics[r.metric].title,
+        "Group": lambda r: r.group,
+        "Period": lambda r: r.period,
+        "n": lambda r: Number(r.n, "count"),
+        "Rate": lambda r: Number(r.value, "percent"),
+        "Gap, points": lambda r: Number(r.gap, "signed_points"),
+        "Limits of the gap": lambda r: Range(r.low, r.high, "signed_points"),
+        "Rate so far": lambda r: Number(r.mean, "percent"),
+        f"{show_confidence(confidence)} limits at all times": lambda r: Range(r.mean_low, r.mean_high, "percent"),
+    }
+    return make_table("Every period", columns, periods, folded=True)
+
+
+def _methods(extra: Extra) -> Iterator[Method]:
+    alpha = show_confidence(1 - extra.settings["confidence"])
+    yield Method(
+        "Gaps period by period",
+        f"The k-th period spends alpha / (k (k + 1)) of alpha = {alpha} / {extra.settings['gaps']} (so many gaps are "
+        "reported), with exact limits of both rates combined by MOVER. All limits of all periods hold together with "
+        "the confidence stated, however many periods there are and will be, and whether rates are constant or not. "
+        "Within a period that is not complete nothing is promised.",
+        "Clopper and Pearson 1934, Biometrika 26; Zou and Donner 2008, Statistics in Medicine 27",
+    )
+    yield Method(
+        "Drift",
+        "After each further period, the k-th, the mean gap of the last s periods is compared with that of all before "
+        "them, for every s (Mantel and Haenszel's weights), with alpha / (k² s (s + 1)), exact limits of both sides' "
+        "rates, and MOVER; these levels add up to at most alpha over all s and all periods to come. Gaps are taken "
+        "together by Holm. Where a gap is the same in all periods, drift is reported with a chance of at most alpha "
+        "for all gaps together, however often one looks; rates may move as long as they move together. The clearest "
+        "change has limits farthest from 0, of those that still show in the last period if any does: when it began is "
+        "estimated, not tested. Where no drift "
+        "is shown there may be one: the table has the least lasting change that would about have been. "
+        "benchmarks/drift_level.py shows how often drift is told where there is none, and how often a lasting one is.",
+        "Mantel and Haenszel 1959, JNCI 22; Korn and Graubard 1998, Survey Methodology 24; Zou and Donner 2008, "
+        "Statistics in Medicine 27; Holm 1979, Scandinavian Journal of Statistics 6",
+    )
+    yield Method(
+        "Rates so far",
+        "A confidence sequence (beta-binomial mixture): for a rate that is constant it holds at all times together, "
+        "each group on its own. For a rate that drifts its limits are those of the mean so far, and say nothing of the "
+        "rate today; they must not be intersected over time.",
+        "Robbins 1970, Annals of Mathematical Statistics 41; Howard et al. 2021, Annals of Statistics 49",
+    )

@@ -1,0 +1,267 @@
+"""The section of a profile in the report, and all profiles of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from evenhand.after.counting import counting_result
+from evenhand.after.profiles import NO_ADVICE, PROFILES
+from evenhand.after.profiles.checklists import checklist, without_rates
+from evenhand.after.profiles.result import Clause, Impact, ProfileResult, Rate
+from evenhand.after.profiles.tables import (
+    SMALL_SHARE,
+    count_notes,
+    impact_rows,
+    is_reverse,
+    meant,
+    rate_notes,
+    rate_rows,
+    unknown_notes,
+)
+from evenhand.core.display import Cell, DisplayTable, Link, Method, Number, Range, Section, make_table
+from evenhand.core.records import OK
+from evenhand.core.result import Result
+from evenhand.errors import ConfigError
+from evenhand.messages import Message
+from evenhand.messages.formats import show, show_confidence
+from evenhand.table.roles import MISSING, SMALL
+
+if TYPE_CHECKING:
+    from evenhand.run.config import AuditConfig
+    from evenhand.table.table import Table
+
+OPEN_TABLES = 6
+"""So many tables of a profile stand open; the rest are folded."""
+
+_NOT_COUNTED = {MISSING: "not known, not counted", SMALL: "hidden, not counted"}
+_FLIPS = {"no": "no", "crosses": "yes: crosses 4/5", "overtakes": "yes: then the higher rate"}
+
+
+def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Table | None) -> tuple[ProfileResult, ...]:
+    """Return the profiles that a configuration names, with their tables; `table` for those that count people."""
+    made = []
+    for name in config.report.profile:
+        tables: dict[str, tuple[Any, ...]] = {}
+        notes: list[Message] = []
+        if PROFILES[name].counts and table is not None:
+            tables, notes = _counted(name, config, _counting(results), table)
+        clauses = tuple(checklist(name, config, results))
+        if tables.get("rates") == ():
+            clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
+        if clauses:
+            tables["checklist"] = clauses
+        made.append(ProfileResult(name, PROFILES[name].date, tuple(notes), tables))
+    return tuple(made)
+
+
+def _counting(results: Mapping[str, Result]) -> Result:
+    """Return the result that counts people; `require_counts` has made sure that there is one."""
+    found = counting_result(results)
+    if found is None:
+        raise ConfigError("no audit of this run counts people by group and decision.")
+    return found
+
+
+def _counted(
+    name: str, config: AuditConfig, result: Result, table: Table
+) -> tuple[dict[str, tuple[Any, ...]], list[Message]]:
+    """Return the table of a profile that counts people, and its notes; weighted data have no counts."""
+    ugesp = name == "ugesp-1978"
+    notes = count_notes(result, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
+    if config.data.get("weight") is not None:
+        return {"impact" if ugesp else "rates": ()}, [*notes]
+    groupings, left_out = meant(table.groupings, config.report.profile_groupings)
+    told = [left_out, *notes] if left_out else [*notes]
+    if ugesp:
+        return {"impact": tuple(impact_rows(result, groupings))}, [*told, *unknown_notes(result, groupings)]
+    return {"rates": tuple(rate_rows(result, table, groupings))}, [*told, *rate_notes(result, table)]
+
+
+def profile_section(result: ProfileResult, counted: Result | None) -> Section:
+    """Return the part of the report that a profile is; `counted` is the result whose people it counts, if any."""
+    profile = PROFILES[result.name]
+    impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
+    parts: list[DisplayTable] = []
+    if counted is not None:
+        parts += [_impact_table(rows, counted, number) for number, rows in enumerate(_split(impact))]
+        parts += [_rate_table(rows, counted, number) for number, rows in enumerate(_split(rates))]
+    if clauses:
+        parts.append(_clause_table(clauses))
+    return Section(
+        profile.title,
+        profile.about,
+        tuple(parts),
+        _IMPACT_METHODS if impact else _RATE_METHODS if rates else (),
+        notes=(
+            Message("Dated: {date}. {advice}", {"date": result.date, "advice": NO_ADVICE}),
+            Message("{law:sentences}", {"law": profile.status}),
+            *result.notes,
+            Message(
+                "Sources: {sources:semicolons}. Not checked: {unchecked}",
+                {"sources": profile.sources, "unchecked": profile.unchecked},
+            ),
+        ),
+        caveats=_IMPACT_CAVEATS if impact else (),
+    )
+
+
+def _split(rows: tuple[Any, ...]) -> list[list[Any]]:
+    """Return the rows of every model and grouping."""
+    parts: dict[tuple[str, str], list[Any]] = {}
+    for row in rows:
+        parts.setdefault((row.model, row.grouping), []).append(row)
+    return list(parts.values())
+
+
+def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTable:
+    first = rows[0]
+    reverse, among = is_reverse(counted, first.model), _highest_among(rows, counted)
+    columns: dict[str, Callable[[Any], Cell]] = {
+        "Group": lambda r: r.group,
+        "n": lambda r: Number(r.n, "count"),
+        "Not selected" if reverse else "Selected": lambda r: Number(r.selected, "count"),
+        "Rate": lambda r: Number(r.rate, "percent"),
+        "Ratio to highest": lambda r: Number(r.ratio, "number"),
+        f"{show_confidence(counted.spec.confidence)} interval": lambda r: Range(r.low, r.high, "number"),
+        "Difference, points": lambda r: Number(None if r.group == r.highest else r.difference, "signed_points"),
+        "Indicators": lambda r: _indicators(r, "comparison group" if among else "highest rate"),
+        "SD": lambda r: Number(r.standard_deviations, "signed"),
+        "Fisher p": lambda r: Number(r.p_value, "p"),
+        "Shortfall": lambda r: Number(r.shortfall, "tenths"),
+        "Missing to 4/5": lambda r: Number(None if r.group == r.highest else r.to_four_fifths, "count"),
+        "Flip-one": lambda r: None if r.group == r.highest else _FLIPS[r.flip_one],
+        "Remark": lambda r: "" if r.status == OK else r.status.text,
+    }
+    whom = "; counted are people not selected, the favourable decision" if reverse else ""
+    beside = f"every group beside {first.highest}, which has the highest rate{among}{whom}"
+    return make_table(f"{first.model}, by {first.grouping}: {beside}", columns, rows, folded=number >= OPEN_TABLES)
+
+
+def _highest_among(rows: list[Impact], counted: Result) -> str:
+    """Say among whom a rate is the highest, where a small group has a higher one or groups are hidden."""
+    highest = next(row.rate for row in rows if row.group == row.highest)
+    if any(row.rate > highest for row in rows):
+        return f" of the groups with at least {counted.spec.min_count} people"
+    hidden = any(getattr(value, "group", None) == SMALL for value in counted.rows("values", grouping=rows[0].grouping))
+    return " of the groups shown" if hidden else ""
+
+
+def _indicators(row: Impact, highest: str) -> str:
+    if row.group == row.highest:
+        return highest
+    far = row.standard_deviations is not None and row.standard_deviations <= -2
+    named = [word for word, holds in (("4/5", row.below_four_fifths), ("2 SD", far)) if holds]
+    return ", ".join(named) or "none"
+
+
+def _rate_table(rows: list[Rate], counted: Result, number: int) -> DisplayTable:
+    first = rows[0]
+    small = any(row.share is not None and row.share < SMALL_SHARE for row in rows)
+    scoring = first.kind == "scoring"
+    reverse = is_reverse(counted, first.model)
+    decided, rate = ("Not selected", "Rate of not selected") if reverse else ("Selected", "Selection rate")
+    columns: dict[str, Callable[[Any], Cell]] = {
+        "Category": lambda r: _NOT_COUNTED.get(r.group, r.group),
+        "n": lambda r: Number(r.n, "count"),
+        "Above the median" if scoring else decided: lambda r: Number(r.counted, "count"),
+        "Scoring rate" if scoring else rate: lambda r: Number(r.rate, "percent"),
+        "Impact ratio": lambda r: Number(r.impact_ratio, "number"),
+        "Without categories under 2 %": lambda r: Number(r.large_ratio if small else None, "number"),
+        "Share of the people": lambda r: Number(r.share, "percent"),
+        "Middle half of the scores": lambda r: Range(r.score_low, r.score_high, "number"),
+        "Median score": lambda r: Number(r.score_median, "number"),
+        "Remark": lambda r: "" if r.status == OK or r.group in _NOT_COUNTED else r.status.text,
+    }
+    return make_table(_rate_caption(rows, rate), columns, rows, folded=number >= OPEN_TABLES)
+
+
+def _rate_caption(rows: list[Rate], rate: str) -> str:
+    first = rows[0]
+    if first.median is None:
+        return f"{first.model}, by {first.grouping}: {rate.lower().replace('rate', 'rates')} and impact ratios"
+    known = [row for row in rows if row.counted is not None]
+    above = sum(row.counted or 0 for row in known) / max(1, sum(row.n for row in known))
+    return (
+        f"{first.model}, by {first.grouping}: scoring rates and impact ratios; {show(above, 'percent')} score above "
+        f"the median of the full sample, {first.median:g}"
+    )
+
+
+def _clause_table(clauses: tuple[Clause, ...]) -> DisplayTable:
+    rows = tuple(
+        (row.clause, row.asks, row.where if row.place is None else Link(row.where, row.place), row.remark)
+        for row in clauses
+    )
+    return DisplayTable("What is asked for, and where it is", ("Clause", "Asks for", "Where", "What is there"), rows)
+
+
+_IMPACT_METHODS = (
+    Method(
+        "Ratio to highest, four fifths",
+        "The group's rate over the rate of the group with the highest one, (x/n) / (y/m). Below four fifths where "
+        "5 x m < 4 y n, in whole numbers. Groups are kept as the data have them; none is merged, and groups under "
+        "`min_count` are never the highest.",
+        "29 CFR 1607.4(D)",
+    ),
+    Method(
+        "Interval of the ratio",
+        "MOVER-R from Wilson limits, of this pair alone. The highest group was chosen by the data, for which this "
+        "interval does not allow; the gaps in the section of the audit do.",
+        "Donner and Zou 2012, Statistical Methods in Medical Research 21",
+    ),
+    Method(
+        "SD",
+        "The difference of the two rates in standard deviations: (x/n - y/m) / sqrt(p (1 - p) (1/n + 1/m)) with "
+        "p = (x + y) / (n + m). “2 SD” is named where it is -2 or less.",
+        "OFCCP, Federal Contract Compliance Manual, 1O",
+    ),
+    Method(
+        "Fisher p",
+        "Fisher's exact test, two-sided: the chance of a table with the same margins that is no likelier than this "
+        "one. It is of this pair alone and not adjusted for the number of groups.",
+        "Fisher 1935, The design of experiments",
+    ),
+    Method(
+        "Shortfall, missing to 4/5",
+        "Shortfall: the people of the group expected at the rate of both groups together, minus those selected, "
+        "n p - x. Missing to 4/5: how many more of them, all else equal, bring the ratio to four fifths. The "
+        "Guidelines define neither.",
+    ),
+    Method(
+        "Flip-one",
+        "Whether one person selected in place of another changes the four-fifths indicator: one more of a group that "
+        "is below and one fewer of the highest, or the other way round; “then the higher rate” where the group "
+        "overtakes the highest, for which the agencies said that they would generally not act.",
+        "Questions and Answers on the Uniform Guidelines",
+    ),
+)
+
+_IMPACT_CAVEATS = (
+    (
+        "Four fifths and chance",
+        "Of two groups of 30 people with the same true rate of 30%, one is below four fifths of the other in 56% of "
+        "samples; of two groups of 100, in 30%. Read the ratio with its interval, the SD and Fisher's test.",
+    ),
+)
+
+_RATE_METHODS = (
+    Method(
+        "Selection rate, scoring rate",
+        "Of decisions: the share that is selected. Of scores: the share strictly above the median of the full sample, "
+        "which includes people whose category is not known. Many equal scores at the median make the shares smaller.",
+        "6 RCNY 5-301",
+    ),
+    Method(
+        "Impact ratio",
+        "The rate over the highest rate of all categories. Beside it, where some category has less than 2 % of the "
+        "people whose category is known, the ratio among the others only.",
+        "6 RCNY 5-301",
+    ),
+    Method(
+        "What the median hides",
+        "A ratio of shares above one cut can be made to look even while scores differ everywhere else; so the middle "
+        "half and the median of each category's scores are shown beside it.",
+        "holisticai.com 2023, Disparate impact in bias audits",
+    ),
+)

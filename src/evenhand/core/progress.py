@@ -1,0 +1,121 @@
+"""The steps that a run reports while it goes, and how long each takes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from html import escape
+from importlib import import_module
+from time import perf_counter, process_time
+from typing import Any
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("evenhand_progress", default=None)
+_clock: ContextVar[Clock | None] = ContextVar("evenhand_clock", default=None)
+
+
+class Clock:
+    """Where the time of a run goes: seconds and CPU seconds of each section, and of each step of it.
+
+    Examples
+    --------
+    >>> with timed() as clock:
+    ...     with clock.timing("parity"):
+    ...         step("Counting")
+    >>> [(record["section"], record["step"]) for record in clock.records()]
+    [('parity', ''), ('parity', 'Counting')]
+    """
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC)
+        self._spent: dict[tuple[str, str], list[float]] = {}
+        self._now = ("", "")
+        self._since = (perf_counter(), process_time())
+
+    @contextmanager
+    def timing(self, section: str) -> Iterator[None]:
+        """Count the time of the block, and of the steps within it, as that of a section."""
+        before = self._now
+        self._turn(section, "")
+        try:
+            yield
+        finally:
+            self._turn(*before)
+
+    def mark(self, description: str) -> None:
+        """Count the time from now on as that of a step; how far it has come is no part of its name."""
+        self._turn(self._now[0], re.sub(r": \d+%$", "", description))
+
+    def _turn(self, section: str, description: str) -> None:
+        now = (perf_counter(), process_time())
+        spent = self._spent.setdefault(self._now, [0.0, 0.0])
+        for position, (later, earlier) in enumerate(zip(now, self._since, strict=True)):
+            spent[position] += later - earlier
+        self._now, self._since = (section, description), now
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return seconds and CPU seconds by section and step, in the order in which they began."""
+        return [
+            {"section": section, "step": description, "seconds": round(wall, 3), "cpu": round(cpu, 3)}
+            for (section, description), (wall, cpu) in self._spent.items()
+            if section
+        ]
+
+
+@contextmanager
+def timed() -> Iterator[Clock]:
+    """Let one clock run while the block does: that of whoever runs a larger part already, or a new one."""
+    running = _clock.get()
+    clock = running or Clock()
+    token = _clock.set(clock)
+    try:
+        yield clock
+    finally:
+        _clock.reset(token)
+
+
+def step(description: str) -> None:
+    """Say what happens next; silent unless somebody listens."""
+    clock, listener = _clock.get(), _listener.get()
+    if clock is not None:
+        clock.mark(description)
+    if listener is not None:
+        listener(description)
+
+
+@contextmanager
+def listening(listener: Callable[[str], None]) -> Iterator[None]:
+    """Pass every step to `listener` while the block runs.
+
+    Examples
+    --------
+    >>> heard = []
+    >>> with listening(heard.append):
+    ...     step("Counting")
+    >>> heard
+    ['Counting']
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def shown_in_notebook() -> Iterator[None]:
+    """Show the steps below the cell of a Jupyter notebook while the block runs; nowhere else, and nothing is left."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if _listener.get() is not None or type(shell).__name__ != "ZMQInteractiveShell":
+        yield
+        return
+    display = import_module("IPython.display")
+    handle = display.display(display.HTML(""), display_id=True)
+    try:
+        with listening(lambda text: handle.update(display.HTML(f"<em>{escape(text)} ...</em>"))):
+            yield
+    finally:
+        handle.update(display.HTML(""))

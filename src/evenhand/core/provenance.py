@@ -1,0 +1,92 @@
+"""What the numbers of a run come from: the data, the versions, the machine."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from evenhand._version import __version__
+from evenhand.core.progress import Clock
+from evenhand.table.cells import Cells
+from evenhand.table.table import Table
+
+_PARTS = (
+    "numpy",
+    "scipy",
+    "numba",
+    "narwhals",
+    "duckdb",
+    "pydantic",
+    "altair",
+    "vl-convert-python",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scikit-learn",
+    "xgboost-cpu",
+    "lightgbm",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+)
+
+
+def data_record(table: Table) -> dict[str, Any]:
+    """Return rows, what was left out, and what identifies the data.
+
+    `hash` is the SHA-256 of all that was read of the data so far, which is what every number was computed from: the
+    same for the same data on any engine and in any order of rows. `files` identifies
+    the bytes of the files read, where there are any; `groups` holds the rows of each group, by grouping.
+    """
+    return {
+        "rows": table.rows + table.dropped,
+        "rows_used": table.rows,
+        "rows_dropped": table.dropped,
+        "groups": {name: _sizes(table.cells, columns) for name, columns in table.groupings.items()},
+        "hash": table.digest(),
+        "files": table.source.fingerprints(),
+    }
+
+
+def _sizes(cells: Cells, columns: Sequence[str]) -> dict[str, int]:
+    """Return the rows of each group of one grouping."""
+    codes, labels = cells.joint(columns)
+    sizes = np.zeros(len(labels), dtype=np.int64)
+    np.add.at(sizes, codes, cells.n)
+    return dict(zip(labels, sizes.tolist(), strict=True))
+
+
+def run_record(clock: Clock, device: str = "cpu", engine: str | None = None) -> dict[str, Any]:
+    """Return when, where and with what the audit ran, and what took how long.
+
+    Nothing in it changes a number but the device: those of a card agree with the processor's, not to the last digit.
+    """
+    return {
+        "evenhand": __version__,
+        "started": clock.started.isoformat(timespec="seconds"),
+        **_times(clock),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "engine": engine,
+        "device": device,
+        "packages": {name: installed for name in _PARTS if (installed := _version(name)) is not None},
+    }
+
+
+def _times(clock: Clock) -> dict[str, Any]:
+    """Return seconds by section, and with CPU seconds by section and step."""
+    steps, seconds = clock.records(), Counter[str]()
+    for record in steps:
+        seconds[record["section"]] += record["seconds"]
+    return {"seconds": {name: round(value, 3) for name, value in seconds.items()}, "steps": steps}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

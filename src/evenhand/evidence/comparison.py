@@ -1,0 +1,303 @@
+"""Two audits compared: what changed in data, settings and models, and whether a gap grew beyond chance."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evenhand.audits import REGISTRY
+from evenhand.core.display import DisplayTable, Number, Range, make_table
+from evenhand.core.files import write_files
+from evenhand.core.records import OVERALL
+from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.evidence.changes import Change, Key, changes_between, claimed, findings_by_key, gaps_by_key, place_of
+from evenhand.evidence.messages import say
+from evenhand.evidence.pairing import Pairing, one_confidence, require_other_data, shared_audits
+from evenhand.messages import Message
+from evenhand.messages.formats import json_text, rounded, show_confidence
+from evenhand.messages.shared import say as shared
+from evenhand.run.audit import Audit
+from evenhand.run.plan import setting_changes
+from evenhand.table.table import Table
+
+MOST_UNCLEAR = 10
+"""So many unclear changes are told in the summary."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two audits compared.
+
+    Parameters
+    ----------
+    changes : every number that both have and that a finding is about, verdict flips first, then worse ones.
+    others : the other gaps of both, a family of their own.
+    settings : what differs in data, settings and models, in sentences.
+    confidence : of the intervals.
+    shared : how many people are in both, where the two tables were given; None for independent samples.
+    """
+
+    changes: tuple[Change, ...]
+    others: tuple[Change, ...]
+    settings: tuple[Message, ...]
+    confidence: float
+    shared: int | None = None
+
+    @property
+    def flips(self) -> tuple[Change, ...]:
+        """The changes whose verdict is another one now."""
+        return tuple(change for change in self.changes if change.old_verdict != change.new_verdict)
+
+    @property
+    def worse(self) -> tuple[Change, ...]:
+        """The findings that changed for the worse beyond chance."""
+        return tuple(change for change in self.changes if change.direction == "worse")
+
+    def summary(self) -> str:
+        """Return the comparison as plain text."""
+        return "\n".join(map(str, self._lines("compare.md (--out)")))
+
+    def _lines(self, table: str) -> list[Message]:
+        """Return the comparison in sentences; `table` is where all findings are."""
+        told = say("findings", n=len(self.changes))
+        lines = [say("compared", what=told, directions=_directions(self.changes))]
+        if any(change.direction != "unclear" for change in self.others):
+            others = say("other_gaps", n=len(self.others))
+            lines.append(say("others_compared", what=others, directions=_directions(self.others)))
+        lines += map(self._flipped, self.flips)
+        lines += [
+            change.message() for change in self.changes if change not in self.flips and change.direction != "unclear"
+        ]
+        lines += [say("among_others", change=change.message()) for change in self._moved()]
+        return [*lines, *self._unclear(table), self._false_claims(), *self.settings]
+
+    def _flipped(self, change: Change) -> Message:
+        within = change.p_adjusted is not None and change.p_adjusted > 1 - self.confidence
+        before, now = (_verdict_message(verdict) for verdict in (change.old_verdict, change.new_verdict))
+        return say("flip_within_chance" if within else "flip", before=before, now=now, change=change.message())
+
+    def _false_claims(self) -> Message:
+        """Say how likely any claim of a change is false, and what that rests on."""
+        everything = (*self.changes, *self.others)
+        is_some_changed = any(change.direction == "changed" for change in everything)
+        return say(
+            "false_claims",
+            people=say("independent_samples") if self.shared is None else say("people_in_both", n=self.shared),
+            words=say("worse_better_changed" if is_some_changed else "worse_or_better"),
+            share=1 - self.confidence,
+            rest=say("as_much_for_others") if self.others else None,
+        )
+
+    def _moved(self) -> list[Change]:
+        """Return, of each metric and grouping, the other two groups whose gap changed most clearly beyond chance."""
+        told = {_spot(c, (c.group, c.reference)) for c in self.changes if c.same_pair}
+        clear = [c for c in self.others if c.direction != "unclear" and None not in (c.group, c.reference, c.p_value)]
+        first: dict[Key, Change] = {}
+        for change in sorted(clear, key=lambda c: (c.kind == "ratio", c.p_value, -abs(c.change or 0.0))):
+            if change.reference != OVERALL and _spot(change, (change.group, change.reference)) not in told:
+                first.setdefault(_spot(change), change)
+        return list(first.values())
+
+    def _unclear(self, table: str) -> Iterator[Message]:
+        """Yield the changes that may be chance, those that come nearest to being beyond it first; of many, the rest."""
+        unclear = [c for c in self.changes if c not in self.flips and c.direction == "unclear"]
+        nearest = sorted(unclear, key=lambda change: 1.0 if change.p_value is None else change.p_value)
+        yield from (change.message() for change in nearest[:MOST_UNCLEAR])
+        if len(nearest) > MOST_UNCLEAR:
+            yield say("more_unclear", n=len(nearest) - MOST_UNCLEAR, table=table)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def table(self) -> DisplayTable:
+        """Return the findings that were compared, as a table."""
+        return _as_table(self.changes, "What changed", self.confidence)
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return all changes as a data frame, those of findings first."""
+        from evenhand.table.frames import build_frame
+
+        rows = [*self.changes, *self.others]
+        return build_frame({name: [getattr(row, name) for row in rows] for name in Change.columns()}, backend)
+
+    def to_json(self) -> str:
+        """Return the comparison as the text of a JSON file."""
+        tables = {"changes": self.changes, "others": self.others}
+        rows = {name: [change.to_dict() for change in changes] for name, changes in tables.items()}
+        return json_text(
+            rounded(
+                {
+                    "confidence": self.confidence,
+                    "shared": self.shared,
+                    "settings": [sentence.to_dict() for sentence in self.settings],
+                    **rows,
+                }
+            )
+        )
+
+    def to_markdown(self) -> str:
+        """Return the comparison as Markdown."""
+        tables = [self.table(), _as_table(self.others, "Other gaps", self.confidence)]
+        parts = [f"## {table.caption}\n\n{table.to_markdown()}" for table in tables if table.rows]
+        return "\n\n".join(["# Two audits compared", *map(str, self._lines("the table below")), *parts, ""])
+
+    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Write compare.md and compare.json into a folder; return their paths."""
+        return write_files(folder, {"compare.md": self.to_markdown(), "compare.json": self.to_json()})
+
+
+def _directions(changes: Sequence[Change]) -> Message:
+    counted = Counter(change.direction for change in changes)
+    words = {name: counted[name] for name in ("worse", "better", "changed", "unclear")}
+    return say("directions_changed" if counted["changed"] else "directions", **words)
+
+
+def _verdict_message(verdict: str | None) -> Message:
+    return shared(f"it_{_verdict(verdict)}")
+
+
+def _flip(change: Change) -> str:
+    before, now = (_verdict_message(verdict) for verdict in (change.old_verdict, change.new_verdict))
+    return f"from “{before}” to “{now}”"
+
+
+def _then_now(old: str | None, new: str | None) -> str | None:
+    return new if old == new else f"{old} → {new}"
+
+
+def _spot(change: Change, pair: tuple[str | None, ...] = ()) -> Key:
+    """Return the metric and the people that a gap is of, with its two groups where they are given."""
+    return (
+        change.audit,
+        change.model,
+        change.model_reference,
+        change.grouping,
+        change.stratum,
+        change.metric,
+        change.coordinates,
+        *sorted(map(str, pair)),
+    )
+
+
+def _verdict(verdict: str | None) -> Verdict:
+    return next((known for known in VERDICTS if known == verdict), "no_threshold")
+
+
+def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> DisplayTable:
+    columns = {
+        "Audit": lambda r: r.audit,
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Group": lambda r: _then_now(r.old_group, r.group),
+        "Compared with": lambda r: _then_now(r.old_reference, r.reference),
+        "Stratum": lambda r: r.stratum,
+        "Of": lambda r: r.coordinates,
+        "Metric": lambda r: r.named_metric.title,
+        "Kind": lambda r: r.kind,
+        "Before": lambda r: Number(r.old, r.style),
+        "Now": lambda r: Number(r.new, r.style),
+        "Change": lambda r: Number(r.change, r.signed_style),
+        f"{show_confidence(confidence)} interval": lambda r: Range(r.low, r.high, r.signed_style),
+        "Adjusted p": lambda r: Number(r.p_adjusted, "p"),
+        "Verdict": lambda r: _flip(r) if r.old_verdict != r.new_verdict else None,
+        "": lambda r: None if r.direction == "unclear" else r.direction,
+    }
+    return make_table(caption, columns, changes, always=("Metric", "Before", "Now", "Change"))
+
+
+def compare(
+    old: Audit | str | os.PathLike[str],
+    new: Audit | str | os.PathLike[str],
+    *,
+    tables: tuple[Table, Table] | None = None,
+    key: str | None = None,
+) -> Comparison:
+    """Compare two audits: every gap with an interval of its change, verdict flips first.
+
+    The interval of a change is by MOVER (Zou and Donner 2008, Statistics in Medicine 27): with limits (l, u) of both
+    numbers, from d - sqrt(a^2 + b^2 - 2 r a b), a = new - l_new, b = u_old - old, to the same with the other ends. Its
+    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. Where the
+    direction of a gap is not clear, the limits allow for the other one (`pairing.size_change`). For different
+    people r is 0. For the same people r is the correlation of the two errors, from what each person adds to either
+    (Zou 2007, Psychological Methods 12); that needs both tables. Without them, audits of the same data are refused.
+
+    Parameters
+    ----------
+    old, new
+        Audits, or the folders where they were saved.
+    tables
+        The table of the old and of the new audit, where people are in both: two models of the same people, or the same
+        people twice. A number of which the correlation is not known, such as one within a stratum, has no interval.
+    key
+        The column that tells people apart in both tables; by default their `id`, and without one the order of rows.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> def month(hired):
+    ...     table = eh.Table({"sex": ["F", "M"] * 300, "hired": hired * 60}, groups="sex", predictions="hired")
+    ...     return eh.audit(table, parity={"metrics": "selection_rate"})
+    >>> comparison = eh.compare(month([1, 0, 1, 1, 0, 1, 0, 1, 0, 0]), month([1, 0, 0, 1, 0, 1, 0, 1, 0, 1]))
+    >>> comparison.changes[0].direction
+    'worse'
+    """
+    before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
+    if tables is None:
+        require_other_data(before, after)
+    shared = shared_audits(before, after)
+    confidence = one_confidence(before, after, shared)
+    pairing = None if tables is None else Pairing.of(before, after, tables, key)
+    told: list[Change] = []
+    others: list[Change] = []
+    for name in shared:
+        change = partial(changes_between, result=after.results[name], confidence=confidence, pairing=pairing)
+        told += change(findings_by_key(before, name), findings_by_key(after, name))
+        rest = change(gaps_by_key(before, name), gaps_by_key(after, name))
+        about = {place_of(change) for change in told}
+        others += [change for change in rest if place_of(change) not in about]
+    changes = sorted(claimed(told, 1 - confidence), key=_order)
+    people = None if pairing is None else pairing.shared
+    others = list(claimed(others, 1 - confidence))
+    differences = [*([] if pairing is None else _not_paired(shared)), *_differences(before, after)]
+    return Comparison(tuple(changes), tuple(others), tuple(differences), confidence, people)
+
+
+def _not_paired(audits: Sequence[str]) -> Iterator[Message]:
+    """Yield the audits whose changes have no intervals, since they lack the capability `pair`."""
+    without = tuple(name for name in audits if REGISTRY[name].pair is None)
+    if without:
+        yield say("not_paired", n=len(without), audits=without)
+
+
+def _order(change: Change) -> tuple[bool, int, float]:
+    direction = ("worse", "better", "changed", "unclear").index(change.direction)
+    p_value = 1.0 if change.p_adjusted is None else change.p_adjusted
+    return change.old_verdict == change.new_verdict, direction, p_value
+
+
+def _differences(before: Audit, after: Audit) -> Iterator[Message]:
+    """Yield what differs in data, settings and models."""
+    rows = [audit.data["rows_used"] for audit in (before, after)]
+    yield say("rows_then_now", before=rows[0], now=rows[1])
+    yield from _without_counterpart(before, after)
+    old, new = before.config.as_dict(), after.config.as_dict()
+    for section in dict.fromkeys([*old, *new]):
+        if section != "report":
+            yield from setting_changes(f"[{section}]", old.get(section), new.get(section))
+
+
+def _without_counterpart(before: Audit, after: Audit) -> Iterator[Message]:
+    """Yield how many findings only one of the audits has."""
+    shared = shared_audits(before, after)
+    old, new = ({(name, key) for name in shared for key in findings_by_key(audit, name)} for audit in (before, after))
+    if old != new:
+        only = [say("findings", n=len(one - other)) for one, other in ((old, new), (new, old))]
+        yield say("without_counterpart", old=only[0], new=only[1])

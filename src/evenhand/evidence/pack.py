@@ -1,0 +1,221 @@
+"""A pack of report, results, settings and plan that anybody can check.
+
+Nothing here is cryptography of our own: SHA-256, and detached signatures by `ssh-keygen -Y` where a user has a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand.core.files import write_files
+from evenhand.errors import ConfigError
+from evenhand.evidence.verify import check_files
+from evenhand.messages.formats import json_text
+from evenhand.report.formats import make_files
+from evenhand.run.audit import Audit
+from evenhand.run.plan import PLAN_FILE, other_settings
+from evenhand.run.saved import checksums, read_saved
+
+SUMS_FILE = "SHA256SUMS"
+NAMESPACE = "evenhand"
+
+
+def pack(
+    folder: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    settings: str | os.PathLike[str] | None = None,
+    plan: str | os.PathLike[str] | None = None,
+    formats: Sequence[str] = ("html", "md", "csv", "datasheet", "junit"),
+    key: str | os.PathLike[str] | None = None,
+    allow_code: bool = False,
+) -> Path:
+    """Write one zip for a regulator: the report in several formats, results, plan, settings, versions and checksums.
+
+    The files of the run are in it as they are. Formats that it did not write are made of the results, and listed in the
+    run.json of the pack with the others, so that `verify` knows them all.
+
+    Parameters
+    ----------
+    folder : where an audit was saved.
+    to : the zip to write.
+    settings : the `audit.toml`, so that it can be computed again; another one than that of the audit is refused.
+    plan : the sealed plan; by default `plan.json` in the folder, where there is one.
+    formats : formats of the report to add to those that the run wrote.
+    key : a private key of SSH, to sign the list of checksums with.
+    allow_code : whether the settings may name Python functions to import.
+    """
+    place = Path(folder)
+    broken = [check.text for check in check_files(place) if check.holds is False]
+    if broken:
+        raise ConfigError(
+            "'{place}' cannot be packed: {broken}",
+            place=place,
+            broken=broken[0],
+        )
+    audit = Audit.load(place)
+    files = _files_of_run(place, audit, formats)
+    for name, given in ((PLAN_FILE, plan), ("audit.toml", settings)):
+        path = Path(given) if given is not None else place / name
+        if given is not None or path.exists():
+            files[name] = _read(path)
+            if name == "audit.toml":
+                _require_same_settings(audit, path, allow_code)
+    files["versions.txt"] = _versions(audit).encode()
+    files["VERIFY.md"] = _how_to_verify(audit, PLAN_FILE in files, "audit.toml" in files, key is not None).encode()
+    files["manifest.json"] = json_text(_manifest(audit, files)).encode()
+    files[SUMS_FILE] = _sums(files)
+    if key is not None:
+        files[f"{SUMS_FILE}.sig"] = sign(files[SUMS_FILE], key)
+    target = Path(to)
+    return write_files(target.parent, {target.name: _zipped(files, audit.run["started"])})[target.name]
+
+
+def _files_of_run(place: Path, audit: Audit, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files that the run wrote, the same bytes, and those of other formats; run.json lists them all."""
+    run = read_saved(place / "run.json")
+    written = checksums(dict(run))
+    strange = next((name for name in written if Path(name).name != name), None)
+    if strange is not None:
+        raise ConfigError(
+            "'{place}' cannot be packed: its run.json names the file '{strange}', which is not in it.",
+            place=place,
+            strange=strange,
+        )
+    files = {name: (place / name).read_bytes() for name in dict.fromkeys(["results.json", *written])}
+    made = {name: _as_bytes(held) for name, held in make_files(audit, formats).items() if name not in files}
+    files |= made
+    listed = {**run, "sha256": {name: hashlib.sha256(held).hexdigest() for name, held in files.items()}}
+    return {**files, "run.json": json_text(listed).encode() if made else (place / "run.json").read_bytes()}
+
+
+def _sums(files: Mapping[str, bytes]) -> bytes:
+    """Return the list of checksums, as `sha256sum --check` reads it."""
+    return "".join(f"{hashlib.sha256(held).hexdigest()}  {name}\n" for name, held in sorted(files.items())).encode()
+
+
+def _require_same_settings(audit: Audit, path: Path, allow_code: bool) -> None:
+    others = other_settings(audit, path, allow_code=allow_code)
+    if others:
+        raise ConfigError(
+            "'{path}' is not the audit.toml that this audit was run with; {others}",
+            path=path,
+            others=others[0],
+        )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            "'{path}' cannot be read: {value}.",
+            path=path,
+            value=error.strerror or error,
+        ) from None
+
+
+def _as_bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def _versions(audit: Audit) -> str:
+    packages = {"evenhand": audit.run["evenhand"], **audit.run["packages"]}
+    return "\n".join(
+        [f"# Python {audit.run['python']}", *(f"{name}=={version}" for name, version in packages.items()), ""]
+    )
+
+
+def _manifest(audit: Audit, files: Mapping[str, bytes]) -> dict[str, Any]:
+    return {
+        "evenhand": audit.run["evenhand"],
+        "started": audit.run["started"],
+        "data_sha256": audit.data["hash"],
+        "plan_sha256": audit.plan["sha256"] if audit.plan is not None else None,
+        "files": {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in sorted(files.items())
+        },
+    }
+
+
+def _how_to_verify(audit: Audit, has_plan: bool, has_settings: bool, signed: bool) -> str:
+    """Return the page that says how to check a pack, first without evenhand."""
+    lines = [
+        "# How to verify this pack",
+        "",
+        "## Without evenhand",
+        "",
+        "1. Unpack the zip and go into the folder.",
+        f"2. `sha256sum -c {SUMS_FILE}` (macOS: `shasum -a 256 -c {SUMS_FILE}`) says OK for every file that is",
+        "   unchanged.",
+    ]
+    if signed:
+        lines += [
+            f"3. `ssh-keygen -Y verify -f allowed_signers -I WHO -n {NAMESPACE} -s {SUMS_FILE}.sig < {SUMS_FILE}`",
+            "   says whether WHO, whose public key stands in your file `allowed_signers`, signed the list.",
+        ]
+    lines += [
+        "",
+        f"The data are not in the pack. The SHA-256 of what was read of them is `{audit.data['hash']}`.",
+    ]
+    lines += [f"The file {file['name']} had the SHA-256 `{file['sha256']}`." for file in audit.data["files"]]
+    if has_plan:
+        lines += ["", f"`{PLAN_FILE}` holds the plan, the time at which it was sealed, and its SHA-256 over both."]
+    lines += [
+        "",
+        "## With evenhand",
+        "",
+        f"`pip install evenhand=={audit.run['evenhand']}`, or all of versions.txt; then:",
+        "",
+    ]
+    rest = " --settings audit.toml" if has_settings else ""
+    lines += [f"    evenhand verify .{rest}", ""]
+    if has_settings:
+        lines += ["It needs the data where `source` in audit.toml says, and computes every number again.", ""]
+    return "\n".join(lines)
+
+
+def _zipped(files: Mapping[str, bytes], started: str) -> bytes:
+    """Return a zip that is the same bytes for the same files."""
+    held = io.BytesIO()
+    moment = datetime.fromisoformat(started).timetuple()[:6]
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return held.getvalue()
+
+
+def sign(content: bytes, key: str | os.PathLike[str]) -> bytes:
+    """Return a detached signature by `ssh-keygen -Y sign`."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise ConfigError(
+            "signing needs ssh-keygen, which is not on this machine; leave out --sign, or install OpenSSH."
+        )
+    if not Path(key).is_file():
+        raise ConfigError(
+            "there is no key '{key}'; make one with: ssh-keygen -t ed25519 -f KEY",
+            key=key,
+        )
+    arguments = [program, "-Y", "sign", "-n", NAMESPACE, "-f", os.fspath(key)]
+    done = subprocess.run(arguments, input=content, capture_output=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise ConfigError(
+            "ssh-keygen could not sign with '{key}': {strip}",
+            key=key,
+            strip=done.stderr.decode(errors="replace").strip(),
+        )
+    return done.stdout

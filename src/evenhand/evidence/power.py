@@ -1,0 +1,122 @@
+"""Power before data: what a plan, an `audit.toml` or a `study.toml`, could show with so many rows.
+
+Each audit answers for itself (`power` of its descriptor). What a pilot tells of the others is in `evidence/pilot.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from evenhand.audits import REGISTRY
+from evenhand.core.power import Plan, PowerLine, PowerSettings
+from evenhand.errors import ConfigError
+from evenhand.evidence.pilot import pilot_lines
+from evenhand.run.config import make_table, read_config
+from evenhand.settings import read_toml
+from evenhand.table.roles import TIMES, Roles
+
+
+def plan_power(
+    path: str | os.PathLike[str],
+    rows: int | None = None,
+    *,
+    pilot: str | os.PathLike[str] | None = None,
+    power: float | None = None,
+    seed: int = 0,
+    allow_code: bool = False,
+) -> list[PowerLine]:
+    """Return what every threshold and test of a plan could show.
+
+    Parameters
+    ----------
+    path : an `audit.toml`, or a `study.toml`, whose rows are people in one condition.
+    rows : rows of the data planned; by default those of `[power]`.
+    pilot : a file with the columns of `[data]`, whose groups and rates are expected; by default `[power]` says them.
+    power : the chance wanted; by default that of `[power]`, 0.8.
+    seed : the same seed gives the same answer.
+    allow_code : whether the file may import the Python functions that it names.
+    """
+    name = os.fspath(path)
+    if "consent" in read_toml(name, "write one with: evenhand init DATA"):
+        return [_study(name, rows, 0.8 if power is None else power, seed)]
+    config, arguments = read_config(name, allow_code=allow_code)
+    settings = config.power or PowerSettings()
+    if pilot is None and not settings.rates:
+        raise ConfigError(
+            "'{name}' says nothing of the rates to expect; add `rates` and `groups` to its [power], or give "
+            "a file of like data with --pilot.",
+            name=name,
+        )
+    planned = rows or settings.rows
+    if planned is None:
+        raise ConfigError(
+            "nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.",
+            name=name,
+        )
+    table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
+    roles = Roles.parse({"groups": arguments.get("groups", ())}, "[data]")
+    plan = Plan(
+        specs=config.audits,
+        settings=settings,
+        rows=planned,
+        wanted=power or settings.power,
+        seed=seed,
+        groupings=tuple(TIMES.join(columns) for columns in roles.groups),
+        pilot=table,
+    )
+    return list(chain(_own_lines(plan), pilot_lines(plan)))
+
+
+def _own_lines(plan: Plan) -> Iterator[PowerLine]:
+    """Yield what audits say themselves of the plan; one that can say nothing is named."""
+    for name in plan.specs:
+        power = REGISTRY[name].power
+        if power is None:
+            yield PowerLine(audit=name, metric="", how=f"the {name} audit does not say what a plan could show")
+        elif power.lines is not None:
+            yield from power.lines(plan)
+
+
+# Studies --------------------------------------------------------------------------------------------------------------
+
+
+def _study(name: str, people: int | None, wanted: float, seed: int) -> PowerLine:
+    """Return which weight of trajectory a study could tell from one half."""
+    from evenhand.study.simulate import power
+    from evenhand.study.spec import read_study
+
+    spec = read_study(name)
+    if people is None:
+        raise ConfigError("nobody says how many people are planned; give --rows, the people in one condition.")
+    if spec.kind != "effort":
+        raise ConfigError(
+            "'{name}' is a study of kind {kind!r}, whose bounds have no power of their own; plan its audit, "
+            "an audit.toml with [disagreement], with a pilot.",
+            name=name,
+            kind=spec.kind,
+        )
+
+    def chance(weight: float) -> float:
+        return power(people, {"weight": weight}, sets=spec.sets_per_person, studies=200, seed=seed).value
+
+    below, above = 0.5, 1.0
+    reached = chance(above) >= wanted
+    for _ in range(6 if reached else 0):
+        middle = (below + above) / 2
+        below, above = (below, middle) if chance(middle) >= wanted else (middle, above)
+    return PowerLine(
+        audit="study",
+        metric="weight of trajectory beyond 0.5",
+        kind="difference",
+        gap=above - 0.5 if reached else None,
+        n=people,
+        how="simulated, 200 studies a step",
+    )
+
+
+def lines_as_dicts(lines: Sequence[PowerLine]) -> list[dict[str, Any]]:
+    """Return the lines as JSON-safe records."""
+    return [{name: getattr(line, name) for name in line.__dataclass_fields__} for line in lines]
