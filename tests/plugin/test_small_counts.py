@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import io
 import json
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +28,7 @@ FORMATS = ("html", "md", "xlsx", "csv", "card", "datasheet", "junit")
 @pytest.fixture(scope="module")
 def attacks() -> Iterator[ModuleType]:
     """Return the tests of small counts of all other audits, whose people and whose linear program are used here."""
-    path = Path(__file__).parents[1] / "report" / "test_withholding.py"
+    path = Path(__file__).parents[1] / "after" / "test_withholding.py"
     spec = importlib.util.spec_from_file_location("attacks_on_small_counts", path)
     assert spec is not None
     assert spec.loader is not None
@@ -94,6 +96,27 @@ def test_what_it_does_not_declare_is_withheld(installed: Path, attacks: ModuleTy
     told = next(note for note in hidden.notes if note.id == "after.small_columns_withheld")
     assert told.args["columns"] == ("longest", "median", "slowest") or told.args["columns"] == ("longest", "slowest")
     assert all("waited longer" not in str(finding.detail) for finding in hidden.findings)
+
+
+@pytest.mark.parametrize("unit", ["amount", "share"])
+def test_a_metric_that_does_not_declare_its_values_is_withheld(
+    installed: Path, attacks: ModuleType, unit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An `amount` may be a count, and a share of more than 1 is none."""
+    metrics = importlib.import_module("evenhand_wait.metrics").METRICS
+    monkeypatch.setitem(metrics, "mean_wait", replace(metrics["mean_wait"], unit=unit, reveals=None))
+    audit = audited(attacks, thresholds=[{"metric": "mean_wait", "max": 0.5}])
+    hidden: Any = audit["wait"]
+    published = [record for record in (*hidden.rows("values"), *hidden.rows("gaps")) if record.value is not None]
+    assert all(unit == "share" and abs(record.value) <= 1 for record in published)
+    assert audit.findings
+    for finding in audit.findings:
+        if finding.value is None:
+            assert (finding.low, finding.high) == (None, None)
+            assert finding.verdict in ("insufficient_evidence", "no_threshold")
+        else:
+            assert unit == "share"
+            assert abs(finding.value) <= 1
 
 
 def test_what_it_declares_is_published(installed: Path, attacks: ModuleType) -> None:

@@ -84,7 +84,7 @@ class Withholding:
         tables = {name: tuple(filter(gone.keeps(name), records)) for name, records in result.tables.items()}
         tables |= {name: () for name, kind in types.items() if kind.individual}
         tables |= own.without(tables)
-        filtered = RecordFilter(self.disclosure(tables.values()))
+        filtered = RecordFilter(self.disclosure(tables.values()), result.metrics)
         tables = {name: gone.publishable(name, records, filtered) for name, records in tables.items()}
         lost = sum(len(result.tables[name]) - len(kept) for name, kept in tables.items() if not types[name].individual)
         plain, unsaid = self._plain_fields(result, filtered.rule)

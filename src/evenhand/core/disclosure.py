@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from evenhand.core.metrics import Metric
 from evenhand.core.records import Declaration, Record, declarations
 from evenhand.messages import Message
 from evenhand.messages.disclosure import DisclosureRule
@@ -80,10 +81,12 @@ class RecordFilter:
     Parameters
     ----------
     rule : which messages and counts may be published.
+    metrics : the metrics of the records; numbers of one that does not declare what they reveal are withheld.
     undeclared : filled with the columns that were withheld because nothing declares them.
     """
 
     rule: DisclosureRule
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
     undeclared: set[str] = field(default_factory=set)
 
     def publishable(self, record: R, *, whole: bool = False) -> R | None:
@@ -91,7 +94,7 @@ class RecordFilter:
 
         `whole` is for tables of numbers that tell of all people, or of none, and so need no count beside them.
         """
-        declared = declarations(type(record))
+        declared = self._declared(record)
         has_count = whole or _has_count(record, declared)
         changed: dict[str, Any] = {}
         for name, declaration in declared.items():
@@ -104,6 +107,17 @@ class RecordFilter:
         if any(value is None and not declared[name].nullable for name, value in changed.items()):
             return None
         return replace(record, **changed)
+
+    def _declared(self, record: Record) -> Mapping[str, Declaration]:
+        """Return what the columns of a record declare; its numbers no more than its metric does."""
+        declared = declarations(type(record))
+        metric = self.metrics.get(getattr(record, "metric", ""))
+        if metric is None or metric.declared(getattr(record, "value", None)) != "undeclared":
+            return declared
+        return {
+            name: each._replace(reveals="undeclared") if each.reveals in ("share", "number") else each
+            for name, each in declared.items()
+        }
 
     def _is_publishable(self, value: object, declaration: Declaration, has_count: bool) -> bool:
         if declaration.reveals == "count":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Any, Literal
 
-from evenhand.core.records import Against, Kind
+from evenhand.core.records import Against, Kind, Reveals
 from evenhand.errors import ConfigError, SettingError
 from evenhand.messages import Argument, Message
 from evenhand.messages.formats import Format
@@ -20,6 +20,14 @@ Unit = Literal["share", "score", "index", "ratio", "amount"]
 Better = Literal["higher", "lower", "neither"]
 Of = Literal["value", "gap"]
 Side = Literal["min", "max"]
+
+_REVEALED_BY_UNIT: Mapping[Unit, Reveals] = {
+    "share": "share",
+    "score": "number",
+    "index": "number",
+    "ratio": "number",
+    "amount": "undeclared",
+}
 
 BETWEEN_GROUPS: tuple[Against, ...] = ("worst_pair", "reference")
 
@@ -74,6 +82,8 @@ class Metric:
     headline : whether it is told as a finding when no threshold names it.
     moves_with : what else than the thing measured can move it, as a clause.
     limits : the thresholds that make sense; a metric without any cannot be limited.
+    reveals : what its values reveal of how many people there are (see `column`), where the unit does not say so: an
+        'amount' is withheld with `suppress_below` unless the metric declares it a 'number' that is no count.
     """
 
     name: str
@@ -86,6 +96,16 @@ class Metric:
     headline: bool = False
     moves_with: str = ""
     limits: tuple[Limit, ...] = ()
+    reveals: Reveals | None = None
+
+    def declared(self, value: object) -> Reveals:
+        """Return what a value of the metric reveals of how many people there are.
+
+        A share beyond 1 is a number of another kind, so that nothing is known of it.
+        """
+        if self.unit == "share" and isinstance(value, int | float) and abs(value) > 1:
+            return "undeclared"
+        return self.reveals or _REVEALED_BY_UNIT[self.unit]
 
     @property
     def title_in_sentence(self) -> str:
@@ -177,7 +197,8 @@ def _share(name: str, title: str, formula: str, caveat: str, moves_with: str = "
 
 def _companion(name: str, title: str, unit: Unit, formula: str, reference: str = "") -> Metric:
     """Return what stands beside the coefficients and explains them; more of it is not more agreement."""
-    return Metric(name=name, title=title, unit=unit, formula=formula, reference=reference)
+    reveals: Reveals = "share" if unit == "share" else "number"
+    return Metric(name=name, title=title, unit=unit, formula=formula, reference=reference, reveals=reveals)
 
 
 _ICC_FORMS = {"icc_a1": "A,1", "icc_c1": "C,1", "icc_1": "1", "icc_ak": "A,k", "icc_ck": "C,k", "icc_k": "k"}

@@ -11,6 +11,7 @@ METRICS = {
         formula="sum of the days / people",
         caveat="It says nothing of how urgent the cases were.",
         headline=True,
+        reveals="number",  # a mean is no count
         limits=gap_limits(most=float("inf")),
     )
 }

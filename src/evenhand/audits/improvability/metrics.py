@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evenhand.core.metrics import Limit, Metric, Unit
+from evenhand.core.records import Reveals
 from evenhand.stats.improvability import Utility
 
 PAPER = "Auerbach, Liang, Tabord-Meehan and Okumura 2024, Testing the fairness-improvability of algorithms"
@@ -20,7 +21,8 @@ _CAVEAT = (
 
 def _utility(name: str, title: str, unit: Unit, terms: str) -> Metric:
     formula = f"U = sum of u over sum of w, over the group's rows: {terms}"
-    return Metric(name=name, title=title, unit=unit, formula=formula, reference=f"{PAPER}, section 2")
+    reveals: Reveals = "share" if unit == "share" else "number"
+    return Metric(name=name, title=title, unit=unit, formula=formula, reference=f"{PAPER}, section 2", reveals=reveals)
 
 
 def _improvable(name: str, title: str, what: str, headline: bool) -> Metric:
@@ -71,4 +73,4 @@ MEANINGS = {
 
 def utility_metric(utility: Utility) -> Metric:
     """Return the row of a utility, the user's own too."""
-    return METRICS.get(utility.name) or Metric(name=utility.name, title=utility.name, unit="amount")
+    return METRICS.get(utility.name) or Metric(name=utility.name, title=utility.name, unit="amount", reveals="number")
