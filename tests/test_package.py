@@ -74,3 +74,16 @@ def test_a_missing_extra_says_how_to_install_it() -> None:
         require_extra("no_such_module", "models", "Fitting models")
     assert isinstance(caught.value, EvenhandError)
     assert isinstance(caught.value, ImportError)
+
+
+@pytest.mark.parametrize("name", ["models", "datasets", "study", "testing"])
+def test_tab_completion_shows_only_public_names(name: str) -> None:
+    module = getattr(eh, name)
+    assert sorted(dir(module)) == sorted(module.__all__)
+
+
+def test_tab_completion_of_a_result_shows_what_a_user_asks_of_it() -> None:
+    table = eh.Table({"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0] * 20}, groups="sex", predictions="hired")
+    names = dir(eh.parity(table))
+    assert {"gaps", "values", "findings", "get", "to_frame", "plot", "summary"} <= set(names)
+    assert not {name for name in names if name.startswith("_") or name in ("record_types", "reveals", "descriptor")}

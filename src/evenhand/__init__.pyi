@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypedDict, Unpack, overload
-
-import numpy.typing as npt
+from typing import Any, Literal, Self, TypedDict, Unpack, overload
 
 import evenhand.audits.agreement.result as _audits_agreement_result
 import evenhand.audits.disagreement.result as _audits_disagreement_result
@@ -23,16 +21,19 @@ from evenhand import study as study
 from evenhand import testing as testing
 from evenhand._version import __version__ as __version__
 from evenhand.audits.reliability import Noise
+from evenhand.core.records import Against, Kind, Record
+from evenhand.core.result import Result
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import EvenhandError as EvenhandError
 from evenhand.evidence.comparison import Comparison as Comparison
 from evenhand.evidence.comparison import compare as compare
 from evenhand.models import fitted as fitted
-from evenhand.run.audit import Audit as Audit
+from evenhand.run.audit import Audit as _Audit
 from evenhand.stats.improvability import Utility
 from evenhand.study.responses import Responses
 from evenhand.table import Prediction as Prediction
 from evenhand.table import Table as Table
+from evenhand.table.frames import ColumnArgument
 
 __all__ = [
     "AgreementResult",
@@ -66,7 +67,7 @@ class _ParitySettings(TypedDict, total=False):
     metrics: str | Sequence[str] | None
     custom: Mapping[str, Callable[..., object]]
     reference: Mapping[str, str] | str | None
-    within: npt.ArrayLike | str | Sequence[str]
+    within: ColumnArgument | Sequence[str]
     bins: int
     interval: Literal["auto", "percentile", "basic", "bca"]
     resamples: int
@@ -97,8 +98,8 @@ class _ParityResultGaps(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -158,6 +159,10 @@ class ParityResult(_audits_parity_result.ParityResult):
     def rows(
         self, table: Literal["left_out"], **where: Unpack[_ParityResultLeftOut]
     ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(self, table: Literal["values", "gaps", "calibration", "left_out"]) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
 
 def parity(
     table: Table,
@@ -165,7 +170,7 @@ def parity(
     metrics: str | Sequence[str] | None = ...,
     custom: Mapping[str, Callable[..., object]] = ...,
     reference: Mapping[str, str] | str | None = ...,
-    within: npt.ArrayLike | str | Sequence[str] = ...,
+    within: ColumnArgument | Sequence[str] = ...,
     bins: int = ...,
     interval: Literal["auto", "percentile", "basic", "bca"] = ...,
     resamples: int = ...,
@@ -176,7 +181,7 @@ def parity(
 ) -> ParityResult: ...
 
 class _EffortSettings(TypedDict, total=False):
-    trajectory: npt.ArrayLike | Sequence[str]
+    trajectory: ColumnArgument | Sequence[str]
     history: _audits_effort_spec.History | Mapping[str, object] | None
     times: Sequence[float] | None
     measure: Literal["acceleration", "slope", "theil_sen", "last_minus_first"]
@@ -218,7 +223,7 @@ class _EffortResultValues(TypedDict, total=False):
     pairs: int | None
     violated: float | None
     stderr: float | None
-    method: str | None
+    method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None
     rates_share: float | None
     error: float | None
 
@@ -230,8 +235,8 @@ class _EffortResultGaps(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -252,7 +257,7 @@ class _EffortResultGaps(TypedDict, total=False):
 class _EffortResultCurve(TypedDict, total=False):
     model: str | None
     weight: float | None
-    method: str | None
+    method: Literal["exact", "grid"] | None
     error: float | None
     value: float | None
 
@@ -321,12 +326,12 @@ class _EffortResultTrajectories(TypedDict, total=False):
     value: float | None
 
 class _EffortResultSpecifications(TypedDict, total=False):
-    metric: str | None
+    metric: Literal["eaif", "eagf"] | None
     grouping: str | None
     model: str | None
     window_first: str | None
     window_last: str | None
-    measure: str | None
+    measure: Literal["acceleration", "slope", "theil_sen", "last_minus_first"] | None
     inertia: str | None
     unit: float | None
     weight: float | None
@@ -343,7 +348,7 @@ class _EffortResultSpecifications(TypedDict, total=False):
     status: str | None
 
 class _EffortResultFairest(TypedDict, total=False):
-    metric: str | None
+    metric: Literal["eaif", "eagf"] | None
     grouping: str | None
     model: str | None
     specifications: int | None
@@ -359,9 +364,9 @@ class _EffortResultFairest(TypedDict, total=False):
     status: str | None
 
 class _EffortResultFlips(TypedDict, total=False):
-    metric: str | None
+    metric: Literal["eaif", "eagf"] | None
     grouping: str | None
-    choice: str | None
+    choice: Literal["window", "measure", "inertia", "unit", "weight", "scale", "distance", "width", "min_count"] | None
     options: int | None
     comparisons: int | None
     changed: int | None
@@ -474,11 +479,32 @@ class EffortResult(_audits_effort_result.EffortResult):
     def rows(
         self, table: Literal["left_out"], **where: Unpack[_EffortResultLeftOut]
     ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(
+        self,
+        table: Literal[
+            "values",
+            "gaps",
+            "curve",
+            "spread",
+            "direction",
+            "reversals",
+            "people",
+            "pairs",
+            "trajectories",
+            "specifications",
+            "fairest",
+            "flips",
+            "left_out",
+        ],
+    ) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
 
 def effort(
     table: Table,
     *,
-    trajectory: npt.ArrayLike | Sequence[str] = ...,
+    trajectory: ColumnArgument | Sequence[str] = ...,
     history: _audits_effort_spec.History | Mapping[str, object] | None = ...,
     times: Sequence[float] | None = ...,
     measure: Literal["acceleration", "slope", "theil_sen", "last_minus_first"] = ...,
@@ -503,13 +529,13 @@ def effort(
 ) -> EffortResult: ...
 
 class _DisagreementSettings(TypedDict, total=False):
-    decision: npt.ArrayLike | str
-    critic: npt.ArrayLike | str
-    disagree: npt.ArrayLike | str | None
-    answer: npt.ArrayLike | str | None
-    direction: npt.ArrayLike | str | None
-    case: npt.ArrayLike | str | None
-    stakeholder: npt.ArrayLike | str | None
+    decision: ColumnArgument
+    critic: ColumnArgument
+    disagree: ColumnArgument | None
+    answer: ColumnArgument | None
+    direction: ColumnArgument | None
+    case: ColumnArgument | None
+    stakeholder: ColumnArgument | None
     like: Mapping[str, float] | None
     answers: _audits_disagreement_spec.Answers | Mapping[str, object]
     bounds: Literal["sharp", "published"]
@@ -547,8 +573,8 @@ class _DisagreementResultGaps(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -577,8 +603,8 @@ class _DisagreementResultCritics(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -609,8 +635,8 @@ class _DisagreementResultStakeholders(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -760,17 +786,26 @@ class DisagreementResult(_audits_disagreement_result.DisagreementResult):
     def rows(
         self, table: Literal["left_out"], **where: Unpack[_DisagreementResultLeftOut]
     ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(
+        self,
+        table: Literal[
+            "values", "gaps", "critics", "stakeholders", "plan", "truth", "pairs", "critic_pairs", "left_out"
+        ],
+    ) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
 
 def disagreement(
     table: Table,
     *,
-    decision: npt.ArrayLike | str,
-    critic: npt.ArrayLike | str,
-    disagree: npt.ArrayLike | str | None = ...,
-    answer: npt.ArrayLike | str | None = ...,
-    direction: npt.ArrayLike | str | None = ...,
-    case: npt.ArrayLike | str | None = ...,
-    stakeholder: npt.ArrayLike | str | None = ...,
+    decision: ColumnArgument,
+    critic: ColumnArgument,
+    disagree: ColumnArgument | None = ...,
+    answer: ColumnArgument | None = ...,
+    direction: ColumnArgument | None = ...,
+    case: ColumnArgument | None = ...,
+    stakeholder: ColumnArgument | None = ...,
     like: Mapping[str, float] | None = ...,
     answers: _audits_disagreement_spec.Answers | Mapping[str, object] = ...,
     bounds: Literal["sharp", "published"] = ...,
@@ -784,7 +819,7 @@ def disagreement(
 
 class _ReliabilitySettings(TypedDict, total=False):
     model: object
-    features: str | Sequence[str] | npt.ArrayLike
+    features: str | Sequence[str] | ColumnArgument
     noise: str | Sequence[str] | Mapping[str, object] | Noise
     scoring: _audits_reliability_spec.Scoring | Mapping[str, object]
     replicates: int
@@ -827,8 +862,8 @@ class _ReliabilityResultGaps(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -983,12 +1018,18 @@ class ReliabilityResult(_audits_reliability_result.ReliabilityResult):
     def rows(
         self, table: Literal["left_out"], **where: Unpack[_ReliabilityResultLeftOut]
     ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(
+        self, table: Literal["values", "gaps", "attribution", "moved", "mitigation", "models", "left_out"]
+    ) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
 
 def reliability(
     model: object,
     table: Table,
     *,
-    features: str | Sequence[str] | npt.ArrayLike,
+    features: str | Sequence[str] | ColumnArgument,
     noise: str | Sequence[str] | Mapping[str, object] | Noise,
     scoring: _audits_reliability_spec.Scoring | Mapping[str, object] = ...,
     replicates: int = ...,
@@ -1005,10 +1046,10 @@ def reliability(
 ) -> ReliabilityResult: ...
 
 class _AgreementSettings(TypedDict, total=False):
-    raters: npt.ArrayLike | Sequence[str | npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None
-    item: npt.ArrayLike | str | None
-    rater: npt.ArrayLike | str | None
-    rating: npt.ArrayLike | str | None
+    raters: ColumnArgument | Sequence[str | ColumnArgument] | Mapping[str, ColumnArgument] | None
+    item: ColumnArgument | None
+    rater: ColumnArgument | None
+    rating: ColumnArgument | None
     scale: Literal["binary", "nominal", "ordinal", "interval"] | None
     categories: Sequence[str | bool | int | float] | None
     positive: str | bool | int | float | None
@@ -1044,8 +1085,8 @@ class _AgreementResultGaps(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -1104,14 +1145,18 @@ class AgreementResult(_audits_agreement_result.AgreementResult):
     def rows(
         self, table: Literal["left_out"], **where: Unpack[_AgreementResultLeftOut]
     ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(self, table: Literal["values", "gaps", "counts", "left_out"]) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
 
 def agreement(
     table: Table,
     *,
-    raters: npt.ArrayLike | Sequence[str | npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = ...,
-    item: npt.ArrayLike | str | None = ...,
-    rater: npt.ArrayLike | str | None = ...,
-    rating: npt.ArrayLike | str | None = ...,
+    raters: ColumnArgument | Sequence[str | ColumnArgument] | Mapping[str, ColumnArgument] | None = ...,
+    item: ColumnArgument | None = ...,
+    rater: ColumnArgument | None = ...,
+    rating: ColumnArgument | None = ...,
     scale: Literal["binary", "nominal", "ordinal", "interval"] | None = ...,
     categories: Sequence[str | bool | int | float] | None = ...,
     positive: str | bool | int | float | None = ...,
@@ -1126,10 +1171,10 @@ def agreement(
 ) -> AgreementResult: ...
 
 class _ImprovabilitySettings(TypedDict, total=False):
-    status_quo: object
+    status_quo: ColumnArgument | Callable[..., object]
     grouping: str | Sequence[str] | None
-    features: npt.ArrayLike | str | Sequence[str]
-    outcome: npt.ArrayLike | str | None
+    features: ColumnArgument | Sequence[str]
+    outcome: ColumnArgument | None
     utility: str | Mapping[str, str] | Utility
     fairness_utility: str | Mapping[str, str] | Utility | Sequence[str | Mapping[str, str] | Utility] | None
     candidates: object
@@ -1167,8 +1212,8 @@ class _ImprovabilityResultGaps(TypedDict, total=False):
     reference: str | None
     stratum: str | None
     metric: str | None
-    kind: str | None
-    against: str | None
+    kind: Kind | None
+    against: Against | None
     n: int | None
     value: float | None
     low: float | None
@@ -1180,8 +1225,8 @@ class _ImprovabilityResultGaps(TypedDict, total=False):
     worse_off: str | None
     status: str | None
     split: int | None
-    component: str | None
-    test: str | None
+    component: Literal["accuracy", "fairness", "all"] | None
+    test: Literal["signed", "published"] | None
     model_value: float | None
     reference_value: float | None
     n_reference: int | None
@@ -1209,8 +1254,8 @@ class _ImprovabilityResultDecisions(TypedDict, total=False):
     model: str | None
     grouping: str | None
     group: str | None
-    metric: str | None
-    test: str | None
+    metric: Literal["improvable_fairness", "improvable_accuracy"] | None
+    test: Literal["signed", "published"] | None
     margin: float | None
     p_median: float | None
     p_value: float | None
@@ -1234,15 +1279,15 @@ class _ImprovabilityResultMargins(TypedDict, total=False):
     joint_low: float | None
     joint_high: float | None
     status: str | None
-    test: str | None
+    test: Literal["signed", "published"] | None
     binding: str | None
 
 class _ImprovabilityResultCurves(TypedDict, total=False):
     model: str | None
     grouping: str | None
     group: str | None
-    metric: str | None
-    test: str | None
+    metric: Literal["improvable_fairness", "improvable_accuracy"] | None
+    test: Literal["signed", "published"] | None
     margin: float | None
     p_median: float | None
     p_value: float | None
@@ -1253,7 +1298,7 @@ class _ImprovabilityResultCurves(TypedDict, total=False):
 class _ImprovabilityResultCandidates(TypedDict, total=False):
     model: str | None
     split: int | None
-    rule: str | None
+    rule: Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"] | None
     what: str | None
     n: int | None
     selected: int | None
@@ -1279,7 +1324,7 @@ class _ImprovabilityResultCoefficients(TypedDict, total=False):
 
 class _ImprovabilityResultPower(TypedDict, total=False):
     model: str | None
-    scenario: str | None
+    scenario: Literal["found", "planned"] | None
     gain: float | None
     reduction: float | None
     n: int | None
@@ -1288,7 +1333,7 @@ class _ImprovabilityResultPower(TypedDict, total=False):
 
 class _ImprovabilityResultSampleSizes(TypedDict, total=False):
     model: str | None
-    scenario: str | None
+    scenario: Literal["found", "planned"] | None
     gain: float | None
     reduction: float | None
     power: float | None
@@ -1297,7 +1342,7 @@ class _ImprovabilityResultSampleSizes(TypedDict, total=False):
 
 class _ImprovabilityResultReasons(TypedDict, total=False):
     model: str | None
-    reason: str | None
+    reason: Literal["too_few_rows", "not_found", "unclear", "unchanged"] | None
     improved_splits: int | None
     splits: int | None
     power_found: float | None
@@ -1409,14 +1454,34 @@ class ImprovabilityResult(_audits_improvability_result.ImprovabilityResult):
     def rows(
         self, table: Literal["left_out"], **where: Unpack[_ImprovabilityResultLeftOut]
     ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(
+        self,
+        table: Literal[
+            "values",
+            "gaps",
+            "frontier",
+            "decisions",
+            "margins",
+            "curves",
+            "candidates",
+            "coefficients",
+            "power",
+            "sample_sizes",
+            "reasons",
+            "left_out",
+        ],
+    ) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
 
 def improvability(
     table: Table,
     *,
-    status_quo: object,
+    status_quo: ColumnArgument | Callable[..., object],
     grouping: str | Sequence[str] | None = ...,
-    features: npt.ArrayLike | str | Sequence[str] = ...,
-    outcome: npt.ArrayLike | str | None = ...,
+    features: ColumnArgument | Sequence[str] = ...,
+    outcome: ColumnArgument | None = ...,
     utility: str | Mapping[str, str] | Utility = ...,
     fairness_utility: str | Mapping[str, str] | Utility | Sequence[str | Mapping[str, str] | Utility] | None = ...,
     candidates: object = ...,
@@ -1431,18 +1496,38 @@ def improvability(
     min_count: int = ...,
     thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
 ) -> ImprovabilityResult: ...
+
+class Audit(_Audit):
+    @overload
+    def __getitem__(self, audit: Literal["parity"]) -> ParityResult: ...
+    @overload
+    def __getitem__(self, audit: Literal["effort"]) -> EffortResult: ...
+    @overload
+    def __getitem__(self, audit: Literal["disagreement"]) -> DisagreementResult: ...
+    @overload
+    def __getitem__(self, audit: Literal["reliability"]) -> ReliabilityResult: ...
+    @overload
+    def __getitem__(self, audit: Literal["agreement"]) -> AgreementResult: ...
+    @overload
+    def __getitem__(self, audit: Literal["improvability"]) -> ImprovabilityResult: ...
+    @overload
+    def __getitem__(self, audit: str) -> Result: ...
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self: ...
+
 def audit(
     source: str | os.PathLike[str] | Table | Responses,
     *,
     seed: int | None = ...,
     allow_code: bool = ...,
     plan: str | os.PathLike[str] | None = ...,
-    parity: _ParitySettings | Mapping[str, object] = ...,
-    effort: _EffortSettings | Mapping[str, object] = ...,
-    disagreement: _DisagreementSettings | Mapping[str, object] = ...,
-    reliability: _ReliabilitySettings | Mapping[str, object] = ...,
-    agreement: _AgreementSettings | Mapping[str, object] = ...,
-    improvability: _ImprovabilitySettings | Mapping[str, object] = ...,
+    parity: _ParitySettings = ...,
+    effort: _EffortSettings = ...,
+    disagreement: _DisagreementSettings = ...,
+    reliability: _ReliabilitySettings = ...,
+    agreement: _AgreementSettings = ...,
+    improvability: _ImprovabilitySettings = ...,
     thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
-    **sections: object,
+    study: object = ...,
+    **sections: Mapping[str, object],
 ) -> Audit: ...

@@ -91,3 +91,7 @@ def _sentence(finding: Finding) -> str:
     limit = str(finding.threshold)
     judged = f"{limit[:1].upper()}{limit[1:]}: {VERDICT_WORDS[finding.verdict]}."
     return " ".join(str(part) for part in (f"- {finding.headline}", judged, finding.detail, finding.reason) if part)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -74,7 +74,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 def scored(data: dict[str, Any], limit: dict[str, Any], **report: Any) -> eh.Audit:
     table = eh.Table(data, groups=["race", "sex"], outcome="hired", predictions="score", threshold=0.4)
     within = "degree" if "stratum" in limit else None
-    settings = {
+    settings: Any = {
         "metrics": [limit["metric"]],
         "reference": {"race": "A"},
         **({"within": within} if within else {}),
@@ -110,7 +110,7 @@ def test_every_kind_of_verdict_is_that_of_repeated_people(limit: dict[str, Any])
         assert row.low <= row.value <= row.high
 
 
-def households(rows: int = 300) -> tuple[dict[str, Any], dict[str, Any]]:
+def households(rows: int = 300) -> tuple[dict[str, Any], Any]:
     made: Any = eh.datasets.make_households(rows, seed=3, backend="pandas")
     years = [f"income_{year}" for year in range(2019, 2023)]
     columns = {name: made[name].tolist() for name in ["race", "sex", "risk_xgboost", *years]}
@@ -127,7 +127,7 @@ def test_effort_among_others_is_that_of_people_with_survey_weights() -> None:
     share = float(weight[women].sum() / weight.sum())
     names = data["sex"][0], next(sex for sex in data["sex"] if sex != data["sex"][0])
     population = {"sex": dict(zip(names, (share, 1 - share), strict=True))}
-    roles: dict[str, Any] = {"groups": ["race", "sex"], "predictions": {"m": "risk_xgboost"}}
+    roles: Any = {"groups": ["race", "sex"], "predictions": {"m": "risk_xgboost"}}
     settings |= {"weights": [0.5]}
     audit = eh.audit(eh.Table(data, **roles), effort=settings, thresholds=EFFORT, report={"population": population})
     weighted = eh.effort(eh.Table({**data, "w": weight.tolist()}, **roles, weight="w"), **settings)

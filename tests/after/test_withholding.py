@@ -513,6 +513,7 @@ def test_bins_are_withheld_until_their_sum_is_not_small() -> None:
 def test_the_counts_of_a_record_are_its_n_and_what_its_share_is_of_it() -> None:
     result = audited(("agreement",), least=None)["agreement"]
     record = next(value for value in result.rows("values", metric="agreement") if value.grouping is None)
+    assert record.value is not None
     assert list(revealed_counts(record))[:3] == [
         record.n,
         round(record.n * record.value),

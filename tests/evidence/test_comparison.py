@@ -401,7 +401,7 @@ def people(seed: int, people: int = 300, worse: float = 0.0) -> eh.Table:
     return eh.Table(columns, groups="group", id="case", predictions=["score", "other"])
 
 
-AUDITS: dict[str, dict[str, Any]] = {
+AUDITS: dict[str, Any] = {
     "agreement": {"raters": ["first", "second"]},
     "effort": {"trajectory": [f"income{year}" for year in range(4)], "unit": 1, "scale": 20},
     "disagreement": {"decision": "label", "disagree": "disagrees", "critic": "critic", "case": "case"},
@@ -446,12 +446,10 @@ def test_agreement_that_falls_is_worse_and_so_is_a_gap_that_grows() -> None:
 
 def test_a_difference_between_models_keeps_its_sign_and_is_neither_worse_nor_better() -> None:
     first, second = people(1, 600), people(2, 600)
-    settings = {**AUDITS["improvability"], "candidates": {"rule": {"column": "second"}}, "outcome": "first"}
-    old = eh.audit(first, improvability={**settings, "status_quo": "disagrees"})  # the candidate is far better
-    new = eh.audit(
-        second,
-        improvability={**settings, "candidates": {"rule": {"column": "disagrees"}}, "status_quo": "second"},
-    )
+    settings: Any = {**AUDITS["improvability"], "candidates": {"rule": {"column": "second"}}, "outcome": "first"}
+    other: Any = {"candidates": {"rule": {"column": "disagrees"}}, "status_quo": "second"}
+    old = eh.audit(first, improvability=settings | {"status_quo": "disagrees"})  # the candidate is far better
+    new = eh.audit(second, improvability=settings | other)
     comparison = eh.compare(old, new)
     assert "any “worse”, “better” or “changed” is false" in comparison.summary()
     (change,) = (c for c in comparison.others if c.metric == "classification" and c.group == "A")

@@ -74,7 +74,8 @@ def households_audit(**parity: Any) -> eh.Audit:
         groups=["race", "sex"],
         predictions={"xgboost": "risk_xgboost"},
     )
-    return eh.audit(table, parity={"resamples": 300, **parity}, report={"title": "Test", "system": "v1"})
+    settings: Any = {"resamples": 300, **parity}
+    return eh.audit(table, parity=settings, report={"title": "Test", "system": "v1"})
 
 
 def test_the_same_audit_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_mistakes_in_sections_are_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no section \[partiy\].*did you mean 'parity'"):
         eh.audit(table, partiy={})
     with pytest.raises(ConfigError, match="did you mean 'resamples'"):
-        eh.audit(table, parity={"resample": 100})
+        eh.audit(table, parity={"resample": 100})  # type: ignore[typeddict-unknown-key]
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written to"):
         eh.audit(table, parity={"resamples": 100}).save(tmp_path / "file")
@@ -176,8 +177,8 @@ def family_table() -> eh.Table:
     return eh.Table({name: list(values) for name, values in columns.items()}, groups=["race", "sex"], predictions="a")
 
 
-PARITY: dict[str, Any] = {"metrics": ["selection_rate"]}
-RATERS = {"raters": ["a", "b"], "resamples": 200}
+PARITY: Any = {"metrics": ["selection_rate"]}
+RATERS: Any = {"raters": ["a", "b"], "resamples": 200}
 LIMITS = [
     {"metric": "selection_rate", "max": 0.1, "kind": "difference"},
     {"metric": "selection_rate", "min": 0.8, "kind": "ratio"},

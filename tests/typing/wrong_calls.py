@@ -18,3 +18,14 @@ result.get("gap")  # call-overload
 result.get("gaps", metrik="tpr")  # call-overload
 gap = result.get("gaps").valeu  # attr-defined
 worse = result.gaps[0].worse  # attr-defined
+
+eh.audit(table, parity={"metrisc": ["tpr"]})  # typeddict-unknown-key
+eh.audit(table, suppress_below=10)  # arg-type
+eh.parity(table, within=5)  # arg-type
+eh.effort(table, trajectory=5)  # arg-type
+eh.agreement(table, raters=5)  # arg-type
+eh.disagreement(table, decision=3, critic="critic")  # arg-type
+eh.Table(data, groups=3)  # arg-type
+eh.improvability(table, status_quo=5)  # arg-type
+result.to_frame("gap")  # call-overload
+result.get("gaps", against="worstpair")  # call-overload

@@ -171,6 +171,11 @@ class Result:
             {column: [plain_cell(getattr(record, column)) for record in records] for column in columns}, self.backend
         )
 
+    def __dir__(self) -> list[str]:
+        """Return what a user asks of a result: its fields, and the methods that read them."""
+        methods = ("charts", "get", "groupings", "metrics", "plot", "rows", "summary", "to_dict", "to_frame")
+        return sorted([*(item.name for item in fields(self)), *methods])
+
     def _record_type(self, table: str) -> type[Record]:
         types = self.record_types()
         require_choice("table", table, list(types))

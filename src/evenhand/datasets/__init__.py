@@ -27,3 +27,7 @@ __all__ = [
     "make_patients",
     "patients_truth",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -47,3 +47,7 @@ __all__ = [
     "study_schema",
     "study_template",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -53,7 +53,15 @@ class ColumnValues(Protocol):
 TableData: TypeAlias = IntoFrame | Mapping[Any, Any] | str | os.PathLike[str]
 """Data of a table: a data frame of any library, a mapping of columns, or the path of files."""
 
-ColumnArgument: TypeAlias = npt.ArrayLike | Sequence[Any]
+
+class Items(Protocol):
+    """Anything with a length and items: a list, an array, a Series of any library."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+
+ColumnArgument: TypeAlias = str | Items
 """The name of a column, or an array or a Series that stands for it."""
 
 GroupsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument] | IntoDataFrame

@@ -216,7 +216,7 @@ def test_results_are_frozen_and_come_in_the_callers_library(result: eh.ParityRes
     assert list(frame.columns)[:5] == ["model", "grouping", "group", "stratum", "metric"]
     assert len(frame) == len(result.values)
     with pytest.raises(ConfigError, match="did you mean 'gaps'"):
-        result.to_frame("gap")
+        result.to_frame("gap")  # type: ignore[call-overload]
 
 
 def test_the_summary_and_html_tell_the_findings(result: eh.ParityResult) -> None:

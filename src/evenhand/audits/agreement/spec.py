@@ -29,7 +29,7 @@ class AgreementSpec(Spec):
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
     column_settings: ClassVar[tuple[str, ...]] = ("raters", "item", "rater", "rating")
     input_types: ClassVar[Mapping[str, str]] = {
-        "raters": "npt.ArrayLike | Sequence[str | npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None"
+        "raters": "ColumnArgument | Sequence[str | ColumnArgument] | Mapping[str, ColumnArgument] | None"
     }
 
     raters: Columns | None = Field(

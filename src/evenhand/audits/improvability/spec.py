@@ -211,7 +211,7 @@ class ImprovabilitySpec(Spec):
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
     column_settings: ClassVar[tuple[str, ...]] = ("features", "outcome", "status_quo")
     input_types: ClassVar[Mapping[str, str]] = {
-        "status_quo": "object",
+        "status_quo": "ColumnArgument | Callable[..., object]",
         "utility": "str | Mapping[str, str] | Utility",
         "fairness_utility": "str | Mapping[str, str] | Utility | Sequence[str | Mapping[str, str] | Utility] | None",
         "candidates": "object",

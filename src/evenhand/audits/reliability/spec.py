@@ -161,7 +161,7 @@ class ReliabilitySpec(Spec):
     code_or_name: ClassVar[tuple[str, ...]] = ("model", "noise.derive")
     input_types: ClassVar[Mapping[str, str]] = {
         "model": "object",
-        "features": "str | Sequence[str] | npt.ArrayLike",
+        "features": "str | Sequence[str] | ColumnArgument",
         "noise": "str | Sequence[str] | Mapping[str, object] | Noise",
         "attribution": "bool | float",
     }
