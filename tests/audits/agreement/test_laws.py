@@ -52,7 +52,7 @@ def records(scale: Scale, ratings: FloatArray, weight: FloatArray | None, confid
     spec = AgreementSpec(raters=("a", "b"), resamples=100, confidence=confidence)
     everybody = np.ones(len(ratings), dtype=np.bool_)
     drawn = draw_group(rated, everybody, list(metrics.values()), pooled(rated), spec, "law")
-    return list(value_records(drawn, None, "(overall)", metrics, spec))
+    return list(value_records(drawn, None, "(overall)", metrics, confidence))
 
 
 @st.composite

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, gap_records, pooled, value_records
+from evenhand.audits.agreement.estimate import (
+    GroupDraws,
+    count_records,
+    draw_group,
+    gap_estimates,
+    pooled,
+    value_estimates,
+)
 from evenhand.audits.agreement.findings import agreement_notes, make_claims
 from evenhand.audits.agreement.gather import Rated, gather
 from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
-from evenhand.audits.agreement.result import AgreementGap, AgreementResult, AgreementValue, CountRecord
+from evenhand.audits.agreement.result import AgreementGap, AgreementResult, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.groups import ComparedGroups, compared_groups
@@ -94,18 +100,13 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         for code, group in enumerate(grouping.groups):
             draw(grouping.code == code, grouping.name, group)
 
-    def estimated(confidence: float) -> tuple[list[AgreementValue], list[AgreementGap]]:
-        own = spec.at(confidence)
-        values = list(value_records(drawn[None][0], None, OVERALL, metrics, own))
-        gaps: list[AgreementGap] = []
-        for grouping in groupings:
-            of_groups = drawn.get(grouping.name, [])
-            for one, group in zip(of_groups, grouping.groups, strict=True):
-                values += value_records(one, grouping.name, group, metrics, own)
-            gaps += gap_records(grouping, of_groups, metrics, own)
-        return values, gaps
-
-    of_values, of_gaps = _estimates(estimated, spec.confidence)
+    of_values = value_estimates(drawn[None][0], None, OVERALL, metrics, spec.confidence)
+    of_gaps: list[Estimate[AgreementGap]] = []
+    for grouping in groupings:
+        of_groups = drawn.get(grouping.name, [])
+        for one, group in zip(of_groups, grouping.groups, strict=True):
+            of_values += value_estimates(one, grouping.name, group, metrics, spec.confidence)
+        of_gaps += gap_estimates(grouping, of_groups, metrics, spec)
     values = [estimate.record for estimate in of_values]
     result = AgreementResult(
         spec=spec,
@@ -125,34 +126,6 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         own=say,
         notes=lambda found: agreement_notes(rated, values, found.gaps, metrics=metrics, groupings=groupings, spec=spec),
     )
-
-
-def _estimates(
-    estimated: Callable[[float], tuple[list[AgreementValue], list[AgreementGap]]], confidence: float
-) -> tuple[list[Estimate[AgreementValue]], list[Estimate[AgreementGap]]]:
-    """Return the values and gaps, each with limits at any confidence from the same draws."""
-
-    @cache
-    def by_key(level: float) -> tuple[dict[Hashable, AgreementValue], dict[Hashable, AgreementGap]]:
-        values, gaps = estimated(level)
-        return {_key(record): record for record in values}, {_key(record): record for record in gaps}
-
-    def value_at(key: Hashable) -> Callable[[float], AgreementValue]:
-        return lambda level: by_key(level)[0][key]
-
-    def gap_at(key: Hashable) -> Callable[[float], AgreementGap]:
-        return lambda level: by_key(level)[1][key]
-
-    values, gaps = by_key(confidence)
-    of_values = [Estimate(record, value_at(key)) for key, record in values.items()]
-    return of_values, [Estimate(record, gap_at(key)) for key, record in gaps.items()]
-
-
-def _key(record: AgreementValue | AgreementGap) -> Hashable:
-    """Return what tells a record from the others; the worst pair of a grouping is told by being that."""
-    if isinstance(record, AgreementValue):
-        return record.grouping, record.group, record.metric
-    return record.grouping, record.metric, record.against, None if record.against == "worst_pair" else record.group
 
 
 def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, AgreementMetric]:

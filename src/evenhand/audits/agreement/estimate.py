@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import floor, inf, nan
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, Ratings, Share, values_of, why_undefined
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.core.estimates import Estimate
 from evenhand.core.findings import without_kind
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.records import OK
@@ -36,6 +37,11 @@ from evenhand.stats.bootstrap import CellMoments, named_rng, resample
 from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import bonferroni, clopper_pearson, effective_trials, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+
+R = TypeVar("R", AgreementValue, AgreementGap)
+
+_LEVELS = 4
+"""Confidences whose records are kept for a group or a metric."""
 
 MOST_ACCELERATED = 1_000
 """Rating patterns above which the interval is a percentile interval: the skewness term costs their square."""
@@ -207,23 +213,40 @@ def draw_group(
     return GroupDraws(ratings, weight, counted.astype(np.int64), draws, variation)
 
 
+def value_estimates(
+    drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], confidence: float
+) -> list[Estimate[AgreementValue]]:
+    """Return the metrics of a group, with intervals at any confidence from the same draws."""
+    at = lru_cache(_LEVELS)(lambda level: tuple(value_records(drawn, grouping, group, metrics, level)))
+    return _estimates(at, confidence)
+
+
+def _estimates(at: Callable[[float], Sequence[R]], confidence: float) -> list[Estimate[R]]:
+    """Return an estimate of each record that a function of the confidence returns, in order."""
+
+    def limits(index: int) -> Callable[[float], R]:
+        return lambda level: at(level)[index]
+
+    return [Estimate(record, limits(index)) for index, record in enumerate(at(confidence))]
+
+
 def value_records(
-    drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
+    drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], confidence: float
 ) -> Iterator[AgreementValue]:
     """Yield the metrics of a group with their intervals."""
-    limits, by_bootstrap = drawn.bootstrap_limits(spec.confidence)
+    limits, by_bootstrap = drawn.bootstrap_limits(confidence)
     for position, (name, metric) in enumerate(metrics.items()):
         value = finite(drawn.draws.estimate[position])
         low, high = finite(limits.low[position]), finite(limits.high[position])
         method, why = by_bootstrap, why_no_interval(drawn, position, metric, None if grouping is None else group)
         if metric.share is not None and value is not None:
-            method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, spec.confidence)
+            method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, confidence)
         elif name == "ac1" and value is not None:
-            known, tail = drawn.variation, tail_share(spec.confidence)
+            known, tail = drawn.variation, tail_share(confidence)
             limits_of = ac1_limits(known.agreement, known.trials, known.chance, float(drawn.stderr[position]), tail)
             method, why, (low, high) = EXACT, None, (float(limits_of.low), float(limits_of.high))
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
-            method, (low, high) = _icc_limits(drawn, metric.form, spec.confidence)
+            method, (low, high) = _icc_limits(drawn, metric.form, confidence)
             why = why if high is None or drawn.variation.disagreeing == 0 else None
         if why is None and high is None:
             why = say("one_sided" if metric.form is None else "no_limits")
@@ -310,25 +333,19 @@ class _Pairs:
     p: FloatArray
 
 
-def gap_records(
+def gap_estimates(
     grouping: ComparedGroups, drawn: Sequence[GroupDraws], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
-) -> Iterator[AgreementGap]:
-    """Yield each group's gaps to the reference group, and for each metric that of the two groups farthest apart."""
+) -> list[Estimate[AgreementGap]]:
+    """Return each group's gaps to the reference group, and for each metric that of the two groups farthest apart."""
     makers = [
-        _GapMaker(grouping, drawn, position, metric, spec)
+        _GapMaker(grouping, drawn, position, metric)
         for position, metric in enumerate(metrics.values())
         if metric.compared
     ]
     if len(drawn) < 2:
-        yield from (maker.undefined() for maker in makers)
-        return
-    others = np.array(grouping.others, dtype=np.int64)
-    to_reference = [maker.compare(others, np.full_like(others, grouping.reference)) for maker in makers]
-    for index in range(len(others)):
-        for maker, pairs in zip(makers, to_reference, strict=True):
-            yield maker.record(pairs, index)
-    every_pair = np.triu_indices(len(drawn), 1)
-    yield from (maker.worst(maker.compare(*every_pair)) for maker in makers)
+        return [Estimate(maker.undefined(spec.min_count)) for maker in makers]
+    by_metric = [_estimates(lru_cache(_LEVELS)(maker.records()), spec.confidence) for maker in makers]
+    return [estimate for same_place in zip(*by_metric, strict=True) for estimate in same_place]
 
 
 @dataclass(frozen=True)
@@ -339,10 +356,21 @@ class _GapMaker:
     drawn: Sequence[GroupDraws]
     position: int
     metric: AgreementMetric
-    spec: AgreementSpec
 
-    def compare(self, first: IntArray, second: IntArray) -> _Pairs:
-        """Return the differences of pairs of groups, with limits for each and for all of them together."""
+    def records(self) -> Callable[[float], tuple[AgreementGap, ...]]:
+        """Return the gaps at any confidence: those to the reference group, then that of the groups farthest apart."""
+        others = np.array(self.grouping.others, dtype=np.int64)
+        to_reference = self.compare(others, np.full_like(others, self.grouping.reference))
+        every_pair = self.compare(*np.triu_indices(len(self.drawn), 1))
+
+        def at(confidence: float) -> tuple[AgreementGap, ...]:
+            pairs = to_reference(confidence)
+            return *(self.record(pairs, index) for index in range(len(others))), self.worst(every_pair(confidence))
+
+        return at
+
+    def compare(self, first: IntArray, second: IntArray) -> Callable[[float], _Pairs]:
+        """Return the differences of pairs of groups at any confidence, with limits for each and for all together."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         stderr = np.array([group.stderr[self.position] for group in self.drawn])
         trials = np.array([group.variation.trials for group in self.drawn])
@@ -368,19 +396,16 @@ class _GapMaker:
                 sides = ((first, second), (second, first)) if scores else ()
                 return coefficient_difference(a, b, tail, [self._unseen(*side, tail) for side in sides])
 
-        confidences = (self.spec.confidence, bonferroni(self.spec.confidence, len(first)))
-        own, joint = (limits(np.full(first.shape, tail_share(confidence))) for confidence in confidences)
         with np.errstate(invalid="ignore"):
             p = p_of_equality(limits, first.shape)
-            return _Pairs(
-                first=first,
-                second=second,
-                value=value[first] - value[second],
-                stderr=np.hypot(stderr[first], stderr[second]),
-                own=own,
-                joint=joint,
-                p=p,
-            )
+            difference, its_stderr = value[first] - value[second], np.hypot(stderr[first], stderr[second])
+
+        def at(confidence: float) -> _Pairs:
+            both = (confidence, bonferroni(confidence, len(first)))
+            own, joint = (limits(np.full(first.shape, tail_share(level))) for level in both)
+            return _Pairs(first=first, second=second, value=difference, stderr=its_stderr, own=own, joint=joint, p=p)
+
+        return at
 
     def _unseen(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
         """Return how much lower the values of groups may be for large errors that their people have missed."""
@@ -437,9 +462,9 @@ class _GapMaker:
         limits: dict[str, Any] = {"low": low, "high": high, "joint_low": low, "joint_high": high}
         return replace(record, against="worst_pair", p_value=p_value, status=status, **limits)
 
-    def undefined(self) -> AgreementGap:
+    def undefined(self, min_count: int) -> AgreementGap:
         """Return the gap of a grouping in which no two groups can be compared."""
-        status = shared("undefined", why=shared("two_groups_needed", least=self.spec.min_count))
+        status = shared("undefined", why=shared("two_groups_needed", least=min_count))
         return self._gap(against="worst_pair", n=sum(self.grouping.sizes), value=None, status=status)
 
     def _gap(self, **columns: Any) -> AgreementGap:
