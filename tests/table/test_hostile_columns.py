@@ -41,6 +41,20 @@ def table_of(engine: str, columns: dict[str, Any], **roles: Any) -> Table:
 
 # Names ----------------------------------------------------------------------------------------------------
 
+ODD_NAMES = ("`x`", '"q"', " x", "race ", "a\tb", "(a)", "a'b", "a.b", "x;y", "größe", "select")
+
+
+@every_engine
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_any_name_of_a_column_can_have_any_role(engine: str, name: str) -> None:
+    plain = table_of(engine, {"y": DECISIONS[::-1], "w": [1.0] * 40}, groups="g", outcome="y", weight="w").cells
+    of_group = table_of(engine, {name: GROUPS}, groups=name).cells
+    assert of_group.n.tolist() == table_of(engine, {}).cells.n.tolist()
+    others = {"outcome": name, "groups": "g", "weight": "w"}
+    odd = table_of(engine, {name: DECISIONS[::-1], "w": [1.0] * 40}, **others).cells
+    assert odd.n.tolist() == plain.n.tolist()
+    assert table_of(engine, {name: DECISIONS}, predictions=name).cells.n.tolist() == of_group.n.tolist()
+
 
 @every_engine
 @pytest.mark.parametrize("name", ["*", "^g$", "^.*$"])

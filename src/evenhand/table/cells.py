@@ -198,14 +198,14 @@ def _counted(
     frame: Frame, columns: Sequence[str], mark: str, worked_out: Mapping[str, nw.Expr], ours: Mapping[str, nw.Expr]
 ) -> Frame:
     """Count and sum by columns as they stand, and by what is worked out for every row."""
-    # DuckDB takes a dot in the name of a column to group by for a table's name; ours have none.
-    dotted = any("." in column for column in columns)
-    plain = {f"{mark}column{position}" if dotted else column: column for position, column in enumerate(columns)}
-    if dotted or worked_out or ours:  # where not, to ask for columns only takes an engine's time
+    # DuckDB reads a name to group by as SQL: a dot, a quote or a blank in it needs an alias.
+    aliased = not all(column.isidentifier() for column in columns)
+    plain = {f"{mark}column{position}" if aliased else column: column for position, column in enumerate(columns)}
+    if aliased or worked_out or ours:  # where not, to ask for columns only takes an engine's time
         frame = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
     counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
     counted: Frame = frame.group_by(*plain, *worked_out).agg(*counts)
-    return counted.rename(plain) if dotted else counted
+    return counted.rename(plain) if aliased else counted
 
 
 def _unused_prefix(columns: Sequence[str]) -> str:
