@@ -34,6 +34,7 @@ def test_a_formula_is_read_with_its_coefficients(formula: str, numerator: object
         ("tp * 2 / n", r"cannot be read at '\* 2'"),
         (" / n", "cannot be read at ''"),
         ("(tp + tp) / n", "names a measure twice"),
+        ("tp + fp / n", r"needs parentheses around 'tp \+ fp'"),
     ],
 )
 def test_a_formula_that_cannot_be_read_says_where(formula: str, message: str) -> None:

@@ -110,7 +110,8 @@ class Ratio:
 def _parse_sum(text: str, formula: str, measures: Collection[str]) -> Terms:
     """Return the measures of a sum with their coefficients."""
     inner = text.strip()
-    if inner.startswith("(") and inner.endswith(")"):
+    bracketed = inner.startswith("(") and inner.endswith(")")
+    if bracketed:
         inner = inner[1:-1]
     terms: list[tuple[str, float]] = []
     position = 0
@@ -122,6 +123,8 @@ def _parse_sum(text: str, formula: str, measures: Collection[str]) -> Terms:
         sign = -1.0 if term["sign"] == "-" else 1.0
         terms.append((term["name"], sign * float(term["number"] or 1.0)))
         position = term.end()
+    if len(terms) > 1 and not bracketed:
+        raise ValueError(f"the formula {formula!r} needs parentheses around {inner!r}: a slash binds more than a sum")
     return tuple(terms)
 
 
