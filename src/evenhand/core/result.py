@@ -223,6 +223,8 @@ class Result:
             Of which grouping; by default of the first.
         """
         drawers = self.descriptor.charts
+        if not drawers:
+            raise ConfigError("the {audit} audit has no charts.", audit=self.audit)
         name = next(iter(drawers)) if chart is None else chart
         require_choice("chart", name, list(drawers))
         if grouping is not None:

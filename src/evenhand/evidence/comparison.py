@@ -15,6 +15,7 @@ from evenhand.core.display import DisplayTable, Number, Range, make_table
 from evenhand.core.files import write_files
 from evenhand.core.records import OVERALL
 from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.errors import ConfigError
 from evenhand.evidence.changes import Change, Key, changes_between, claimed, findings_by_key, gaps_by_key, place_of
 from evenhand.evidence.messages import say
 from evenhand.evidence.pairing import Pairing, one_confidence, require_other_data, shared_audits
@@ -249,7 +250,7 @@ def compare(
     >>> comparison.changes[0].direction
     'worse'
     """
-    before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
+    before, after = map(_as_audit, (old, new))
     if tables is None:
         require_other_data(before, after)
     shared = shared_audits(before, after)
@@ -268,6 +269,18 @@ def compare(
     others = list(claimed(others, 1 - confidence))
     differences = [*([] if pairing is None else _not_paired(shared)), *_differences(before, after)]
     return Comparison(tuple(changes), tuple(others), tuple(differences), confidence, people)
+
+
+def _as_audit(given: object) -> Audit:
+    """Return an audit, or the one that was saved in a folder."""
+    if isinstance(given, Audit):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise ConfigError(
+            "compare() takes audits, or the folders where they were saved; got a {kind}.", kind=type(given).__name__
+        )
+    folder = Path(given)
+    return Audit.load(folder.parent if folder.name == "results.json" and folder.is_file() else folder)
 
 
 def _not_paired(audits: Sequence[str]) -> Iterator[Message]:

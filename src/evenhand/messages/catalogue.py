@@ -98,7 +98,10 @@ class Catalogue:
         sentences: Mapping[str, Sentence],
         words: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.name, self.package = name, package
+        self.name = name
+        self.package = package
+        if name in _CATALOGUES and (other := _CATALOGUES[name].package) != package:
+            raise ValueError(f"the package {package!r} names its catalogue {name!r}, as {other!r} does; rename it")
         self.sentences, self.words = dict(sentences), dict(words or {})
         self._translations: dict[str, GNUTranslations | None] = {}
         _CATALOGUES[name] = self
