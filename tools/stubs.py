@@ -45,7 +45,7 @@ from evenhand.core.result import Result
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import EvenhandError as EvenhandError
 from evenhand.models import fitted as fitted
-from evenhand.core.records import Against, Kind, Record
+from evenhand.core.records import Against, Kind
 from evenhand.evidence.comparison import Comparison as Comparison, compare as compare
 from evenhand.run.audit import Audit as _Audit
 from evenhand.stats.improvability import Utility

@@ -21,7 +21,7 @@ from evenhand import study as study
 from evenhand import testing as testing
 from evenhand._version import __version__ as __version__
 from evenhand.audits.reliability import Noise
-from evenhand.core.records import Against, Kind, Record
+from evenhand.core.records import Against, Kind
 from evenhand.core.result import Result
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import EvenhandError as EvenhandError

@@ -19,6 +19,7 @@ from evenhand.audits import REGISTRY
 from evenhand.cli.main import main
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.evidence.power import plan_power
+from evenhand.messages import Catalogue
 from evenhand.report.formats import FORMATS, make_files
 from evenhand.run.schema import results_schema
 
@@ -96,6 +97,7 @@ def test_a_german_report_marks_its_sentences_as_english(installed: Path) -> None
     assert f'<p class="headline" lang="en">{finding.headline.text}' in page
     assert '<p class="lead">Do some groups wait longer than others' in page  # in a section that is English as a whole
     assert '<span class="verdict does_not_meet">Nicht eingehalten</span>' in page
+    assert '<p class="short" lang="en">By ward: south waited' in page
     markdown = str(make_files(german, ["md"])["report.md"])
     assert finding.headline.text in markdown
     assert "**Nicht eingehalten** (höchstens 2)" in markdown
@@ -225,3 +227,26 @@ def test_it_obeys_the_laws_of_all_audits(installed: Path) -> None:
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_an_audit_without_charts_says_so(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(REGISTRY["wait"]), "charts", {})
+    with pytest.raises(ConfigError, match="the wait audit has no charts"):
+        audited().plot()
+
+
+def test_a_catalogue_cannot_take_the_name_of_another(installed: Path) -> None:
+    """Its sentences would replace ours in every report."""
+    with pytest.raises(ValueError, match=r"names its catalogue 'core', as 'evenhand.messages' does"):
+        Catalogue("core", "evenhand_wait", {"ok": "fine"})
+
+
+def test_what_cannot_be_compared_is_one_sentence(installed: Path, tmp_path: Path) -> None:
+    audit = audited()
+    with pytest.raises(
+        ConfigError, match=r"compare\(\) takes audits, or the folders .*; got a WaitResult"
+    ):
+        eh.compare(audit["wait"], audit["wait"])  # type: ignore[arg-type]
+    audit.save(tmp_path)
+    with pytest.raises(ConfigError, match="same data"):
+        eh.compare(tmp_path / "results.json", tmp_path)

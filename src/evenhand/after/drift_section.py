@@ -28,9 +28,10 @@ class _Place(NamedTuple):
     model: str
     group: str | None = None
 
-    def __str__(self) -> str:
+    def name(self, after_model: str = ": ") -> str:
+        """Return the model, the metric and the group."""
         of = "" if self.group is None else f", {self.group}"
-        return f"{self.model}: {REGISTRY[self.audit].metrics[self.metric].title_in_sentence}{of}"
+        return f"{self.model}{after_model}{REGISTRY[self.audit].metrics[self.metric].title_in_sentence}{of}"
 
 
 def section(extra: Extra) -> Section:
@@ -120,7 +121,7 @@ def _left_out(places: Sequence[_Place]) -> str:
     """Say which panels there is no room for."""
     if not places:
         return ""
-    names = [str(place).replace(": ", ", ", 1) for place in places]
+    names = [place.name(", ") for place in places]
     more = len(names) - _MOST_NAMED
     named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
     return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
@@ -151,7 +152,8 @@ def _panel(place: _Place, rows: Sequence[Period], domain: tuple[float, float]) -
     ]
     counted = "" if place.group is None else f" (n = {sum(row.n for row in rows):,})"
     options: dict[str, Any] = {"names": tuple(periods), "domain": domain, "level": 0.0, "width": 2 * PANEL_WIDTH}
-    return curve(points, title=f"{place}{counted}", x="", y="Gap, points", intervals="bars", points=True, **options)
+    title = f"{place.name()}{counted}"
+    return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
 
 
 def _points(share: float | None) -> float | None:

@@ -147,10 +147,10 @@ def _what(line: PowerLine) -> str:
         return f"the planned improvement is shown with a chance of {chance}; the power wanted takes {needed}"
     if line.kind is None and line.gap is None:
         return "not worked out"
-    claim = _smallest_shown(line)
+    claim = _smallest_gap(line, "shows" if line.threshold is None else "is shown to be broken by")
     who = f" ({line.group}: {line.n:,} people)" if line.group is not None and line.n is not None else ""
     if line.threshold is not None:
-        claim = f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}"
+        claim = f"'{line.threshold}' {claim}"
     return f"{claim}{who}{_chances(line)}"
 
 
@@ -165,14 +165,15 @@ def _chances(line: PowerLine) -> str:
     return told
 
 
-def _smallest_shown(line: PowerLine) -> str:
+def _smallest_gap(line: PowerLine, verb: str) -> str:
+    """Say which gap is the smallest that is shown with the power wanted."""
     if line.gap is None:
         unknown = line.as_piloted is not None
-        return "no gap can be named" if unknown else "shows no gap, however large, with the power wanted"
+        return "no gap can be named" if unknown else f"{verb} no gap, however large, with the power wanted"
     if line.kind == "ratio":
-        return f"shows a ratio of {line.gap:.2f} or less"
+        return f"{verb} a ratio of {line.gap:.2f} or less"
     amount = f"{100 * line.gap:.1f} points" if line.points else f"{line.gap:.3f}"
-    return f"shows a gap of {amount} or more"
+    return f"{verb} a gap of {amount} or more"
 
 
 # What is installed ---------------------------------------------------------------------------------------------------

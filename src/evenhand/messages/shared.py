@@ -231,7 +231,7 @@ say = Catalogue(
     },
     words={
         "group": OWN_LABELS,
-        "noun": ("people", "answers", "rows", "groups", "pairs", "candidates"),
+        "noun": ("people", "answers", "rows", "groups", "pairs", "candidates", "everybody", "what is not declared"),
         "sign": (",", ".", "%"),
         "joint": ("and", "or"),
         "month": (

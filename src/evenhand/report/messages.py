@@ -94,6 +94,7 @@ SHORT: dict[str, Sentence] = {
     "short_broken_points": "{headline}: {size} ({interval}), where {limit} are allowed.",
     "short_broken_least": "{headline}: {size} ({interval}), where {limit} is required.",
     "short_broken_least_points": "{headline}: {size} ({interval}), where {limit} are required.",
+    "short_no_interval": "no interval",
     "short_size_ratio": "a ratio of {amount}",
     "short_size_difference": "{amount} apart",
     "short_size_value": "{amount}",
@@ -137,5 +138,8 @@ say = Catalogue(
     "report",
     "evenhand.report",
     {**PAGE, **VERDICTS, **TILES, **SHORT},
-    words={"fact": ("Selected", "Positive outcome", "People", "Rows", "Answers")},
+    words={
+        "title": ("Fairness audit", "Human study"),
+        "fact": ("Selected", "Positive outcome", "People", "Rows", "Answers"),
+    },
 )

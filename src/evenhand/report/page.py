@@ -21,7 +21,9 @@ from evenhand.core.progress import step
 from evenhand.core.thresholds import VERDICTS
 from evenhand.curve import Curve
 from evenhand.forest import Forest
+from evenhand.messages import Message, Setting
 from evenhand.messages.formats import rounded
+from evenhand.messages.settings import SettingStyle
 from evenhand.report import front, short
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.wording import PageWording, wording
@@ -39,13 +41,16 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
     `sections` are those of the audit, where they are at hand.
     """
     findings, spoken = audit.findings, wording_of(audit)
+    in_short = short.wording_of_answer(audit, spoken)
     judged = front.lines((finding for finding in findings if finding.threshold is not None), spoken)
     return render_page(
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
+        title=spoken.title(audit.config.report.title),
         facts=facts(audit, spoken),
-        short=short.answer(audit, spoken),
+        short=short.answer(audit, in_short),
+        short_is_english=in_short.code == "en",
         spoken=spoken,
         front=front,
         compared=front.who_was_compared(audit),
@@ -67,6 +72,8 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         models=_models(audit),
         paged=paged,
         plan=audit.plan,
+        with_code=with_code,
+        plan_changes=[Message.from_dict(change) for change in (audit.plan or {}).get("changes", ())],
     )
 
 
@@ -85,7 +92,7 @@ def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **cont
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(slug=slug, code=code)
+    environment.filters.update(slug=slug)
     style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
     frame = {"policy": _policy(style), "style": Markup(style), "version": __version__}  # noqa: S704
     return environment.get_template(template).render(**frame, **content)
@@ -102,15 +109,27 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
 
 
-def code(text: str) -> Markup:
-    """Return text, escaped, with what stands between backticks set as code.
+class _CodeStyle(SettingStyle):
+    """Writes the names of settings between two characters of their own, which `with_code` turns into code."""
+
+    def mention(self, setting: Setting) -> str:
+        """Return a setting within a sentence."""
+        if setting.shown:
+            return super().mention(setting)
+        where = f" in {self.place(setting.where)}" if setting.where else ""
+        return f"\ue000{setting.name}\ue001{where}"
+
+
+def with_code(message: Message, spoken: PageWording | None = None) -> Markup:
+    """Return a message as HTML, with the settings that it names as code; backticks in the data stay as they are.
 
     Examples
     --------
-    >>> code("a < b: take a larger `unit`")
-    Markup('a &lt; b: take a larger <code>unit</code>')
+    >>> with_code(Message("a < {b}: take a larger `unit`", {"b": "`x`"}))
+    Markup('a &lt; `x`: take a larger <code>unit</code>')
     """
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
+    text = str(escape((spoken or wording()).told(message, _CodeStyle())))
+    return Markup(re.sub("\ue000([^\ue000\ue001]*)\ue001", r"<code>\1</code>", text))  # noqa: S704
 
 
 def _policy(style: str) -> str:
@@ -198,10 +217,7 @@ _LONGEST_NAME = 60
 
 def table_file(section: str, table: DisplayTable) -> str:
     """Return the name of the file that holds a long table."""
-    named = slug(table.caption)
-    if len(named) > _LONGEST_NAME:  # what comes before a colon says which table it is
-        named = slug(table.caption.partition(":")[0])[:_LONGEST_NAME].rstrip("-")
-    return f"table-{section}-{named}.csv"
+    return f"table-{section}-{slug(table.caption)[:_LONGEST_NAME].rstrip('-')}.csv"
 
 
 def _cell(cell: Cell) -> str:

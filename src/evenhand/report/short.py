@@ -14,6 +14,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import VERDICTS, Verdict, is_in_points, is_least
 from evenhand.messages import Argument, Message
+from evenhand.messages.formats import DASH
 from evenhand.report.front import alike, rank
 from evenhand.report.wording import PageWording, wording
 
@@ -31,6 +32,11 @@ def answer(audit: Audit, spoken: PageWording | None = None) -> list[str]:
     drift = drift_in_short(audit, spoken)
     findings = [_titled(finding, audit) for finding in audit.findings]
     return [*in_short(findings, spoken, MOST_SENTENCES - len(drift)), *drift]
+
+
+def wording_of_answer(audit: Audit, spoken: PageWording) -> PageWording:
+    """Return the words of the answer: those of the page, or English ones where a headline has no translation."""
+    return spoken if all(spoken.speaks(finding.headline) for finding in audit.findings) else wording()
 
 
 def _titled(finding: Finding, audit: Audit) -> Finding:
@@ -160,13 +166,14 @@ def _with_limit(finding: Finding, spoken: PageWording) -> str:
     """Return a headline with the size, the interval and the limit that it breaks."""
     size = {"ratio": "size_ratio", "difference": "size_difference"}.get(finding.kind or "", "size_value")
     limit = finding.threshold
+    interval = spoken.interval(finding)
     least = "_least" if limit is not None and is_least(limit) else ""
     return spoken.say(
         f"broken{least}{'_points' if limit is not None and is_in_points(limit) else ''}",
         "short",
         headline=spoken.headline(finding).rstrip("."),
         size=spoken.say(size, "short", amount=spoken.amount(finding)),
-        interval=spoken.interval(finding),
+        interval=spoken.say("no_interval", "short") if interval == DASH else interval,
         limit=spoken.limit(finding),
     )
 

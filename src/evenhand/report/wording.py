@@ -13,6 +13,7 @@ from evenhand.errors import ConfigError, did_you_mean
 from evenhand.messages import LANGUAGES, Argument, Language, Message
 from evenhand.messages import language as language_of
 from evenhand.messages.formats import DASH, show
+from evenhand.messages.settings import PYTHON, SettingStyle
 from evenhand.report.messages import say
 
 
@@ -59,6 +60,10 @@ class PageWording:
     def fact(self, term: str) -> str:
         """Return what a fact below the title is called; a term that is no word of ours stays as it is."""
         return self.language.word("fact", term)
+
+    def title(self, title: str) -> str:
+        """Return the title of the report; one of the user's stays as it is."""
+        return self.language.word("title", title)
 
     def metric(self, title: str) -> str:
         """Return the title of a metric, given as it stands within an English sentence."""
@@ -109,11 +114,11 @@ class PageWording:
 
     # Messages
 
-    def told(self, message: Message | None) -> str:
+    def told(self, message: Message | None, settings: SettingStyle = PYTHON) -> str:
         """Return a message in this language, or in English where any part of it has no translation."""
         if message is None:
             return ""
-        return self.language.render(message) if self.speaks(message) else message.text
+        return (self.language if self.speaks(message) else language_of()).render(message, settings)
 
     def speaks(self, message: Message | None) -> bool:
         """Tell whether a message is in this language, with all messages in it."""

@@ -98,6 +98,7 @@ say = Catalogue(
         "metric": tuple(dict.fromkeys(title for m in METRICS.values() for title in (m.title, m.title_in_sentence))),
         "noun": (
             AUDIT.name,
+            "ratings",
             *SCALES,
             *dict.fromkeys(metric.moves_with for metric in METRICS.values() if metric.moves_with),
         ),

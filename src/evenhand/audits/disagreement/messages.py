@@ -181,7 +181,7 @@ say = Catalogue(
     {**HEADLINES, **ASIDES, **STATUSES, **LEFT_OUT, **NOTES},
     words={
         "metric": tuple(metric.title_in_sentence for metric in METRICS.values()),
-        "noun": (AUDIT.name,),
+        "noun": (AUDIT.name, "what critics really think", "pairs of like cases", "kinds of critics"),
         "section": (AUDIT.title, AUDIT.question),
     },
 )

@@ -208,7 +208,15 @@ say = Catalogue(
     {**HEADLINES, **ASIDES, **STATUSES, **NOTES},
     words={
         "metric": tuple(metric.title_in_sentence for metric in METRICS.values()),
-        "noun": (AUDIT.name, "mean score", "share selected", *map(named_choice, CHOICE_TITLES)),
+        "noun": (
+            AUDIT.name,
+            "effort bins",
+            "the spread of effort",
+            "reversed pairs",
+            "mean score",
+            "share selected",
+            *map(named_choice, CHOICE_TITLES),
+        ),
         "section": (AUDIT.title, AUDIT.question),
     },
 )

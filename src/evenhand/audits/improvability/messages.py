@@ -237,7 +237,7 @@ say = Catalogue(
     words={
         "metric": tuple(metric.title_in_sentence for metric in METRICS.values()),
         "section": (AUDIT.title, AUDIT.question),
-        "noun": (AUDIT.name, *tuple(name.replace("_", " ") for name in UTILITIES)),
+        "noun": (AUDIT.name, "values of groups", *tuple(name.replace("_", " ") for name in UTILITIES)),
     },
 )
 """Makes a message of the improvability audit."""

@@ -73,11 +73,12 @@ def _provenance(audit: Audit, spoken: PageWording) -> Iterator[str]:
 def _front_page(audit: Audit, spoken: PageWording) -> Iterator[str]:
     """Yield what the page has first: the facts, the answer in short, who was compared, and every finding."""
     say, about = spoken.say, audit.config.report
-    yield from (f"# {_inline(about.title)}", "")
+    answer = " ".join(short.answer(audit, short.wording_of_answer(audit, spoken)))
+    yield from (f"# {_inline(spoken.title(about.title))}", "")
     yield from (f"- {_inline(term)}: {_inline(text)}" for term, text in page.facts(audit, spoken))
     if about.scope:
         yield from ("", _inline(about.scope))
-    yield from ("", f"## {say('in_short')}", "", _inline(" ".join(short.answer(audit, spoken))), "")
+    yield from ("", f"## {say('in_short')}", "", _inline(answer), "")
     glance = front.at_a_glance(audit, spoken)
     if glance:
         yield from (f"### {say('glance')}", "", *(_glance_line(line, spoken) for line in glance), "")
