@@ -243,9 +243,7 @@ def test_a_catalogue_cannot_take_the_name_of_another(installed: Path) -> None:
 
 def test_what_cannot_be_compared_is_one_sentence(installed: Path, tmp_path: Path) -> None:
     audit = audited()
-    with pytest.raises(
-        ConfigError, match=r"compare\(\) takes audits, or the folders .*; got a WaitResult"
-    ):
+    with pytest.raises(ConfigError, match=r"compare\(\) takes audits, or the folders .*; got a WaitResult"):
         eh.compare(audit["wait"], audit["wait"])  # type: ignore[arg-type]
     audit.save(tmp_path)
     with pytest.raises(ConfigError, match="same data"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.audits.effort.result import EffortResult
+import evenhand as eh
 from evenhand.core.display import Figure
 from evenhand.curve import curve
 from evenhand.datasets import load_shed
@@ -316,7 +316,7 @@ def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
     return lines, (_parity_figure(result),)
 
 
-def _parity_figure(result: EffortResult) -> Figure:
+def _parity_figure(result: eh.EffortResult) -> Figure:
     panels = [
         curve(
             [
