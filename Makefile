@@ -54,43 +54,11 @@ docs: $(VENV)/.docs  ## Build the documentation into docs/_build/html; warnings 
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.dev  ## Measure the cost of every audit, beside peers, into docs/benchmarks.md.
-	@$(BIN)/python benchmarks/speed.py
+bench: $(VENV)/.dev  ## Measure speed and memory, beside peers; ARGS=--list shows the claims.
+	@$(BIN)/python -m benchmarks.speed $(ARGS)
 
-bench-claims: $(VENV)/.dev  ## Speed and memory, one table per claim.
-	@$(BIN)/python benchmarks/bootstrap.py
-	@$(BIN)/python benchmarks/pairs.py
-	@$(BIN)/python benchmarks/robustness.py
-	@$(BIN)/python benchmarks/reliability.py
-	@$(BIN)/python benchmarks/improvability_speed.py
-	@$(BIN)/python benchmarks/study_load.py
-
-bench-stats: $(VENV)/.dev  ## Measure level, coverage and power by simulation, into docs/promises.md; resumable.
-	@$(BIN)/python benchmarks/report_level.py
-	@$(BIN)/python benchmarks/parity_coverage.py
-	@$(BIN)/python benchmarks/parity_level.py
-	@$(BIN)/python benchmarks/adverse_impact_level.py
-	@$(BIN)/python benchmarks/eaif_coverage.py
-	@$(BIN)/python benchmarks/effort_parity_level.py
-	@$(BIN)/python benchmarks/effort_rates_coverage.py
-	@$(BIN)/python benchmarks/direction_coverage.py
-	@$(BIN)/python benchmarks/bounds.py
-	@$(BIN)/python benchmarks/disagreement_rates.py
-	@$(BIN)/python benchmarks/like_pairs.py
-	@$(BIN)/python benchmarks/reliability_level.py
-	@$(BIN)/python benchmarks/moved.py
-	@$(BIN)/python benchmarks/agreement_coverage.py
-	@$(BIN)/python benchmarks/panels.py
-	@$(BIN)/python benchmarks/raters_level.py
-	@$(BIN)/python benchmarks/improvability_one_pass.py
-	@$(BIN)/python benchmarks/improvability_level.py
-	@$(BIN)/python benchmarks/improvability_several.py
-	@$(BIN)/python benchmarks/improvability_frontier.py
-	@$(BIN)/python benchmarks/study_recovery.py
-	@$(BIN)/python benchmarks/study_level.py
-	@$(BIN)/python benchmarks/compare_level.py
-	@$(BIN)/python benchmarks/drift_level.py
-	@$(BIN)/python benchmarks/elsewhere_coverage.py
+bench-stats: $(VENV)/.dev  ## Measure level, coverage and power by simulation, for docs/promises.md; resumable.
+	@$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 messages: $(VENV)/.dev  ## Update the catalogues of translations from the English sentences, and compile them.
 	@$(BIN)/python tools/messages.py

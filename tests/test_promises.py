@@ -5,16 +5,24 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-sys.path.append(str(BENCHMARKS))
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))
 
-import promises  # noqa: E402
-from promises import Book, Line, hash_of, read  # noqa: E402
+import benchmarks.coverage.__main__ as command  # noqa: E402
+from benchmarks import RESULTS, coverage, speed  # noqa: E402
+from benchmarks.coverage._lines import Book, Line, hash_of, read, write  # noqa: E402
+from benchmarks.speed.__main__ import needs  # noqa: E402
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a room of the benchmarks as a user does."""
+    return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_a_line_that_is_known_is_measured_again_only_when_the_code_changed(tmp_path: Path) -> None:
@@ -62,7 +70,7 @@ def test_comments_and_docstrings_do_not_count_as_code(monkeypatch: pytest.Monkey
 
 
 def test_no_promise_breaks_in_the_small_version() -> None:
-    ran = subprocess.run([sys.executable, str(BENCHMARKS / "promises.py")], capture_output=True, text=True, check=False)
+    ran = run("benchmarks.coverage", "--small")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -72,7 +80,6 @@ def test_a_line_is_kept_for_new_code_only_where_both_codes_have_the_same_outcome
     old, rooms = tmp_path / "src", "errors.py"
     (old / "evenhand").mkdir(parents=True)
     (old / "evenhand/errors.py").write_text("code = 'as it was'\n")
-    (tmp_path / "results").mkdir()
     about: dict[str, Any] = {"kind": "interval", "nominal": 0.95, "observed": 0.95, "samples": 400, "rooms": rooms}
     measured = hash_of(rooms, old)
     lines = [
@@ -80,13 +87,42 @@ def test_a_line_is_kept_for_new_code_only_where_both_codes_have_the_same_outcome
         Line(what="moved", population="n = 5", code=measured, **about),
         Line(what="of other code", population="n = 5", code="another hash", **about),
     ]
-    promises.write(lines, tmp_path / "results/lines.json")
+    write(lines, tmp_path / "lines.json")
     now = {" | ".join((line.what, line.population, line.kind)): [replace(line, asked=20, code="")] for line in lines}
     then = {name: [replace(one, observed=0.9) if "moved" in name else one] for name, (one,) in now.items()}
-    monkeypatch.setattr(promises, "HERE", tmp_path)
-    monkeypatch.setattr(promises, "outcomes", lambda name, source: then if source == old else now)
-    promises.keep_unmoved("lines", old)
-    kept = {line.what: line for line in read(tmp_path / "results/lines.json")}
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "outcomes", lambda name, source: then if source == old else now)
+    command.keep_unmoved("lines", old)
+    kept = {line.what: line for line in read(tmp_path / "lines.json")}
     assert (kept["the same"].code, kept["the same"].repeated) == (hash_of(rooms), 20)
     assert kept["moved"] == lines[1]
     assert kept["of other code"] == lines[2]
+
+
+def test_every_claim_of_coverage_names_code_that_exists_and_its_lines() -> None:
+    for name in coverage.NAMES:
+        claim = import_module(f"benchmarks.coverage.{name}")
+        assert callable(claim.promises)
+        assert hash_of(" ".join(claim.MEASURED))
+
+
+def test_every_recorded_result_belongs_to_one_claim() -> None:
+    assert not set(coverage.NAMES) & set(speed.NAMES), "their results would overwrite each other"
+    recorded = {path.stem for path in RESULTS.glob("*.json")}
+    assert set(coverage.NAMES) <= recorded <= {*coverage.NAMES, *speed.NAMES}
+
+
+@pytest.mark.parametrize("room", ["coverage", "speed"])
+def test_a_room_lists_its_claims_and_helps_with_a_misspelt_name(room: str) -> None:
+    names = (coverage if room == "coverage" else speed).NAMES
+    first, listed = next(iter(names)), run(f"benchmarks.{room}", "--list")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(names)
+    assert f"python -m benchmarks.{room}" in run(f"benchmarks.{room}", "--help").stdout
+    misspelt = run(f"benchmarks.{room}", f"{first}s")
+    assert misspelt.returncode == 1
+    assert f"did you mean {first!r}?" in misspelt.stderr
+
+
+def test_what_needs_a_graphics_card_runs_only_where_it_is_named() -> None:
+    assert {name for name in speed.NAMES if "graphics card" in needs(name)} == {"effort_gpu", "pairs_gpu"}
+    assert not needs("pairs")

@@ -301,12 +301,13 @@ def prepare() -> None:
     """Copy the tree, turn numba off, and read the large libraries once."""
     shutil.rmtree(COPY, ignore_errors=True)
     for part in ("src", "tests", "benchmarks", "docs", "examples"):
-        shutil.copytree(ROOT / part, COPY / part, ignore=shutil.ignore_patterns("__pycache__", "_build", "results"))
+        ignored = shutil.ignore_patterns("__pycache__", "_build", "mutants.jsonl")
+        shutil.copytree(ROOT / part, COPY / part, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", COPY)
     os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(COPY / "src")}
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
     sys.dont_write_bytecode = True
-    sys.path = [str(COPY / "src"), str(COPY / "benchmarks"), *(path for path in sys.path if not path.endswith("/src"))]
+    sys.path = [str(COPY / "src"), str(COPY), *(path for path in sys.path if not path.endswith("/src"))]
     os.chdir(COPY)
     import hypothesis
 

@@ -215,7 +215,8 @@ def _methods(extra: Extra) -> Iterator[Method]:
         "change has limits farthest from 0, of those that still show in the last period if any does: when it began is "
         "estimated, not tested. Where no drift "
         "is shown there may be one: the table has the least lasting change that would about have been. "
-        "benchmarks/drift_level.py shows how often drift is told where there is none, and how often a lasting one is.",
+        "benchmarks/coverage/drift_level.py shows how often drift is told where there is none, and how often a lasting "
+        "one is.",
         "Mantel and Haenszel 1959, JNCI 22; Korn and Graubard 1998, Survey Methodology 24; Zou and Donner 2008, "
         "Statistics in Medicine 27; Holm 1979, Scandinavian Journal of Statistics 6",
     )

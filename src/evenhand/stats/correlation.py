@@ -324,7 +324,7 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
     """Return Student's t with people - 1 degrees of freedom from the bootstrap's standard errors.
 
     With 74 people of 12 rows each, who differ but on average weigh both alike, it rejects 4.5 % of the time at 5, where
-    tests that take rows for people reject 35 % (`benchmarks/study_recovery.py`).
+    tests that take rows for people reject 35 % (`benchmarks/coverage/study_recovery.py`).
 
     Examples
     --------

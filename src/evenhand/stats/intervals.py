@@ -15,7 +15,7 @@ from evenhand.errors import EvenhandError, require_at_least, require_share
 from evenhand.stats.types import BoolArray, FloatArray, Interval, Summary
 
 _Confidence = TypeVar("_Confidence", float, FloatArray)
-_MORE_PEOPLE = 2.0  # chosen by simulation: benchmarks/parity_coverage.py
+_MORE_PEOPLE = 2.0  # chosen by simulation: benchmarks/coverage/parity_coverage.py
 
 
 def tail_share(confidence: _Confidence) -> _Confidence:
@@ -150,8 +150,8 @@ def effective_trials(rate: ArrayLike, variance: ArrayLike, kish: ArrayLike) -> F
     the design effect cannot be estimated. It is the most because the variance rests on the weights of the
     rarer outcome: when a few rows with small weights happen to have it, p and its variance come out small
     together, the number of trials large, and the interval misses the true rate on the low side too often
-    (`benchmarks/parity_coverage.py` shows both). The price: where the weights of the two outcomes truly differ such
-    that the design is better than Kish's n, the interval is longer than it need be.
+    (`benchmarks/coverage/parity_coverage.py` shows both). The price: where the weights of the two outcomes truly differ
+    such that the design is better than Kish's n, the interval is longer than it need be.
 
     Parameters
     ----------
@@ -342,8 +342,8 @@ def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interv
     (a - R b)² = (u_a - a)² + R² (b - l_b)². With symmetric limits these are Fieller's, cut at 0. The high
     limit is inf when l_b <= 0, the low limit 0 when l_a <= 0. It is 0 also when l_b < 0: Fieller's set is then
     all R outside (r1, r2), r1 < 0 < r2, which would leave [r2, inf); but a nonnegative b with such a limit is
-    far from normal, and r2 too high too often (`benchmarks/parity_coverage.py`, "weak"). To have r2, set l_b to 0.
-    A ratio 0 / 0 has no interval, nor has one of negative numbers.
+    far from normal, and r2 too high too often (`benchmarks/coverage/parity_coverage.py`, "weak"). To have r2, set l_b
+    to 0. A ratio 0 / 0 has no interval, nor has one of negative numbers.
 
     References
     ----------

@@ -58,7 +58,8 @@ def adjusted_in_tables(tables: Sequence[ArrayLike]) -> list[FloatArray]:
     times chosen tables over all tables. Of the rows of a chosen table, at most a share q is false on average over the
     chosen tables; where nothing is true, some row is chosen with a chance of at most q. The adjusted p-value of a row
     is the least q at which it is chosen. That is proved for independent and for positively dependent tests; for all
-    pairs of groups, it is simulated (`benchmarks/report_level.py`). A table without a defined p-value does not count.
+    pairs of groups, it is simulated (`benchmarks/coverage/report_level.py`). A table without a defined p-value does not
+    count.
 
     References
     ----------

@@ -18,8 +18,8 @@ def rate_sequence(successes: ArrayLike, trials: ArrayLike, confidence: float = 0
 
     All p with B(1 + S, 1 + n - S) / (p^S (1 - p)^(n - S)) < 1 / alpha: for a constant p the left side is a martingale
     that begins at 1, so that it ever reaches 1 / alpha with a chance of at most alpha (Ville 1939). Where the rate
-    drifts they are limits of the mean of the rates so far (by simulation, `benchmarks/drift_level.py`), and must not be
-    intersected over time.
+    drifts they are limits of the mean of the rates so far (by simulation, `benchmarks/coverage/drift_level.py`), and
+    must not be intersected over time.
 
     References
     ----------
@@ -132,7 +132,8 @@ def gap_drift(
     together. A side's rate has the exact limits of as many people as its weights are worth, (sum w)² / sum(w_j² / n_j)
     (Korn and Graubard 1998), and MOVER combines the four (Zou and Donner 2008). The level is alpha / (k² s (s + 1)):
     over s this adds up to `spent(alpha, k)`, over all looks to at most alpha. Where the gap is the same in all
-    periods, the chance that 0 ever lies outside is at most alpha, as far as MOVER holds (`benchmarks/drift_level.py`).
+    periods, the chance that 0 ever lies outside is at most alpha, as far as MOVER holds
+    (`benchmarks/coverage/drift_level.py`).
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def result(table: eh.Table) -> eh.ParityResult:
 
 
 def test_wide_intervals_cover_the_known_truth(table: eh.Table) -> None:
-    """At 99.99 % a single miss would be a fault; the coverage itself is measured in benchmarks/parity_coverage.py."""
+    """At 99.99 % a miss would be a fault; benchmarks/coverage/parity_coverage.py measures the coverage itself."""
     truth = eh.datasets.households_truth()
     result = eh.parity(table, metrics=["selection_rate", "mean_score", "tpr", "fpr"], confidence=0.9999, resamples=100)
     assert len(result.values) == 3 * 4 * 8

@@ -1,4 +1,7 @@
-"""Intervals of gaps: what they cover, what they share, and what has none. `benchmarks/bounds.py` measures coverage."""
+"""Intervals of gaps: what they cover, what they share, and what has none.
+
+`benchmarks/coverage/bounds.py` measures coverage.
+"""
 
 from __future__ import annotations
 

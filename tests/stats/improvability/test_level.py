@@ -1,4 +1,7 @@
-"""The level of both fairness tests at the boundary of the null; all of it is in `benchmarks/improvability_level.py`."""
+"""The level of both fairness tests at the boundary of the null.
+
+`benchmarks/coverage/improvability_level.py` measures all of it.
+"""
 
 from __future__ import annotations
 

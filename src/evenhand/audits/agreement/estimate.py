@@ -53,7 +53,10 @@ LEAST_PEOPLE = 5
 LEAST_SHARED = 3
 """People on whom raters must agree with another than the commonest rating for a coefficient to be tested."""
 LEAST_SCORED = 10
-"""People that the differences of scores must rest on: the largest weigh most. `benchmarks/agreement_coverage.py`."""
+"""People that the differences of scores must rest on: the largest weigh most.
+
+`benchmarks/coverage/agreement_coverage.py` measures it.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from evenhand.messages import Message
 from evenhand.stats.effort import linear_weights
 
 FEW = 200
-"""People below whom the interval of individual fairness may be too short; see `benchmarks/eaif_coverage.py`."""
+"""People below whom individual fairness may have too short an interval: `benchmarks/coverage/eaif_coverage.py`."""
 
 
 def people_notes(people: People, spec: EffortSpec) -> Iterator[Message]:

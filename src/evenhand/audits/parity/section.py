@@ -191,7 +191,7 @@ def _auto_methods() -> Iterator[Method]:
         "comes from simultaneous intervals of all pairs of the groups compared (Bonferroni), each from the two "
         "groups' own limits, exact ones for rates. It is simultaneous over the pairs of one metric, one "
         "grouping and one model, not over several of these.",
-        "benchmarks/parity_coverage.py shows the coverage",
+        "benchmarks/coverage/parity_coverage.py shows the coverage",
     )
 
 

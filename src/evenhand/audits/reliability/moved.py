@@ -25,7 +25,7 @@ from evenhand.stats.types import FloatArray, Interval
 
 PASSING = "passing"
 PARTS, LEAST_FOR_PARTS = ("prevalence_part", "bias_part"), 200
-"""Below so many people the limits of the parts are too short: `benchmarks/moved.py`."""
+"""Below so many people the limits of the parts are too short: `benchmarks/coverage/moved.py`."""
 _SHARES = ("stays", "agreement", PASSING)
 """Numbers that cannot be below 0."""
 TITLES = {

@@ -19,8 +19,8 @@ def share_difference(a: ArrayLike, trials_a: ArrayLike, b: ArrayLike, trials_b: 
 
     With Clopper and Pearson's limits l and u of each share, [d - sqrt((a - l_a)² + (u_b - b)²),
     d + sqrt((u_a - a)² + (b - l_b)²)]. Newcombe takes Wilson's limits instead, which are too short far out in the tails
-    when a small group is held against a large one; these are not (`benchmarks/agreement_coverage.py`). A share of 0 or
-    1 has limits as any other.
+    when a small group is held against a large one; these are not (`benchmarks/coverage/agreement_coverage.py`). A share
+    of 0 or 1 has limits as any other.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, ta
     the value are multiplied by the standard error of AC1 over that with a known chance, sqrt(D (1 - D) / n) /
     (1 - chance), where it is larger. There are limits for any number of people and of disagreements, so that none are
     picked out by having them. Their exact coverage, summed over all tables of 15 to 50 people, is at least 0.96
-    (`benchmarks/agreement_coverage.py`), where a bootstrap of those with five disagreements has 0.85.
+    (`benchmarks/coverage/agreement_coverage.py`), where a bootstrap of those with five disagreements has 0.85.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def unseen_tail(
     their group (the exact limit where nobody is seen), each three times as far off, in squares, as the farthest of both
     groups. From 500 people on it is five more people as far off as their own farthest; beyond the largest of n errors
     whose squares fall off as x^-1.5 (Student's t with 3 degrees of freedom) lie 3 / n of its size on average, beyond
-    that of normal errors about 1 / n. The three numbers are chosen by simulation (`benchmarks/agreement_coverage.py`):
-    errors of equal variance, normal in one group and in the other Student's t, log-normal, or of which one in fifty is
-    seven, one in a hundred ten times as large.
+    that of normal errors about 1 / n. The three numbers are chosen by simulation
+    (`benchmarks/coverage/agreement_coverage.py`): errors of equal variance, normal in one group and in the other
+    Student's t, log-normal, or of which one in fifty is seven, one in a hundred ten times as large.
 
     Parameters
     ----------

@@ -324,7 +324,7 @@ def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
     Form A,1 has no exact limits: those of the generalised pivot (Weerahandi 1993; Gilder et al. 2007 for panels without
     gaps) are the quantiles of what the ICC would be if the three sums of squares were divided by chi-squared numbers of
     their own, at points spread evenly, so that there is no seed. With gaps the sums of people and of raters are
-    correlated a little, which is left out; `benchmarks/panels.py` measures what that does.
+    correlated a little, which is left out; `benchmarks/coverage/panels.py` measures what that does.
 
     References
     ----------

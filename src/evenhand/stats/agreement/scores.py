@@ -238,10 +238,10 @@ def icc_interval(
 
     With F = MSR/MSW (form 1) or MSR/MSE (form C,1) the limits are (F/q - 1)/(F/q + k - 1) and (F q' - 1)/(F q' + k - 1)
     for quantiles q, q' of F: exact for normal scores. The form A,1 has those of the generalised pivot, since McGraw and
-    Wong's with Satterthwaite's degrees of freedom are too short (`benchmarks/panels.py`). Gaps: see `panel_interval`.
-    People and raters are drawn at random; few raters say little about others, and make the limits of A,1 wide. (1, 1)
-    for raters who agree in everything. The limits hold the value itself at every confidence; the lower one is -inf
-    where the mean of the raters has no limit below.
+    Wong's with Satterthwaite's degrees of freedom are too short (`benchmarks/coverage/panels.py`). Gaps: see
+    `panel_interval`. People and raters are drawn at random; few raters say little about others, and make the limits of
+    A,1 wide. (1, 1) for raters who agree in everything. The limits hold the value itself at every confidence; the lower
+    one is -inf where the mean of the raters has no limit below.
 
     References
     ----------

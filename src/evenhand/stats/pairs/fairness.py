@@ -55,7 +55,7 @@ def individual_fairness(
     of F_ij = 1 - max(0, D_ij - d_ij), weighted by v_i v_j under survey weights v. As a U-statistic it has a standard
     error from the row means h_i = mean_j F_ij alone (the jackknife): se = 2 sd(h) (n-1) / ((n-2) sqrt(n)), and the
     interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom and se widened by what pairs vary beyond people
-    (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/eaif_coverage.py`)
+    (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/coverage/eaif_coverage.py`)
     it covers .98 and more where unfairness is spread over the people, .97 and more with decisions by a coin, but .70 at
     20 people, .86 at 50 and .98 at 200 where one person in twenty causes nearly all of it.
 

@@ -25,7 +25,7 @@ def bounded_limits(values: ArrayLike, tail: float) -> Interval:
     one is the same of 1 - x. For numbers 0 and 1 they are Clopper and Pearson's; where nobody is hurt the upper one is
     1 - tail^(1/n), below which no limit that holds for all distributions can be; with many people they are the normal
     ones. That they hold for every distribution is a conjecture: proven for 0 and 1, searched for counterexamples in
-    vain (Learned-Miller and Thomas), and measured here (`benchmarks/raters_level.py`).
+    vain (Learned-Miller and Thomas), and measured here (`benchmarks/coverage/raters_level.py`).
 
     The weighted mean is above m where sum(E (x - m)) is above 0. With lambda from 0 to 1 the saddlepoint of that is
     explicit: weights 1 / (1 - lambda x) have the mean m. Its chance is that of a normal number above

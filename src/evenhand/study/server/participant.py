@@ -187,8 +187,8 @@ class Pages:
     async def show_step(self, request: Request) -> Response:
         """Show the page of a step with what was stored or begun."""
         # Pages are read and answers stored without a thread of their own, for threads wait for Python's lock. Measured
-        # with benchmarks/study_load.py on SQLite at 200 answers a second: an answer and the next page take 2.8 ms of
-        # CPU, and 3.6 to 5.1 ms with threads, which one process cannot do 300 times a second.
+        # with benchmarks/speed/study_load.py on SQLite at 200 answers a second: an answer and the next page take 2.8 ms
+        # of CPU, and 3.6 to 5.1 ms with threads, which one process cannot do 300 times a second.
         return await self._study.run_page(self._show_step, request)
 
     def _show_step(self, request: Request, *, wait: bool = True) -> Response:
@@ -247,7 +247,7 @@ class Pages:
         """Return the page of a step that nobody has filled in, split where the token of the form belongs.
 
         It is the same for everybody who sees the step in the same place, and is kept where many do: rendering it anew
-        for everybody took the CPU for an answer and the next page from 3.7 to 5.7 ms (benchmarks/study_load.py).
+        for everybody took the CPU for an answer and the next page from 3.7 to 5.7 ms (benchmarks/speed/study_load.py).
         """
         key = templates.empty_form_key(page)
         parts = self._empty_forms.get(key)

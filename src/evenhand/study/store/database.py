@@ -1,8 +1,8 @@
 """Engines and transactions: SQLite or PostgreSQL by URL, one writer at a time on SQLite, nothing acknowledged unsynced.
 
-Pages go a shorter way than all else, by `Direct`. Measured with `benchmarks/study_load.py` on SQLite (2 shared cores):
-an answer and the next page cost the server 2.9 ms of CPU by it, and 3.6 to 3.9 ms by SQLAlchemy's connections at the
-same rate, with which one process would not hold 300 answers a second.
+Pages go a shorter way than all else, by `Direct`. Measured with `benchmarks/speed/study_load.py` on SQLite (2 shared
+cores): an answer and the next page cost the server 2.9 ms of CPU by it, and 3.6 to 3.9 ms by SQLAlchemy's connections
+at the same rate, with which one process would not hold 300 answers a second.
 """
 
 from __future__ import annotations

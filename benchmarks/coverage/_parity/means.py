@@ -1,0 +1,186 @@
+"""Coverage of the intervals of mean scores, their differences and ratios, and of AUCs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtri
+
+from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, areas, covered, means, stack, survey
+from benchmarks.coverage._parity.rates import KINDS, drawn_weights, pair_name, truth_of
+from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.gaps import compare
+from evenhand.stats.auc import delong
+from evenhand.stats.bootstrap import CellMoments, resample
+from evenhand.stats.intervals import logit_t, mover_ratio, student_t, welch_difference, welch_log_ratio
+from evenhand.stats.types import FloatArray, IntArray, Interval
+
+AUC = 0.8
+
+Summary = tuple[FloatArray, FloatArray, FloatArray]
+"""Means, standard errors and degrees of freedom of many samples."""
+
+
+def beta_scores(mean: float, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    """Return scores from Beta(5 m, 5 (1 - m)): skewed, with a standard deviation of 0.2 at m = 0.5."""
+    return rng.beta(5 * mean, 5 * (1 - mean), shape)
+
+
+def skewed(mean: float, size: int) -> str:
+    """Say that means of such scores are skewed, where they are."""
+    a, b = 5 * mean, 5 * (1 - mean)
+    skewness = 2 * (b - a) * np.sqrt(a + b + 1) / ((a + b + 2) * np.sqrt(a * b)) / np.sqrt(size)
+    return f"skewed rows (skewness of the mean {skewness:.2f})" if abs(skewness) > 0.2 else UNEXPLAINED
+
+
+def summarise(scores: FloatArray) -> Summary:
+    """Return mean, standard error and degrees of freedom along the last axis."""
+    n = scores.shape[-1]
+    means = scores.mean(axis=-1)
+    return means, scores.std(axis=-1, ddof=1) / np.sqrt(n), np.full(means.shape, n - 1.0)
+
+
+def in_blocks(samples: int, size: int, block: Callable[[int], Summary]) -> Summary:
+    """Return the summaries of many samples, drawn a few at a time."""
+    step = max(1, 400_000 // size)
+    parts = [block(min(step, samples - start)) for start in range(0, samples, step)]
+    mean, stderr, df = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    return mean, stderr, df
+
+
+def score_cells(scores: FloatArray, cell: IntArray, cells: int, *, spread: bool = True) -> CellMoments:
+    """Return the cells of scores; without spread, rows are taken to equal their cell's mean."""
+    n = np.bincount(cell, minlength=cells).astype(np.int64)
+    first, second = (
+        np.bincount(cell, weights=values, minlength=cells).astype(np.float64) for values in (scores, scores**2)
+    )
+    if not spread:
+        second = first**2 / np.maximum(n, 1)
+    return CellMoments(n, first[:, None], second[:, None, None])
+
+
+def overall_mean(counts: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return the mean over all cells."""
+    return np.asarray(sums.sum(axis=-2) / counts.sum(axis=-1, keepdims=True))
+
+
+def means_ratio(counts: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return the ratio of the means of two cells."""
+    means = sums[..., 0] / counts
+    return np.asarray(means[..., :1] / means[..., 1:])
+
+
+def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """One mean: logit t; two, the first at four fifths: MOVER from these limits."""
+    samples = effort.samples_of(size)
+    a = in_blocks(samples, size, lambda s: summarise(beta_scores(0.8 * mean, (s, size), rng)))
+    b = in_blocks(samples, size, lambda s: summarise(beta_scores(mean, (s, size), rng)))
+    coverage, none = covered(means(b).limits(0.95), mean)
+    beside = (("plain t", covered(student_t(*b), mean)[0]), *bootstrapped_mean(size, mean, effort, rng))
+    one = Row("mean score", size, f"{mean}", "logit t", coverage, none, samples, beside, skewed(mean, size))
+    return [one, *two_means(a, b, size, mean)]
+
+
+def bootstrapped_mean(
+    size: int, mean: float, effort: Effort, rng: np.random.Generator
+) -> tuple[tuple[str, float], ...]:
+    """Return the coverage of the bootstrap of two cells (selected or not at 0.5), with and without spread within."""
+    limits: dict[str, list[Interval]] = {"cells": [], "cells, no spread": []}
+    for _ in range(effort.boots // 3):
+        scores = beta_scores(mean, (size,), rng)
+        for name, many in limits.items():
+            cells = score_cells(scores, (scores > 0.5).astype(np.int64), 2, spread=name == "cells")
+            many.append(resample(cells, overall_mean, resamples=effort.resamples, rng=rng).percentile())
+    return tuple((name, covered(stack(many), mean)[0]) for name, many in limits.items())
+
+
+def two_means(a: Summary, b: Summary, size: int, mean: float) -> list[Row]:
+    """Return the rows of the difference and of the ratio; beside them Welch's and Fieller's (symmetric t)."""
+    fieller = mover_ratio(a[0], student_t(*a), b[0], student_t(*b))
+    others = (
+        (("Welch", welch_difference(a, b)),),
+        (("Fieller", fieller), ("Welch on logs", welch_log_ratio(a, b))),
+    )
+    rows = []
+    for k, kind in enumerate(KINDS):
+        truth, what = truth_of(mean, kind), f"{kind} of means"
+        coverage, none = covered(compare(means(a), means(b), kind, 0.95), truth)
+        beside = tuple((other, covered(limits, truth)[0]) for other, limits in others[k])
+        at, why = pair_name(mean), skewed(mean, size)
+        rows.append(Row(what, size, at, "MOVER", coverage, none, a[0].size, beside, why))
+    return rows
+
+
+def small_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """MOVER with few rows of equal means; the bootstraps of two cells beside it."""
+    samples = 2 * effort.samples
+    x, y = beta_scores(mean, (samples, size), rng), beta_scores(mean, (samples, size), rng)
+    a, b = summarise(x), summarise(y)
+    coverage, none = covered(compare(means(a), means(b), "ratio", 0.95), 1.0)
+    cell = np.repeat([0, 1], size)
+    draws = [
+        resample(score_cells(np.concatenate(pair), cell, 2), means_ratio, resamples=effort.resamples, rng=rng)
+        for pair in zip(x[: effort.boots], y[: effort.boots], strict=True)
+    ]
+    beside = (
+        ("percentile", covered(stack([draw.percentile() for draw in draws]), 1.0)[0]),
+        ("BCa", covered(stack([draw.bca() for draw in draws]), 1.0)[0]),
+    )
+    at, why = f"{mean} {mean}", skewed(mean, size)
+    return [Row("ratio of means, small", size, at, "MOVER", coverage, none, samples, beside, why)]
+
+
+def weak_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """MOVER where the mean below the line may be 0; beside it Fieller with the low limit of the set's geometry."""
+    samples, above = 2 * effort.samples, 0.5
+    x, y = beta_scores(above, (samples, size), rng), beta_scores(mean, (samples, size), rng)
+    a, b = summarise(x), summarise(y)
+    first, second = student_t(*a), student_t(*b)
+    coverage, none = covered(compare(means(a), means(b), "ratio", 0.95), above / mean)
+    sharper = mover_ratio(a[0], first, b[0], Interval(np.maximum(second.low, 0.0), second.high))
+    beside = (("Fieller, sharper", covered(sharper, above / mean)[0]),)
+    at, why = f"{above} {mean}", skewed(mean, size)
+    return [Row("ratio of means, weak", size, at, "MOVER", coverage, none, samples, beside, why)]
+
+
+def weighted_mean(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """Logit t with the linearised variance and Kish's n - 1 degrees of freedom; weights of design effect 1.6."""
+    samples = effort.samples_of(2 * size)
+
+    def block(count: int) -> Summary:
+        weight, scores = drawn_weights(count, size, rng), beta_scores(mean, (count, size), rng)
+        found = survey("mean_score", weight, score=scores)
+        return found.value, found.stderr, found.trials - 1
+
+    found = in_blocks(samples, size, block)
+    coverage, none = covered(means(found).limits(0.95), mean)
+    beside = (("plain t", covered(student_t(*found), mean)[0]),)
+    why = skewed(mean, size)
+    return [Row("mean score, weighted", size, f"{mean}", "logit t", coverage, none, samples, beside, why)]
+
+
+def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """Logit t with DeLong's error; scores of either class are normal, 1.19 apart; then pairs of equal AUCs."""
+    samples = effort.samples_of(2 * size)
+    positive = np.arange(size) < round(size * prevalence)
+    shift = float(np.sqrt(2) * ndtri(AUC)) * positive
+    found = [delong(rng.standard_normal(size) + shift, positive) for _ in range(samples)]
+    value, stderr = np.array([x.value for x in found]), np.array([x.stderr for x in found])
+    rarer = int(min(positive.sum(), size - positive.sum()))
+    why = f"only {rarer} rows of a class" if rarer <= 20 else UNEXPLAINED
+    shipped = areas(value, stderr, rarer)
+    coverage, none = covered(shipped.limits(0.95), AUC)
+    beside = (("logit normal", covered(logit_t(value, stderr, np.inf), AUC)[0]),)
+    name = "logit t DeLong"
+    rows = [Row(f"AUC {AUC}", size, f"{prevalence}", name, coverage, none, samples, beside, why)]
+    first, second = np.arange(samples // 2), np.arange(samples // 2, 2 * (samples // 2))
+
+    def halves(values: GroupValues) -> tuple[GroupValues, GroupValues]:
+        return values.only(first), values.only(second)
+
+    for kind, truth in zip(KINDS, (0.0, 1.0), strict=True):
+        coverage, none = covered(compare(*halves(shipped), kind, 0.95), truth)
+        what, at = f"{kind} of AUCs", f"{prevalence}"
+        rows.append(Row(what, size, at, "MOVER", coverage, none, first.size, (), why))
+    return rows

@@ -1,0 +1,259 @@
+"""Intervals and tests of the agreement audit.
+
+Coverage: two raters say yes or no about people of one population; kappa is 0.6, and yes is usual (one half) or rare
+(15 %). How often the 95 % interval of a group holds the truth, among samples that have one; how many have one is said
+beside it.
+
+Level: groups of one population, so that every finding is false. One group's gap to the reference group, for PABAK
+(exact) and kappa (bootstrap; among the gaps that are tested), and any finding: gaps of PABAK and kappa to the reference
+group and, of six groups, the worst pair, after Holm; beside it what |gap| > 1.96 bootstrap standard errors, one by one,
+would have told. The reference group is as large as the others, or has 1,000 people. Then the same for ICC(A,1) and the
+spread-adjusted ICC of two groups, with errors of equal variance but of different shapes, among the gaps tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from benchmarks.coverage._lines import Book, Line
+from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
+from evenhand.stats.agreement import (
+    BinaryCounts,
+    ac1_limits,
+    alike_stderr,
+    coefficient_difference,
+    p_of_equality,
+    score_moments,
+    share_difference,
+    unseen_tail,
+)
+from evenhand.stats.bootstrap import CellMoments, resample
+from evenhand.stats.intervals import clopper_pearson
+from evenhand.stats.multiplicity import adjusted_p
+from evenhand.stats.types import BoolArray, FloatArray
+
+MEASURED = ("stats/agreement", "stats/bootstrap.py", "stats/draws.py", "audits/agreement/estimate.py")
+
+STATISTICS = ("kappa", "pabak", "ac1", "alpha")
+RESAMPLES = 200
+LARGE = 1_000
+_LEAST_TESTED = 20
+"""Samples with a test below which a level is not told."""
+
+
+def statistics(counts: FloatArray, sums: FloatArray) -> FloatArray:  # noqa: ARG001
+    """Return the statistics (..., 4) of counts (..., 4)."""
+    found = BinaryCounts(*np.moveaxis(counts, -1, 0))
+    return np.stack([found.kappa(), found.pabak(), found.ac1(), found.alpha()], axis=-1)
+
+
+def chances(share: float, agreement: float) -> FloatArray:
+    """Return the chances of (yes, yes), (no, yes), (yes, no) and (no, no) of raters who say yes equally often."""
+    differ = (1 - agreement) / 2
+    return np.array([share - differ, differ, differ, 1 - share - differ])
+
+
+def testable(counts: FloatArray) -> BoolArray:
+    """Return whether coefficients of counts (..., 4) are tested: enough disagreement, and of the rarer rating."""
+    both, second, first, neither = np.moveaxis(counts, -1, 0)
+    shared, differ = np.minimum(both, neither), second + first
+    return np.asarray((differ >= LEAST_PEOPLE) & (shared + differ / 2 >= LEAST_PEOPLE) & (shared >= LEAST_SHARED))
+
+
+def coverage(samples: int, rng: Generator, *, people: int, share: float) -> list[Line]:
+    """Return a line for each statistic: how many intervals hold the truth, of those there are."""
+    chance = chances(share, 1 - 2 * (1 - 0.6) * share * (1 - share))
+    truth = statistics(chance * 1e9, np.zeros(0))
+    held, there = (np.zeros((samples, len(STATISTICS)), dtype=np.bool_) for _ in range(2))
+    for at in range(samples):
+        counts = rng.multinomial(people, chance)
+        drawn = resample(CellMoments.from_counts(counts), statistics, resamples=RESAMPLES, rng=rng)
+        limits, alike = drawn.bca(), (counts[0] + counts[3]) / people
+        low, high = limits.low.copy(), limits.high.copy()
+        exact = clopper_pearson(alike, people)
+        low[1], high[1] = 2 * exact.low - 1, 2 * exact.high - 1
+        yes = (counts[0] + (counts[1] + counts[2]) / 2) / people
+        low[2], high[2] = ac1_limits(alike, people, 2 * yes * (1 - yes), float(drawn.stderr()[2]), 0.025)
+        there[at] = ~np.isnan(low) & (testable(counts.astype(np.float64)) | np.isin(np.arange(len(low)), (1, 2)))
+        held[at] = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
+    return [
+        Line(
+            what=f"{name} of a group, 95 %",
+            population=f"{people} people, {share:.0%} said yes, kappa 0.6",
+            kind="interval",
+            nominal=0.95,
+            **_few(name, people * share),
+        )
+        .seen(held[there[:, at], at])
+        .held_against({"has an interval": there[:, at]})
+        for at, name in enumerate(STATISTICS)
+    ]
+
+
+def _few(name: str, yes: float) -> dict[str, Any]:
+    """Return what is promised where few say yes: a bootstrap of few."""
+    return {"allowed": 0.92, "why": "a bootstrap of few"} if name in ("kappa", "alpha") and yes < 30 else {}
+
+
+def kappas(counts: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return kappa of counts (samples, 4), its bootstrap standard error, and that of PABAK."""
+    people = counts[0].sum()
+    drawn = rng.multinomial(int(people), counts[:, np.newaxis] / people, size=(len(counts), RESAMPLES))
+    with np.errstate(all="ignore"):
+        values = statistics(drawn.astype(np.float64), np.zeros(0))[..., :2]
+        lost = np.isnan(values).mean(axis=1) > 0.05
+        known = np.where(np.isnan(values).all(axis=1, keepdims=True), 0.0, values)
+        spread = np.where(lost, np.nan, np.nanstd(known, axis=1, ddof=1))
+        return statistics(counts, np.zeros(0))[:, 0], spread[:, 0], spread[:, 1]
+
+
+def level(
+    samples: int, rng: Generator, *, people: int, reference: int, groups: int, agreement: float, yes: float
+) -> list[Line]:
+    """Return the level of one test of PABAK and of kappa, and of any finding, which stands beside the former rule."""
+    chance = chances(yes, agreement)
+    sizes = [reference, *(people for _ in range(groups - 1))]
+    counts = [rng.multinomial(size, chance, size=samples).astype(np.float64) for size in sizes]
+    kappa, spread, spread_pabak = zip(*(kappas(one, rng) for one in counts), strict=True)
+    agreed = [(one[:, 0] + one[:, 3]) / size for one, size in zip(counts, sizes, strict=True)]
+    known = [np.where(testable(one), se, np.nan) for one, se in zip(counts, spread, strict=True)]
+    pairs = list(combinations(range(groups), 2))
+    p = np.full((2, len(pairs), samples), np.nan)
+    for at, (a, b) in enumerate(pairs):
+        drawn, place = np.unique(np.stack([agreed[a], agreed[b]]), axis=1, return_inverse=True)
+        shares = partial(share_difference, drawn[0], sizes[a], drawn[1], sizes[b])
+        p[0, at] = p_of_equality(shares, drawn[0].shape)[place]
+        on = ~np.isnan(known[a] + known[b])
+        given = [(kappa[at][on], known[at][on], sizes[at] - 1) for at in (a, b)]
+        p[1, at, on] = p_of_equality(partial(coefficient_difference, *given), given[0][0].shape)
+    to_reference = p[:, : groups - 1]
+    worst = np.zeros((0, samples))
+    if groups > 2:  # the p-value of the two groups farthest apart, of those that are tested
+        apart = np.abs([[one[a] - one[b] for a, b in pairs] for one in (agreed, kappa)])
+        place = np.where(np.isnan(p), -1.0, apart).argmax(axis=1)
+        worst = np.minimum(1.0, len(pairs) * np.take_along_axis(p, place[:, np.newaxis], axis=1)[:, 0])
+    family = np.concatenate([to_reference.reshape(-1, samples), worst])
+    found = [np.nanmin(adjusted_p(one), initial=1.0) < 0.05 for one in family.T]
+    former = np.zeros(samples, dtype=np.bool_)
+    with np.errstate(all="ignore"):
+        for group in range(1, groups):
+            former |= np.abs(kappa[0] - kappa[group]) > 1.96 * np.hypot(spread[0], spread[group])
+            former |= 2 * np.abs(agreed[0] - agreed[group]) > 1.96 * np.hypot(spread_pabak[0], spread_pabak[group])
+    who = f"{groups} groups of {people}, the reference of {reference:,}, {agreement:.0%} alike, {yes:.0%} said yes"
+    test = Line(what="PABAK: gap to the reference group", population=who, kind="test", nominal=0.05)
+    called = to_reference[:, 0] < 0.05
+    tested = ~np.isnan(to_reference[1, 0])
+    lines = [
+        test.seen(called[0]),
+        replace(test, what="any finding of PABAK and kappa", kind="verdict")
+        .seen(found)
+        .held_against({"before": former}),
+    ]
+    if tested.sum() >= _LEAST_TESTED:
+        kappa_line = replace(test, what="kappa: gap to the reference group")
+        lines.append(kappa_line.seen(called[1][tested]).held_against({"tested": tested}))
+    return lines
+
+
+ERRORS: dict[str, tuple[str, str]] = {
+    "normal errors": ("normal", "normal"),
+    "t(3) errors": ("t(3)", "t(3)"),
+    "t(3) against normal errors": ("t(3)", "normal"),
+    "log-normal against normal errors": ("log-normal", "normal"),
+    "one error in fifty 7 times as large, against normal ones": ("one in 50", "normal"),
+    "one error in a hundred 10 times as large, against normal ones": ("one in 100", "normal"),
+}
+"""The errors of the group and of the reference group; of equal variance."""
+
+
+def errors_of(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
+    """Return errors of variance 1."""
+    normal = rng.standard_normal(shape)
+    if kind == "t(3)":
+        return np.asarray(rng.standard_t(3, shape) / np.sqrt(3))
+    if kind == "log-normal":  # of standard deviation 1.2
+        return np.asarray((np.exp(1.2 * normal) - np.exp(0.72)) / np.sqrt((np.exp(1.44) - 1) * np.exp(1.44)))
+    if kind.startswith("one in"):
+        share, times = {"one in 50": (0.02, 7.0), "one in 100": (0.01, 10.0)}[kind]
+        large = np.where(rng.random(shape) < share, times, 1.0)
+        return np.asarray(normal * large / np.sqrt(1 - share + share * times**2))
+    return normal
+
+
+def scored(people: int, errors: str, samples: int, rng: Generator) -> list[FloatArray]:
+    """Return ICC(A,1) and the spread-adjusted ICC (samples, 2), their errors, what they rest on, largest and mean."""
+    truth = rng.standard_normal((samples, people))
+    shape = (2, samples, people)
+    first, second = truth + 0.5 * errors_of(errors, shape, rng)
+    value, spread = np.empty((samples, 2)), np.empty((samples, 2))
+    for at in range(samples):
+        weight = rng.multinomial(people, np.full(people, 1 / people), size=RESAMPLES).astype(np.float64)
+        with np.errstate(all="ignore"):
+            value[at] = coefficients(first[at], second[at], np.ones(people))
+            spread[at] = np.nanstd(coefficients(first[at], second[at], weight), axis=0, ddof=1)
+    squares = (first - second) ** 2
+    total, sizes = squares.sum(axis=1), np.stack([squares.max(axis=1), squares.mean(axis=1)])
+    return [value, spread, total**2 / (squares**2).sum(axis=1), sizes]
+
+
+def coefficients(first: FloatArray, second: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return ICC(A,1) and 1 - mean squared error / 4 (any one spread for all will do)."""
+    moments = score_moments(first, second, weight=weight)
+    return np.stack([moments.icc_a1(), moments.spread_adjusted(4.0)], axis=-1)
+
+
+def score_level(samples: int, rng: Generator, *, people: int, reference: int, errors: str) -> list[Line]:
+    """Return the level of the tests of ICC(A,1) and the spread-adjusted ICC, among those that are made."""
+    kinds = ERRORS[errors]
+    (a, se_a, rests_a, far_a), (b, se_b, rests_b, far_b) = (
+        scored(size, kind, samples, rng) for size, kind in zip((people, reference), kinds, strict=True)
+    )
+    lines = []
+    for which, name in enumerate(("ICC(A,1)", "spread-adjusted ICC")):
+        one, other = a[:, which], b[:, which]
+        enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
+        known = np.where(enough, se_a[:, which], np.nan)
+        alike = alike_stderr((one, known, people), (other, se_b[:, which], reference))
+        given = ((one, alike[0], people - 1), (other, alike[1], reference - 1))
+        tail = np.full(samples, 0.025)
+        sides = ((one, people, far_a, far_b), (other, reference, far_b, far_a))
+        unseen = [unseen_tail(side, n, own[0] / own[1], beyond[0] / own[1], tail) for side, n, own, beyond in sides]
+        with np.errstate(all="ignore"):
+            low, high = coefficient_difference(*given, tail, unseen)
+        called = (low > 0) | (high < 0)
+        if enough.sum() >= _LEAST_TESTED:
+            who = f"{errors}, {people} against {reference:,}"
+            test = Line(what=f"{name}: gap to the reference group", population=who, kind="test", nominal=0.05)
+            former = np.abs(a - b)[:, which] > 1.96 * np.hypot(se_a, se_b)[:, which]
+            lines.append(test.seen(called[enough]).held_against({"tested": enough, "before": former[enough]}))
+    return lines
+
+
+def promises(book: Book) -> None:
+    """Measure intervals, then tests of yes and no, then tests of scores."""
+    for people in (30, 50, 100, 400):
+        for share in (0.5, 0.15):
+            name = f"coverage, {people} people, {share:g} yes"
+            book.several(name, partial(coverage, people=people, share=share), samples=800)
+    settings = [(n, reference, 2) for n in (15, 50, 200) for reference in (n, LARGE)] + [(20, LARGE, 6), (50, 50, 6)]
+    for people, reference, groups in settings:
+        for agreement, yes in ((0.7, 0.5), (0.9, 0.2), (0.99, 0.5)):
+            where: dict[str, Any] = {
+                "people": people,
+                "reference": reference,
+                "groups": groups,
+                "agreement": agreement,
+                "yes": yes,
+            }
+            name = f"level, {groups} groups, {people} against {reference}, {agreement:g} alike, {yes:g} yes"
+            book.several(name, partial(level, **where), samples=600)
+    for errors in ERRORS:
+        for people, reference in ((50, 500), (200, 200), (500, 500), (500, 2_000)):
+            where = {"people": people, "reference": reference, "errors": errors}
+            book.several(f"scores, {errors}, {people} against {reference}", partial(score_level, **where), samples=250)

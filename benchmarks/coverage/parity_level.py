@@ -1,0 +1,346 @@
+"""Worst pairs, gaps to a reference, means and AUCs of few people: level, coverage and power of the parity audit.
+
+Every number comes from the functions that the audit calls. Beside it stands what it replaced: Bonferroni at both ends
+of a worst pair; pointwise Wilson limits of gaps to a reference; Student's t without `steady_stderr` for means and AUCs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import ndtri
+
+from benchmarks.coverage._lines import Book
+from benchmarks.coverage._parity.core import areas, means, rates
+from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.gaps import GapNumbers, compare, to_reference, worst_pair
+from evenhand.core.records import Kind
+from evenhand.stats.auc import delong
+from evenhand.stats.intervals import bonferroni, clopper_pearson, logit_t, mover_difference, mover_ratio
+from evenhand.stats.types import BoolArray, FloatArray, Interval
+from evenhand.stats.worst_pair import equality_p, narrowest_ratio, permutation_p, widest_difference
+
+MEASURED = (
+    "audits/parity/estimate.py",
+    "audits/parity/gaps.py",
+    "stats/intervals.py",
+    "stats/worst_pair.py",
+    "stats/auc.py",
+)
+
+Populations = Callable[[Generator], tuple[FloatArray, FloatArray]]
+Both = tuple[BoolArray, BoolArray]
+KINDS: tuple[Kind, ...] = ("difference", "ratio")
+
+
+def values_of(rate: FloatArray, people: FloatArray, rng: Generator) -> GroupValues:
+    """Return the rates of one sample."""
+    return rates(rng.binomial(people.astype(np.int64), rate) / people, people)
+
+
+def target(rate: FloatArray, kind: Kind) -> float:
+    """Return the true worst gap."""
+    return float(rate.max() - rate.min() if kind == "difference" else rate.min() / rate.max())
+
+
+def bonferroni_limits(values: GroupValues, kind: Kind) -> tuple[float, float]:
+    """Return the limits that a worst pair had before: Bonferroni over all pairs at both ends."""
+    p, k = values.value, len(values.value)
+    i, j = np.triu_indices(k, 1)
+    own = clopper_pearson(p, values.trials, bonferroni(0.95, len(i)))
+    move = mover_difference if kind == "difference" else mover_ratio
+    found = move(p[i], Interval(own.low[i], own.high[i]), p[j], Interval(own.low[j], own.high[j]))
+    empty = (p[i] == 0) & (p[j] == 0) & (kind == "ratio")
+    pairs = Interval(np.where(empty, 0.0, found.low), np.where(empty, np.inf, found.high))
+    return widest_difference(pairs) if kind == "difference" else narrowest_ratio(pairs)
+
+
+def covers_worst(samples: int, rng: Generator, population: Populations, kind: Kind) -> Both:
+    """Tell whether the limits of the worst pair hold the true gap: ours, and Bonferroni's."""
+    found = np.zeros((samples, 2), dtype=np.bool_)
+    for sample in range(samples):
+        rate, people = population(rng)
+        values, truth = values_of(rate, people, rng), target(rate, kind)
+        everybody = np.arange(len(rate))
+        ends = worst_pair(values, everybody, kind, 0.95).limits, bonferroni_limits(values, kind)
+        found[sample] = [low - 1e-12 <= truth <= high + 1e-12 for low, high in ends]
+    return found[:, 0], found[:, 1]
+
+
+def meets_worst(samples: int, rng: Generator, population: Populations, limit: float) -> Both:
+    """Tell whether the worst difference is shown to be within a limit: ours, and Bonferroni's."""
+    found = np.zeros((samples, 2), dtype=np.bool_)
+    for sample in range(samples):
+        rate, people = population(rng)
+        values = values_of(rate, people, rng)
+        ends = (
+            worst_pair(values, np.arange(len(rate)), "difference", 0.95).limits,
+            bonferroni_limits(values, "difference"),
+        )
+        found[sample] = [high <= limit for _, high in ends]
+    return found[:, 0], found[:, 1]
+
+
+def fixed(rate: Sequence[float], people: Sequence[int]) -> Populations:
+    """Return one population."""
+    return lambda _: (np.array(rate), np.array(people, dtype=np.float64))
+
+
+def any_population(rng: Generator) -> tuple[FloatArray, FloatArray]:
+    """Draw a population: 2 to 30 groups of 5 to 5,000 people, rates near 0, near 1, tied or spread."""
+    groups = int(rng.integers(2, 31))
+    people = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).round()
+    a, b = ((0.5, 10.0), (10.0, 0.5), (2.0, 2.0), (1.0, 1.0))[int(rng.integers(0, 4))]
+    rate = rng.beta(a, b, groups)
+    if rng.random() < 0.5:  # many groups alike, or all
+        rate = np.where(rng.random(groups) < rng.choice([0.5, 1.0]), rate[0], rate)
+    return np.clip(rate, 1e-3, 1 - 1e-3), np.asarray(people, dtype=np.float64)
+
+
+# Against a reference --------------------------------------------------------------------------------------------------
+
+
+def wrong_reference(samples: int, rng: Generator, base: float, small: int, groups: int, limit: float) -> Both:
+    """Tell whether some group is falsely said not to meet the limit at which all are: ours, and by Wilson pointwise."""
+    people = np.array([5_000, *[small] * groups], dtype=np.float64)
+    rate = np.array([base, *[base + limit] * groups])
+    found = np.zeros((samples, 2), dtype=np.bool_)
+    for sample in range(samples):
+        gaps = to_reference(values_of(rate, people, rng), np.arange(groups + 1), 0, "difference", 0.95)
+        found[sample] = [any(max(ends(gap)[0], -ends(gap)[1]) > limit for gap in gaps) for ends in (_joint, _own)]
+    return found[:, 0], found[:, 1]
+
+
+def _joint(gap: GapNumbers) -> tuple[float, float]:
+    return gap.joint
+
+
+def _own(gap: GapNumbers) -> tuple[float, float]:
+    return gap.limits
+
+
+def wrong_meets(samples: int, rng: Generator, base: float, small: int, limit: float) -> BoolArray:
+    """Tell whether a group just beyond the limit is said to meet it, by its own limits."""
+    counts = rng.binomial(small, base + limit + 1e-6, samples) / small
+    reference = rng.binomial(5_000, base, samples) / 5_000
+    low, high = compare(rates(counts, small), rates(reference, 5_000), "difference", 0.95)
+    return np.asarray((low >= -limit) & (high <= limit))
+
+
+# Tests of equality ----------------------------------------------------------------------------------------------------
+
+
+def rejects(samples: int, rng: Generator, population: Populations, alpha: float) -> Both:
+    """Tell whether equality of all groups is rejected: by shuffled labels, and by the limits of the worst pair."""
+    found = np.zeros((samples, 2), dtype=np.bool_)
+    for sample in range(samples):
+        rate, people = population(rng)
+        values = values_of(rate, people, rng)
+        yes = np.rint(values.value * people).astype(np.int64)
+        by_limits = equality_p(values.value, partial(values.limits, exact=True))
+        found[sample] = permutation_p(yes, people.astype(np.int64), rng) <= alpha, by_limits <= alpha
+    return found[:, 0], found[:, 1]
+
+
+# Means and AUCs of few people -----------------------------------------------------------------------------------------
+
+Scores = Callable[[Generator, tuple[int, int]], FloatArray]
+SCORES: dict[str, Scores] = {
+    "beta(.5, 9.5)": lambda rng, shape: rng.beta(0.5, 9.5, shape),
+    "beta(.1, 1.9)": lambda rng, shape: rng.beta(0.1, 1.9, shape),
+    "beta(.05, 4.95)": lambda rng, shape: rng.beta(0.05, 4.95, shape),
+    "beta(2, 2)": lambda rng, shape: rng.beta(2, 2, shape),
+    "1 in 10 above 0": lambda rng, shape: rng.beta(2, 5, shape) * (rng.random(shape) < 0.1),
+    "1 in 20 far out": lambda rng, shape: np.where(
+        rng.random(shape) < 0.05, rng.beta(20, 2, shape), rng.beta(2, 60, shape)
+    ),
+}
+
+
+def _summary(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    n = scores.shape[1]
+    return scores.mean(axis=1), scores.std(axis=1, ddof=1) / np.sqrt(n), np.full(len(scores), n - 1.0)
+
+
+def covers_means(samples: int, rng: Generator, scores: str, few: int, many: int) -> Both:
+    """Tell whether the limits of a difference of equal means hold 0: ours, and Student's t on the logit scale."""
+    sides = [means(_summary(SCORES[scores](rng, (samples, n)))) for n in (few, many)]
+    ours = compare(sides[0], sides[1], "difference", 0.95)
+    plain = [logit_t(side.value, side.stderr, side.trials - 1) for side in sides]
+    before = mover_difference(sides[0].value, plain[0], sides[1].value, plain[1])
+    known = ~np.isnan(ours.low)
+    hold = [((limits.low <= 0) & (limits.high >= 0))[known] for limits in (ours, before)]
+    return hold[0], hold[1]
+
+
+def covers_auc(samples: int, rng: Generator, auc: float, positives: int, negatives: int, spread: float) -> Both:
+    """Tell whether the limits of an AUC hold it: ours, and without `steady_stderr`."""
+    positive = np.arange(positives + negatives) < positives
+    shift = float(np.sqrt(1 + spread**2) * ndtri(auc))
+    found = []
+    for _ in range(samples):
+        scores = rng.standard_normal(positive.size)
+        found.append(delong(np.where(positive, shift + spread * scores, scores), positive))
+    value, stderr = np.array([x.value for x in found]), np.array([x.stderr for x in found])
+    ours = areas(value, stderr, positives).limits(0.95)
+    before = logit_t(value, stderr, positives - 1.0)
+    hold = [(limits.low <= auc) & (auc <= limits.high) for limits in (ours, before)]
+    return hold[0], hold[1]
+
+
+def has_interval(samples: int, rng: Generator) -> Both:
+    """Tell whether a worst difference of mean scores has an interval; before, a group of zeros left it without."""
+    found = np.zeros((samples, 2), dtype=np.bool_)
+    for sample in range(samples):
+        groups = [
+            _summary((rng.random((1, n)) < rate) * rng.beta(2, 2, (1, n))) for n, rate in ((300, 0.2), (20, 0.04))
+        ]
+        mean, stderr, df = (np.concatenate([group[k] for group in groups]) for k in range(3))
+        ends = worst_pair(means((mean, stderr, df)), np.arange(2), "difference", 0.95).limits
+        found[sample] = not np.isnan(ends[0]), bool((stderr > 0).all())
+    return found[:, 0], found[:, 1]
+
+
+# The lines ------------------------------------------------------------------------------------------------------------
+
+
+def promises(book: Book) -> None:
+    """Declare the lines."""
+    worst_pairs(book)
+    references(book)
+    small_samples(book)
+
+
+def worst_pairs(book: Book) -> None:
+    """Declare those of worst pairs."""
+    places: dict[str, Populations] = {
+        "random: 2-30 groups of 5-5,000": any_population,
+        "20 groups of 500, true gap .05": fixed([0.3] * 10 + [0.35] * 10, [500] * 20),
+        "5,000 and ten of 12, all at .02": fixed([0.02] * 11, [5_000, *[12] * 10]),
+        "4 groups of 15, all at .3": fixed([0.3] * 4, [15] * 4),
+        "2 groups of 200, .02 and .05": fixed([0.02, 0.05], [200, 200]),
+        "3 groups of 40, .02, .5, .97": fixed([0.02, 0.5, 0.97], [40, 40, 40]),
+    }
+    for name, place in places.items():
+        for kind in KINDS:
+            book.measure(
+                f"worst {kind} of rates, 95 % interval",
+                name,
+                partial(covers_worst, population=place, kind=kind),
+                kind="interval",
+                nominal=0.95,
+                oracle="Bonferroni",
+                samples=3_000,
+                guard=200 if name.startswith("random") else 0,
+            )
+    book.measure(
+        "worst difference of rates meets .2",
+        "20 groups of 500, true gap .05",
+        partial(meets_worst, population=places["20 groups of 500, true gap .05"], limit=0.2),
+        kind="power",
+        oracle="Bonferroni",
+        samples=300,
+    )
+    for name in ("5,000 and ten of 12, all at .02", "4 groups of 15, all at .3"):
+        for alpha in (0.05, 0.005):
+            book.measure(
+                f"test of equal rates in all groups (shuffled labels), {alpha:g}",
+                name,
+                partial(rejects, population=places[name], alpha=alpha),
+                kind="test",
+                nominal=alpha,
+                oracle="limits of the worst pair",
+                samples=800,
+                guard=100 if alpha == 0.05 and name.startswith("4") else 0,
+            )
+    book.measure(
+        "test of equal rates in all groups (shuffled labels), 0.05",
+        "10 groups of 50, five at .1 and five at .25",
+        partial(rejects, population=fixed([0.1] * 5 + [0.25] * 5, [50] * 10), alpha=0.05),
+        kind="power",
+        oracle="limits of the worst pair",
+        samples=300,
+    )
+
+
+def references(book: Book) -> None:
+    """Declare those of gaps to a reference."""
+    for base, small, groups, limit in (
+        (0.05, 15, 10, 0.05),
+        (0.01, 15, 10, 0.0),
+        (0.01, 40, 20, 0.02),
+        (0.3, 30, 10, 0.1),
+    ):
+        book.measure(
+            "gap to a reference: some false 'does not meet'",
+            f"5,000 against {groups} of {small}, all at the limit of {limit:g} (rate {base:g})",
+            partial(wrong_reference, base=base, small=small, groups=groups, limit=limit),
+            kind="verdict",
+            nominal=0.05,
+            oracle="pointwise Wilson",
+            samples=1_500,
+            guard=150 if base == 0.05 else 0,
+        )
+    for base, small, limit in ((0.01, 15, 0.2), (0.05, 40, 0.1), (0.3, 30, 0.25), (0.01, 200, 0.03)):
+        book.measure(
+            "gap to a reference: false 'meets'",
+            f"5,000 against {small} just beyond the limit of {limit:g} (rate {base:g})",
+            partial(wrong_meets, base=base, small=small, limit=limit),
+            kind="verdict",
+            nominal=0.05,
+            samples=50_000,
+        )
+
+
+def small_samples(book: Book) -> None:
+    """Declare those of means and AUCs of few people."""
+    rare = "no formula knows of people whom a sample does not hold"
+    for scores, few, many in (
+        *((name, 20, 500) for name in SCORES),
+        ("beta(.05, 4.95)", 50, 50),
+        ("beta(.5, 9.5)", 12, 1_000),
+        ("beta(.5, 9.5)", 200, 200),
+    ):
+        allowed: dict[str, Any] = {"allowed": 0.70, "why": rare} if scores == "1 in 20 far out" else {}
+        book.measure(
+            "difference of mean scores, 95 % interval",
+            f"{few} against {many:,} people, scores {scores}",
+            partial(covers_means, scores=scores, few=few, many=many),
+            kind="interval",
+            nominal=0.95,
+            oracle="t on the logit scale",
+            samples=4_000,
+            guard=500 if scores == "beta(.5, 9.5)" and many == 500 else 0,
+            **allowed,
+        )
+    for auc, positives, negatives, spread in (
+        (0.96, 20, 180, 1.0),
+        (0.96, 20, 1_000, 1.0),
+        (0.9, 20, 180, 1.0),
+        (0.8, 50, 200, 1.0),
+        (0.99, 20, 1_000, 3.0),
+        (0.9, 20, 180, 3.0),
+    ):
+        allowed = {"allowed": 0.90, "why": "placements so skewed that 20 people do not show it"} if spread > 1 else {}
+        book.measure(
+            "AUC, 95 % interval",
+            f"{auc:g} with {positives} positives of {positives + negatives:,}, spread {spread:g}",
+            partial(covers_auc, auc=auc, positives=positives, negatives=negatives, spread=spread),
+            kind="interval",
+            nominal=0.95,
+            oracle="without two more people",
+            samples=1_500,
+            **allowed,
+        )
+    book.measure(
+        "worst difference of mean scores has an interval",
+        "300 people, 1 in 5 above 0; 20 people, 1 in 25",
+        has_interval,
+        kind="power",
+        oracle="before",
+        samples=300,
+    )

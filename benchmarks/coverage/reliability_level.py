@@ -1,0 +1,154 @@
+"""Level of the gap's test and of its joint band at nominal 5 %.
+
+First group labels are shuffled within folds, so that no gap is real, and the whole inference is run again: mistakes,
+bootstrap over people, test of the gap averaged over levels, joint (sup-t) band. Told is the share of relabellings in
+which the test rejects, and in which the band leaves out 0 at some level. Beside them what not to use: `pointwise`, the
+share in which some level's own 95 % limits leave out 0; and `nine of ten`, the share in which one group is lower at
+nine of ten levels or more, the criterion "always or mostly lower" of the study. The people and models are fixed, as in
+the study: the COMPAS data where EVENHAND_DATA has it, else made-up people of the same shape.
+
+Then small groups: so many people drawn at random are held against 300 others, without folds or in five, where the audit
+gives a verdict. Shares are of the draws in which the statistic has an interval. `plain` is what the test would reject
+without the corrections for few people: no sqrt(m / (m - 1)), no least standard error, a normal quantile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from benchmarks.coverage._lines import Book, Line
+from benchmarks.reliability_data import BINARY, MINIMA, NUMERIC, People, experiment, fitted, linear, people
+from evenhand.audits.reliability.evidence import LEAST_PEOPLE, least_in_a_fold
+from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds
+from evenhand.stats.reliability import Gap, PeopleDraws, bootstrap_people, gap_of, share_lower
+from evenhand.stats.types import BoolArray
+
+MEASURED = ("stats/reliability", "stats/noise", "audits/reliability/evidence.py")
+
+SETTINGS = ("raez-2024/all/1", "raez-2024/all/10", "raez-2024-text/all/1")
+STATISTICS = ("kappa", "pabak", "icc_a1")
+RESAMPLES = 200
+OTHERS = 300
+SMALL_STATISTICS = ("kappa", "pabak", "icc_a1", "icc_spread")
+SMALL_LEVELS = np.array([0.01, 0.1, 0.3])
+SMALL_REPLICATES, SMALL_RESAMPLES = 10, 100
+
+
+def relabelled(trial: Experiment, rng: Generator) -> Experiment:
+    """Return the experiment with groups shuffled within folds."""
+    folds, groups = np.asarray(trial.folds), trial.groups.copy()
+    for fold in np.unique(folds):
+        own = np.flatnonzero(folds == fold)
+        groups[own] = rng.permutation(groups[own])
+    return replace(trial, groups=groups)
+
+
+def called(gap: Gap) -> list[bool]:
+    """Return whether each criterion calls a gap."""
+    lower = float(share_lower(gap.value))
+    return [
+        gap.p_value < 0.05,
+        *(bool(((band.low > 0) | (band.high < 0)).any()) for band in (gap.simultaneous, gap.pointwise)),
+        lower <= 0.1 or lower >= 0.9,
+        lower <= 0.2 or lower >= 0.8,
+    ]
+
+
+@cache
+def crowd() -> tuple[People, tuple[Linear, ...]]:
+    """Return the people, and the models of the folds."""
+    from sklearn.linear_model import LogisticRegression
+
+    found = people()
+    return found, tuple(
+        linear(model) for model in fitted(found, LogisticRegression(solver="newton-cholesky", tol=1e-12))
+    )
+
+
+def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, replicates: int) -> list[Line]:
+    """Return the lines of the test and of the band, for each statistic."""
+    trial = experiment(*crowd(), setting, common=common)
+    found = np.zeros((samples, len(STATISTICS), 5), dtype=np.bool_)
+    for number in range(samples):
+        other, seeds = relabelled(trial, rng), replicate_seeds(replicates, rng)
+        draws = bootstrap_people(other, seeds, STATISTICS, resamples=RESAMPLES, rng=rng, threads=1)
+        found[number] = [called(tested(draws, name)) for name in STATISTICS]
+    numbers = f"{'common' if common else 'fresh'} random numbers, {replicates} replicates"
+    who = f"{len(crowd()[0].features):,} people ({crowd()[0].source}), {setting}, {numbers}"
+    lines = []
+    for place, name in enumerate(STATISTICS):
+        test, band, pointwise, nine, _ = found[:, place].T
+        line = Line(what=f"{name}: mean gap", population=who, kind="test", nominal=0.05)
+        lines.append(line.seen(test))
+        apart = {"pointwise": pointwise, "nine of ten levels": nine}
+        lines.append(replace(line, what=f"{name}: band of the gap leaves out 0").seen(band).held_against(apart))
+    return lines
+
+
+def tested(draws: PeopleDraws, name: str) -> Gap:
+    """Return the gap as the audit tests it."""
+    levels, least = draws.levels[draws.levels > 0], draws.pooled_stderr(name, 1, 0)
+    freedom, unseen = draws.freedom(name, 1, 0), draws.unseen(name, 1, 0)
+    return gap_of(draws.gap(name, 1, 0), freedom=freedom, levels=levels, least_stderr=least, unseen=unseen)
+
+
+def uncorrected(draws: PeopleDraws, name: str) -> bool:
+    """Tell whether the plain bootstrap's z test rejects: its variance of m people is (m - 1) / m of ours."""
+    variance = (draws.variances[name] * (draws.sizes - 1) / draws.sizes).sum()
+    estimate = float(draws.gap(name, 1, 0).estimate[-1])
+    return bool(abs(estimate) > 1.959964 * np.sqrt(variance))
+
+
+def small_groups(samples: int, rng: Generator, *, setting: str, size: int, folds: int) -> list[Line]:
+    """Return the lines of the test and of the band for a small group, where the audit gives a verdict."""
+    everybody, models = crowd()
+    noise = published_noise(setting)
+    items = noise.items(NUMERIC, BINARY, MINIMA)
+    fold = np.concatenate([np.arange(size) % folds, np.arange(OTHERS) % folds])
+    group = np.repeat([1, 0], [size, OTHERS])
+    found = np.zeros((samples, len(SMALL_STATISTICS), 4), dtype=np.bool_)
+    for number in range(samples):
+        own = rng.choice(len(everybody.features), size + OTHERS, replace=False)
+        trial = Experiment(
+            features=everybody.features[own],
+            predictors=models[:folds],
+            items=items,
+            groups=group,
+            folds=fold,
+            levels=SMALL_LEVELS,
+            shares=noise.shares,
+        )
+        seeds = replicate_seeds(SMALL_REPLICATES, rng)
+        drawn = bootstrap_people(trial, seeds, SMALL_STATISTICS, resamples=SMALL_RESAMPLES, rng=rng, threads=1)
+        for place, name in enumerate(SMALL_STATISTICS):
+            gap = tested(drawn, name)
+            found[number, place] = [np.isfinite(gap.p_value), uncorrected(drawn, name), *called(gap)[:2]]
+    who = f"{size} people against {OTHERS}, {'no folds' if folds == 1 else f'{folds} folds'}, {setting}"
+    return [line for place, name in enumerate(SMALL_STATISTICS) for line in _small_lines(name, who, found[:, place])]
+
+
+def _small_lines(name: str, who: str, found: BoolArray) -> list[Line]:
+    known, plain, test, band = found.T
+    line = Line(what=f"{name}: mean gap", population=who, kind="test", nominal=0.05)
+    banded = replace(line, what=f"{name}: band of the gap leaves out 0")
+    return [line.seen(test[known]).held_against({"plain": plain[known]}), banded.seen(band[known])]
+
+
+def promises(book: Book) -> None:
+    """Measure relabellings of the study, then small groups that the audit tests."""
+    for setting in SETTINGS:
+        for common, replicates in ((True, 8), (False, 1)):
+            where: dict[str, Any] = {"setting": setting, "common": common, "replicates": replicates}
+            name = f"relabelled, {setting}, {'common' if common else 'fresh'}"
+            book.several(name, partial(relabellings, **where), samples=120)
+    for setting in SETTINGS[:2]:
+        for size, folds in ((50, 1), (100, 1), (100, 5)):
+            if size < LEAST_PEOPLE or (folds > 1 and size // folds < max(map(least_in_a_fold, SMALL_STATISTICS))):
+                continue  # the audit gives no verdict
+            where = {"setting": setting, "size": size, "folds": folds}
+            book.several(f"small, {setting}, {size}, {folds} folds", partial(small_groups, **where), samples=100)

@@ -1,0 +1,10 @@
+"""Seconds and bytes, measured: one file per claim, each run in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks import claims
+
+NAMES = claims(Path(__file__).parent)
+"""The title of every claim by its name."""

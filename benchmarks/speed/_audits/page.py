@@ -1,0 +1,228 @@
+"""The page that `speed.py` writes: what every audit costs, and what follows for larger tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks import RESULTS
+
+LARGE, MILLION = RESULTS / "hundred_million.json", RESULTS / "million.json"
+FIRST, SLOWER = 2_000, 4 / 3
+PLANNED = (10_000, 1_000_000, 100_000_000, 10_000_000_000)
+
+
+def exponent(lines: list[dict[str, Any]]) -> float | None:
+    """Return by which power of the rows the CPU time grows, between the two largest sizes."""
+    if len(lines) < 2:
+        return None
+    small, large = lines[-2:]
+    return math.log(large["cpu"] / small["cpu"]) / math.log(large["rows"] / small["rows"])
+
+
+def behind(line: dict[str, Any], last: dict[str, Any]) -> bool:
+    """Return whether a figure fell behind the last committed one by a third, on the same machine."""
+    same = [old for old in last.get("figures", []) if (old["row"], old["rows"]) == (line["row"], line["rows"])]
+    return bool(same) and line["cpu"] > SLOWER * same[0]["cpu"] and line["cpu"] > 0.1
+
+
+def _short(number: float, digits: int) -> str:
+    """Return a number with so many digits that count, written in full."""
+    return f"{float(f'{number:.{digits}g}'):,g}"
+
+
+def page(figures: dict[str, Any], last: dict[str, Any], rows: Mapping[str, Any]) -> str:
+    """Return the page of the documentation, of the figures and of what each row is."""
+    ground, load = figures["machine"], figures["beside"]
+    used = ", ".join(f"{name} {number}" for name, number in figures["versions"].items())
+    text = [
+        "# What it costs",
+        "",
+        "<!-- Written by `make bench`; do not edit. -->",
+        "",
+        "Every audit from a pandas frame to the finished result, beside a peer in the same run: CPU seconds of all "
+        "threads (so that other work on the machine counts less), ours the middle of three runs, a peer's of one; "
+        "memory is what the peak of the process grew by. A peer does less than the audit beside it; what it does is "
+        "said.",
+        "",
+        f"Measured on {ground['cores']} cores ({ground['processor']}), {load}; {used}.",
+        "",
+        "| Audit | Rows | CPU, s | Wall, s | Memory, MB | Peer | Its CPU, s | Peer / evenhand | Its memory, MB |",
+        "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |",
+    ]
+    for line in figures["figures"]:
+        mark = " (slower than before)" if behind(line, last) else ""
+        ours = (
+            f"| {line['row']} | {line['rows']:,} | {line['cpu']:.2f}{mark} | {line['wall']:.2f} | {line['memory']:.0f}"
+        )
+        peers = [
+            f" | {name} | {_short(one['cpu'], 3)} | {_short(one['cpu'] / line['cpu'], 2)} | {one['memory']:.0f} |"
+            for name, one in line["peers"].items()
+        ]
+        text += [ours + peer for peer in peers or [" | none | | | |"]]
+    text += ["", "## What was run", ""]
+    for name, row in rows.items():
+        lines = [line for line in figures["figures"] if line["row"] == name]
+        power = exponent(lines)
+        grows = "" if power is None else f" CPU time grows with the rows to the power {power:.2f} at the end."
+        text.append(f"- **{name}**: {row.what}.{grows} `python -m benchmarks.speed audits --only '{name}'`")
+    text += ["", *first_page(figures["first"])]
+    large = json.loads(LARGE.read_text(encoding="utf-8"))
+    million_rows = json.loads(MILLION.read_text(encoding="utf-8"))
+    text += ["", *million(million_rows), "", *hundred_million(large)]
+    known = [*figures["figures"], *from_memory(million_rows, figures["figures"]), *from_files(large)]
+    text += ["", *sizing(known, {name: row.power for name, row in rows.items()})]
+    text += [
+        "",
+        "One claim each, with more sizes and peers: `python -m benchmarks.speed --list`. Pairs on a graphics card: "
+        "`python -m benchmarks.speed pairs_gpu`, and whole audits with one: `python -m benchmarks.speed effort_gpu`.",
+        "",
+    ]
+    return "\n".join(text)
+
+
+def first_page(first: dict[str, Any]) -> list[str]:
+    """Return what the first call of a process pays."""
+    text = [
+        "## The first call",
+        "",
+        f"CPU seconds of {FIRST:,} rows in a new process, imports included. Loops over pairs of people and over "
+        "mistakes in inputs are compiled when they are first called: once for a machine, since the result is kept "
+        "beside the package, or in the user's cache folder where the package is read-only. Where neither "
+        "can be written, in a container, name a folder in `NUMBA_CACHE_DIR` and run `evenhand demo` once while the "
+        "image is built.",
+        "",
+        "| Audit | Never compiled before | Compiled by an earlier process | Second call |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, spent in first.items():
+        text.append(f"| {name} | {spent['cold']:.1f} | {spent['warm']:.1f} | {spent['again']:.1f} |")
+    return text
+
+
+def from_files(large: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what parity and effort cost of a Parquet file, with reading and checking it, as figures of their rows."""
+    return [
+        {"row": row, "rows": line["rows"], "cpu": line["stages"]["read"]["cpu"] + line["stages"][row]["cpu"]}
+        for row in ("parity", "effort")
+        for line in large["figures"]
+    ]
+
+
+def from_memory(found: dict[str, Any], figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a million rows in memory cost the audits that are not tried at so many above."""
+    tried = {line["row"] for line in figures if line["rows"] == 1_000_000}
+    return [
+        {"row": line["section"], "rows": 1_000_000, "cpu": line["cpu"]}
+        for line in found["memory"]["figures"]
+        if line["section"] not in tried
+    ]
+
+
+def million(found: dict[str, Any]) -> list[str]:
+    """Return what `million.py` found."""
+    memory, spark, command, answers = (found[part] for part in ("memory", "spark", "command", "answers"))
+    text = [
+        "## A million households",
+        "",
+        "All six audits, each of 1,000,000 rows with two group columns and one model: from a pandas frame, and from a "
+        f"Parquet file on Spark with two workers, on {memory['cores']} cores, one run ({memory['beside']}, so that the "
+        "wall time means little). The peak is that of the whole process so far. CPU seconds of Spark are those of the "
+        "driver and the workers; *to the driver* is what all reads of an audit bring to this machine. Results are "
+        "equal where `results.json` has the same content. `python -m benchmarks.speed million --spark`",
+        "",
+        "| Audit | CPU, s | Wall, s | Peak so far, MB | On Spark: CPU, s | Wall, s | Rows to the driver | MB to the "
+        "driver | Results |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for here, there in zip(memory["figures"], spark["figures"], strict=True):
+        text.append(
+            f"| {here['section']} | {here['cpu']:.1f} | {here['wall']:.1f} | {here['peak']:,.0f} | {there['cpu']:.1f} "
+            f"| {there['wall']:.1f} | {there['rows']:,} | {there['bytes'] / 1e6:.1f} | "
+            f"{'equal' if there['equal'] else 'different'} |"
+        )
+    cpu, wall, on_cpu, on_wall = (
+        sum(line[what] for line in part["figures"]) for part in (memory, spark) for what in ("cpu", "wall")
+    )
+    most = memory["figures"][-1]["peak"]
+    text.append(f"| all six | {cpu:.1f} | {wall:.1f} | {most:,.0f} | {on_cpu:.1f} | {on_wall:.1f} | | | |")
+    text += ["", "| What | CPU, s | Wall, s | Peak, MB | Command |", "| --- | ---: | ---: | ---: | --- |"]
+    for line in command["figures"]:
+        text.append(
+            f"| `evenhand audit` of a {'CSV' if line['section'] == 'csv' else 'Parquet'} file: parity and effort, four "
+            f"groupings, two models, with the report ({command['beside']}) | {line['cpu']:.1f} | {line['wall']:.1f} | "
+            f"{line['peak']:,.0f} | `python -m benchmarks.speed million --command` |"
+        )
+    for line in answers["figures"]:
+        text.append(
+            f"| disagreement, {line['rows']:,} answers of a pandas frame ({answers['beside']}) | {line['cpu']:.1f} | "
+            f"{line['wall']:.1f} | {line['peak']:,.0f} | `python -m benchmarks.speed million --answers` |"
+        )
+    return text
+
+
+def hundred_million(large: dict[str, Any]) -> list[str]:
+    """Return what `hundred_million.py` found."""
+    text = [
+        "## A hundred million rows in a file",
+        "",
+        "Parity with AUC, parity by effort and individual fairness of a Parquet file, one model and two group columns, "
+        f'an id that must not repeat; `memory_limit = "{large["memory_limit"]}"` on {large["cores"]} cores, one run '
+        f"({large['beside']}, so that the wall time means little). The peak is that of the whole process. "
+        "`python -m benchmarks.speed hundred_million`",
+        "",
+        "| Rows | File, MB | Stage | CPU, s | Wall, s | Peak so far, MB |",
+        "| ---: | ---: | --- | ---: | ---: | ---: |",
+    ]
+    for line in large["figures"]:
+        for stage, spent in line["stages"].items():
+            text.append(
+                f"| {line['rows']:,} | {line['file']:,.0f} | {stage} | {spent['cpu']:,.1f} | {spent['wall']:,.1f} | "
+                f"{spent['peak']:,.0f} |"
+            )
+    return text
+
+
+def sizing(figures: list[dict[str, Any]], powers: Mapping[str, float]) -> list[str]:
+    """Return what audits cost at sizes beyond those measured, by how they grow."""
+    heads = " | ".join(["Audit", *(f"{rows:,} rows" for rows in PLANNED)])
+    text = [
+        "## How to size a machine",
+        "",
+        "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above "
+        "(parity and effort from 10,000,000 rows on of a Parquet file, reliability at 1,000,000 rows of the households "
+        "above, everything else of a pandas frame), and "
+        "computed beyond it (in italics), with the growth between the two largest sizes, but at least in "
+        "proportion to the rows, and to their square for exact pairs.",
+        "",
+        "**Cores.** Divide the core-hours by the hours you have. Counting, adding up and filling the grid run on "
+        "all cores, in the engine that holds the data: DuckDB on one machine, Spark or a database on theirs. What "
+        "Spark adds on two workers of one machine is in the table of a million households; what moving data over a "
+        "network adds was not measured: time your query on a hundredth of the rows first.",
+        "",
+        "**Memory** is for cells, not for rows. An id of whole numbers that must not repeat took about 25 bytes a"
+        " row at 100,000,000; what is above `memory_limit` goes into temporary files. From about 2,000,000,000 "
+        "rows in one combination of groups, outcome, decision and score bin on, sums do not fit into 64 bits, "
+        "which is an error: split the table.",
+        "",
+        "**What needs rows** (disagreement, reliability, agreement, improvability, and effort by other distances "
+        "or with `robustness`) reads them into memory, 8 bytes a number: 5,000,000 people with ten columns are "
+        "400 MB. From Spark or a database 5,000,000 come at most (see {doc}`howto/your-data`). Beyond what fits, "
+        "audit a random sample: the figures below are then what a larger machine would take.",
+        "",
+        f"| {heads} |",
+        "| --- |" + " ---: |" * len(PLANNED),
+    ]
+    for name in dict.fromkeys(line["row"] for line in figures):
+        lines = [line for line in figures if line["row"] == name]
+        known, last = {line["rows"]: line["cpu"] for line in lines}, lines[-1]
+        power = max(exponent(lines) or 1.0, powers[name])
+        cells = []
+        for rows in PLANNED:
+            seconds = known.get(rows) or last["cpu"] * (rows / last["rows"]) ** power
+            said = f"{seconds:,.1f}" if seconds < 3600 else f"{seconds / 3600:,.1f} h"
+            cells.append(said if rows in known else f"*{said}*")
+        text.append(f"| {name} | " + " | ".join(cells) + " |")
+    return text
