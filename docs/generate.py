@@ -16,6 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -561,6 +562,59 @@ def _json_type(annotation: Any) -> str:
     return " or ".join(map(_json_type, inside)) + ", or null" if is_choice else _type_words(annotation)
 
 
+# Audits ---------------------------------------------------------------------------------------------------
+
+
+def audit_part(name: str) -> str:
+    """Return the API page of an audit: signature, settings, thresholds, metrics, result tables and charts."""
+    audit = REGISTRY[name]
+    result = audit.result
+    lines = [audit.question, "", _further_reading(name), ""]
+    lines += ["## Signature", "", "```{eval-rst}", f".. autofunction:: evenhand.{name}", "   :no-index:", "```", ""]
+    lines += ["## Settings", "", f"The arguments above, as sections of `audit.toml`. {_SETTINGS_NOTES}", ""]
+    for title, rows in spec_sections(name):
+        lines += [f"### {title}", "", table(("Setting", "Type", "Default", "Meaning"), _coded(rows)), ""]
+    lines += ["## Thresholds", "", _threshold_sentence(name), ""]
+    lines += ["## Metrics", "", _metric_table(known_metrics(name)), ""]
+    lines += [
+        "## Result",
+        "",
+        f"`eh.{name}` returns a `{result.__name__}`, with `summary()`, `get`, `rows`, `to_frame`,",
+    ]
+    lines += ["`to_dict` and `plot` ({doc}`../api`). Each table is a tuple of records with these columns:", ""]
+    for kind, record in result.record_types().items():
+        personal = " About one person each: published only with `individuals = true`." if record.individual else ""
+        about = inspect.cleandoc(record.__doc__ or "").partition("\n\n")[0]
+        lines += [f"### `result.{kind}`", "", f"{about}{personal}", "", _columns(record), ""]
+    plain = [f"`{field}`" for field in ("spec", "notes", *result.plain_fields())]
+    lines += [f"Beside the tables: {', '.join(plain)}.", "", "## Charts", ""]
+    charts = " ".join(f'`result.plot("{chart}")`' for chart in audit.charts).replace("` `", "`, `")
+    return "\n".join([*lines, f"{charts}. Without a name, `result.plot()` shows the first.", ""])
+
+
+_SETTINGS_NOTES = "{doc}`../settings` has those of the data, of models and of the report."
+
+
+def _further_reading(name: str) -> str:
+    """Return links to the guide, the notebook and the methods of an audit."""
+    guide = {"parity": "getting-started", "agreement": "reliability"}.get(name, name)
+    methods = {"agreement": "reliability"}.get(name, name)
+    pages = (f"guide/{guide}", f"notebooks/{name}", f"methods/{methods}")
+    return "See also " + ", ".join(f"{{doc}}`../../{page}`" for page in pages) + "."
+
+
+def _threshold_sentence(name: str) -> str:
+    """Return which settings of a threshold an audit knows beside the common ones."""
+    own = [f"`{coordinate}`" for coordinate in REGISTRY[name].spec.threshold_type().own_coordinates()]
+    common = f'`[[thresholds]]` with `audit = "{name}"` limits a metric'
+    beside = f"; beside the settings of every threshold it has {' and '.join(own)}" if own else ""
+    return f"{common}{beside}. {{doc}}`../settings` has the settings of every threshold."
+
+
+def _coded(rows: Iterable[tuple[str, str, str, str]]) -> list[tuple[str, ...]]:
+    return [(f"`{name}`", *rest) for name, *rest in rows]
+
+
 # Command line ---------------------------------------------------------------------------------------------
 
 
@@ -645,6 +699,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "cli": cli_part,
     "stats": stats_part,
     "promises": promises_part,
+    **{f"audit_{name}": partial(audit_part, name) for name in REGISTRY},
 }
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def part(name: str) -> str:
 def reference(page: str) -> str:
     """Return a page of the reference with the generated parts that it includes."""
     text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
-    return re.sub(r"```\{include\} \.\./_generated/(\w+)\.md\n```", lambda match: part(match[1]), text)
+    return re.sub(r"```\{include\} (?:\.\./)+_generated/(\w+)\.md\n```", lambda match: part(match[1]), text)
 
 
 def section(text: str, heading: str) -> str:
@@ -167,6 +167,23 @@ def test_metrics_of_every_audit_are_in_the_reference(name: str) -> None:
     text = section(reference("metrics"), f"### {name.capitalize()}")
     for metric in GENERATOR["known_metrics"](name):
         assert f"| `{metric.name}` | {metric.title} |" in text
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_audit_has_its_api_page(name: str) -> None:
+    assert f"reference/audits/{name}\n" in (DOCS / "index.md").read_text(encoding="utf-8")
+    page = reference(f"audits/{name}")
+    audit = REGISTRY[name]
+    assert f".. autofunction:: evenhand.{name}\n" in section(page, "## Signature")
+    settings = re.findall(r"^\| `(\w+)` \|", section(page, "## Settings"), re.MULTILINE)
+    assert set(settings_of(audit.spec)) <= set(settings)
+    for metric in GENERATOR["known_metrics"](name):
+        assert f"| `{metric.name}` |" in section(page, "## Metrics")
+    for kind, record in audit.result.record_types().items():
+        columns = re.findall(r"^\| `(\w+)` \|", section(page, f"### `result.{kind}`"), re.MULTILINE)
+        assert columns == list(record.columns())
+    for chart in audit.charts:
+        assert f'result.plot("{chart}")' in section(page, "## Charts")
 
 
 COMMANDS: list[tuple[str, ...]] = GENERATOR["command_paths"]()
