@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,19 @@ def test_the_citation_names_this_version_and_the_four_papers() -> None:
         assert {"type", "title", "authors", "year", "notes"} <= set(paper)
         for function in re.findall(r"`eh\.(\w+)`", paper["notes"]):
             assert function in eh.__all__
+
+
+def test_the_readme_names_the_papers_as_the_citation_does() -> None:
+    rows = [line for line in text("README.md").splitlines() if line.startswith("| *")]
+    papers = load("CITATION.cff")["references"]
+    assert len(rows) == len(papers)
+    for row, paper in zip(rows, papers, strict=True):
+        assert f"*{paper['title']}*" in row
+        for author in paper["authors"]:
+            assert author["family-names"] in row
+        assert set(re.findall(r"`eh\.\w+`", paper["notes"])) == set(re.findall(r"`eh\.\w+`", row))
+        for page in re.findall(r"\]\((docs/[^)]+)\)", row):
+            assert (ROOT / page).exists()
 
 
 def test_the_recipe_is_of_this_version_and_needs_what_the_package_needs() -> None:
@@ -124,3 +139,28 @@ def test_a_page_for_contributors_names_what_exists(name: str) -> None:
         assert (ROOT / path).exists(), path
     for target in re.findall(r"`make (\w+)`", page):
         assert f"\n{target}: " in text("Makefile")
+
+
+def test_the_speed_in_the_readme_is_what_was_recorded() -> None:
+    recorded = {}
+    for line in text("docs/benchmarks.md").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 9:
+            audit, rows, cpu, _wall, memory, peer, peer_cpu, times, _memory = cells
+            recorded[audit, rows, peer] = [cpu, memory, peer_cpu, times]
+    section = text("README.md").split("\n## Speed\n")[1].split("\n## ")[0]
+    claimed = [re.split(r" *\| *", line.strip("| ")) for line in section.splitlines() if line.startswith("|")][2:]
+    assert claimed
+    for audit, rows, cpu, memory, peer, peer_cpu, times in claimed:
+        assert recorded[audit, rows, peer] == [cpu, memory, peer_cpu, times]
+    aequitas = re.search(r"Aequitas computes .* in ([\d.]+) s", section.replace("\n", " "))
+    assert aequitas is not None
+    assert recorded["parity", "1,000,000", "aequitas"][2] == aequitas[1]
+
+
+def test_the_example_of_the_readme_needs_no_extra(tmp_path: Path) -> None:
+    code = text("README.md").split("```python\n")[1].split("```")[0]
+    without = [f"sys.modules[{name!r}] = None" for name in ("pandas", "polars", "pyarrow", "sklearn")]
+    script = "\n".join(["import sys", *without, code])
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
