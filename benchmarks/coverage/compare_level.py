@@ -21,7 +21,7 @@ import evenhand as eh
 from benchmarks.coverage._lines import Book, Line
 from evenhand.stats.types import BoolArray, FloatArray
 
-MEASURED = ("report/changes.py", "report/comparison.py", "report/pairing.py", "audits/parity")
+MEASURED = ("evidence/changes.py", "evidence/comparison.py", "evidence/pairing.py", "audits/parity")
 
 TWO = ((500, 0.3), (500, 0.3))
 SIX = ((1000, 0.1), (400, 0.1), (200, 0.1), (100, 0.1), (60, 0.1), (40, 0.1))

@@ -355,7 +355,7 @@ def section(extra: Extra) -> Section:
         "Pearson's at the effective size, those of means Student's on the logit scale, combined by MOVER. Shares of a "
         "population that come from a table of its people add their sampling error (delta method). A verdict holds "
         "where it is the same as without weights, by the same limits, which are not widened for other verdicts. "
-        "benchmarks/coverage/elsewhere_coverage.py shows their coverage.",
+        "benchmarks/coverage/population_shift_coverage.py shows their coverage.",
         "Korn and Graubard 1998, Survey Methodology 24; Kish 1965, Survey Sampling; Zou and Donner 2008, Statistics in "
         "Medicine 27",
     )

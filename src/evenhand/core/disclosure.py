@@ -112,7 +112,9 @@ class RecordFilter:
         """Return what the columns of a record declare; its numbers no more than its metric does."""
         declared = declarations(type(record))
         metric = self.metrics.get(getattr(record, "metric", ""))
-        if metric is None or metric.declared(getattr(record, "value", None)) != "undeclared":
+        is_ratio = getattr(record, "kind", None) == "ratio"  # of two shares may be more than 1
+        value = None if is_ratio else getattr(record, "value", None)
+        if metric is None or metric.declared(value) != "undeclared":
             return declared
         return {
             name: each._replace(reveals="undeclared") if each.reveals in ("share", "number") else each
