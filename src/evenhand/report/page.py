@@ -217,7 +217,10 @@ _LONGEST_NAME = 60
 
 def table_file(section: str, table: DisplayTable) -> str:
     """Return the name of the file that holds a long table."""
-    return f"table-{section}-{slug(table.caption)[:_LONGEST_NAME].rstrip('-')}.csv"
+    named = slug(table.caption)
+    if len(named) > _LONGEST_NAME:
+        named = named[:_LONGEST_NAME].rpartition("-")[0]
+    return f"table-{section}-{named}.csv"
 
 
 def _cell(cell: Cell) -> str:
