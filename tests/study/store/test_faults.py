@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +19,8 @@ from sqlalchemy.pool import QueuePool
 
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.study.flow.design import Step
-from evenhand.study.store import Store, StoreError, Study, StudyClosed, database, open_store, sqlite
-from evenhand.study.store.records import Busy
-from evenhand.study.store.sqlite import SharedSync
+from evenhand.study.store import Store, StoreError, Study, StudyClosed, database, open_store
+from evenhand.study.store.records import ConnectionLost
 
 PAIR = Step(key="pair:1/A", kind="pair", item="1", subject="A", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2}
@@ -105,185 +100,74 @@ def sqlite_study(tmp_path: Path, make_design: Any) -> Any:
         yield opened.register(make_design())
 
 
-def test_sqlite_acknowledges_after_a_sync_that_began_after_the_commit(
-    sqlite_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    person, seen = sqlite_study.participants.enrol("key"), []
-    real = sqlite._sync
-
-    def sync(handle: int) -> None:
-        assert os.path.samestat(os.fstat(handle), os.stat(tmp_path / "study.db-wal"))
-        with sqlite3.connect(tmp_path / "study.db") as other:
-            seen.append(other.execute("SELECT count(*) FROM answers").fetchone()[0])
-        other.close()
-        real(handle)
-
-    monkeypatch.setattr(sqlite, "_sync", sync)
-    sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
-    assert seen == [1]
-    sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
-    assert seen == [1, 1], "a repeated answer may have come before the first was synced"
-    sqlite_study.answers.save_draft(person, "pair:1/B", {"reason": "a"})
-    assert seen == [1, 1], "a draft need not outlive a loss of power"
-
-
-def test_sqlite_commits_that_wait_together_share_a_sync(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    people, syncs = [sqlite_study.participants.enrol(f"key {number}") for number in range(16)], []
-
-    def sync(handle: int) -> None:
-        syncs.append(handle)
-        time.sleep(0.05)
-
-    monkeypatch.setattr(sqlite, "_sync", sync)
-    with ThreadPoolExecutor(16) as pool:
-        saved = list(pool.map(lambda person: sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0), people))
-    assert {one.status for one in saved} == {"saved"}
-    assert len(syncs) <= 8
-
-
-def test_a_failed_sync_acknowledges_nothing_more(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = sqlite_study.participants.enrol("key")
-
-    def fail(handle: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite, "_sync", fail)
-        with pytest.raises(StoreError, match=r"study.db' cannot be written: Input/output error\.$"):
-            sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
-    with pytest.raises(StoreError, match="Input/output error"):
-        sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
-
-
-def test_a_log_that_cannot_be_opened_once_stops_nobody(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = sqlite_study.participants.enrol("key")
-    log = sqlite_study._database._log
-    assert log is not None
-
-    def no_handles(*_: Any) -> int:
-        raise OSError(24, "Too many open files")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", no_handles)
-        assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved", (
-            "the log is open already"
-        )
-        log.close()
-        with pytest.raises(StoreError, match="Too many open files"):
-            sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
-    assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "repeated"
-
-
-def test_a_sync_follows_the_file_that_has_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, synced = tmp_path / "log", []
-    monkeypatch.setattr(sqlite, "_sync", lambda handle: synced.append(os.fstat(handle).st_ino))
-    shared = SharedSync(str(path))
-    shared.wait()
-    assert synced == [], "no file, nothing to sync"
-    path.write_text("first")
-    shared.wait()
-    first = path.stat().st_ino
-    (tmp_path / "other").write_text("second")
-    os.replace(tmp_path / "other", path)
-    shared.wait()
-    shared.close()
-    assert synced == [first, path.stat().st_ino]
-    assert len(set(synced)) == 2
-
-
-def test_who_does_not_wait_is_told_at_once_that_another_process_writes(sqlite_study: Study, tmp_path: Path) -> None:
-    person = sqlite_study.participants.enrol("key")
-    with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        began = time.monotonic()
-        with pytest.raises(Busy):
-            sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
-        with pytest.raises(Busy):
-            sqlite_study.answers.save_draft(person, PAIR.key, {"reason": "a"}, wait=False)
-        with pytest.raises(Busy):
-            sqlite_study.answers.page(person, PAIR.key, wait=False, now=datetime.now(UTC) + timedelta(hours=1))
-        assert time.monotonic() - began < 2
-        other.execute("ROLLBACK")
-    assert sqlite_study.answers.get(person, PAIR.key) is None
-    assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
-    with sqlite_study._database.page_reading() as direct:
-        assert direct.execute(text("PRAGMA busy_timeout"), {}).scalar() == 30_000, "others wait as before"
-
-
-def test_who_does_not_wait_is_told_at_once_that_another_thread_writes(sqlite_study: Study) -> None:
-    person = sqlite_study.participants.enrol("key")
-    with sqlite_study._database.writing(), pytest.raises(Busy):
-        sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
-    assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
-
-
 def test_postgres_gets_twenty_connections_at_most(postgres_url: str) -> None:
     with open_store(postgres_url) as opened:
-        used = opened.database
-        pools = [used.engine.pool, used._pages.pool]
-        most = 0
-        for pool in pools:
-            assert isinstance(pool, QueuePool)
-            held = [pool.connect() for _ in range(pool.size())]
-            pool._timeout = 0.01
-            with pytest.raises(exc.TimeoutError):
-                pool.connect()
-            most += len(held)
-            for one in held:
-                one.close()
-    assert used._lines is not None
-    assert most + len(used._lines) == 20
+        pool = opened.database.engine.pool
+        assert isinstance(pool, QueuePool)
+        held = [pool.connect() for _ in range(20)]
+        pool._timeout = 0.01
+        with pytest.raises(exc.TimeoutError):
+            pool.connect()
+        for one in held:
+            one.close()
 
 
-def test_who_waits_for_a_sync_never_gets_one_that_began_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    began: list[float] = []
-    over: list[bool] = []
-    (tmp_path / "log").touch()
-    shared = SharedSync(str(tmp_path / "log"))
+@pytest.mark.parametrize("wrong", [exc.IntegrityError, exc.DBAPIError, KeyboardInterrupt])
+def test_what_fails_or_breaks_off_is_undone(store: Store, wrong: type[BaseException]) -> None:
+    note = text(
+        "INSERT INTO studies (name, kind, fingerprint, settings, secret, completion_code, created_at)"
+        " VALUES (:name, 'effort', '', '', 'x', '', 0)"
+    )
 
-    def sync(handle: int) -> None:
-        began.append(time.monotonic())
-        time.sleep(0.003)
+    def write() -> None:
+        with store.database.writing() as connection:
+            connection.execute(note, {"name": "half done"})
+            if wrong is KeyboardInterrupt:
+                raise wrong
+            connection.execute(*((note, {"name": None}) if wrong is exc.IntegrityError else (text("SELECT a FROM b"),)))
 
-    monkeypatch.setattr(sqlite, "_sync", sync)
-
-    def wait() -> None:
-        for _ in range(30):
-            asked = time.monotonic()
-            shared.wait()
-            over.append(any(asked <= start <= time.monotonic() - 0.003 for start in began))
-
-    threads = [threading.Thread(target=wait) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    shared.close()
-    assert len(over) == 180
-    assert all(over)
-    assert len(began) < 180
+    with pytest.raises(KeyboardInterrupt if wrong is KeyboardInterrupt else StoreError):
+        write()
+    assert store.studies() == []
+    with store.database.writing() as connection:  # the turn of the next writer has come
+        connection.execute(note, {"name": "whole"})
+    assert store.studies() == ["whole"]
 
 
 def test_sqlite_is_durable_by_its_own_settings(sqlite_study: Study, tmp_path: Path) -> None:
     with sqlite_study._database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2, "a commit is synced before it returns"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     if os.name == "posix":
         assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
 
 
-def test_a_broken_connection_is_replaced(postgres_url: str, make_design: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+END_ALL = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+)
+
+
+def test_connections_that_broke_while_idle_are_replaced(postgres_url: str, make_design: Any) -> None:
     with open_store(postgres_url) as opened:
         study = opened.register(make_design())
         person = study.participants.enrol("key")
         with psycopg.connect(postgres_url, autocommit=True) as other:
-            other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE pid <> pg_backend_pid() AND application_name = 'evenhand'"
-            )
-        monkeypatch.setattr(database, "_IDLE_SECONDS", -1)
+            other.execute(END_ALL)
         assert study.participants.by_token(person.token) == person
         assert study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved"
+
+
+def test_a_connection_that_breaks_in_use_is_said_to_be_lost_and_takes_the_others_along(
+    postgres_url: str, make_design: Any
+) -> None:
+    with open_store(postgres_url) as opened, psycopg.connect(postgres_url, autocommit=True) as other:
+        study = opened.register(make_design())
+        with pytest.raises(ConnectionLost) as caught, opened.database.writing() as connection:
+            _ = other.execute(END_ALL), connection.execute(text("SELECT 1"))
+        _one_sentence(caught.value)
+        assert study.participants.enrol("key").place == 0
 
 
 @pytest.mark.parametrize(
@@ -450,8 +334,7 @@ def test_payloads_keep_every_character(study: Study) -> None:
 def test_a_file_that_another_process_holds_is_one_sentence_in_time(
     tmp_path: Path, make_design: Any, monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
-    for module in (sqlite, database):
-        monkeypatch.setattr(module, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.3)
     path = tmp_path / "study.db"
     open_store(str(path)).close()
     holder = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute(sys.argv[2]);"

@@ -17,7 +17,6 @@ from fastapi import APIRouter, FastAPI
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -296,7 +295,7 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
         visitor = context.security.require_csrf(request)
         fields, revision = _fields_of(await read_json(request))
         typed = {name: value for name, value in fields.items() if name not in _NOT_FORM}
-        return Kept(kept=await run_in_threadpool(keep, visitor, index, typed, revision))
+        return Kept(kept=await participant.run_page(keep, visitor, index, typed, revision))
 
     def keep(visitor: VisitorCookie, index: int, typed: dict[str, Any], revision: int) -> bool:
         person = study.participants.by_token(visitor.token) if visitor.token else None

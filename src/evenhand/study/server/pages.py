@@ -8,7 +8,7 @@ from dark. The two lines differ in colour, in marker and in dash.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -129,15 +129,6 @@ def step_values(design: Design, shown: StepPage, csrf: str, filled: Filled) -> t
         "page_of": _fill(words["page_of"], page=page, pages=pages),
     }
     return template, values | specific
-
-
-def empty_form_key(shown: StepPage) -> Hashable:
-    """Return what decides how the page of a step looks that nobody has filled in."""
-    plan, index, step = shown.plan, shown.index, shown.step
-    before = plan.steps[index - 1].kind if index else None
-    pair = sum(earlier.item == step.item for earlier in plan.steps[:index]) if step.kind == "pair" else None
-    place = plan.place if step.kind == "practice" else None
-    return plan.condition, place, step, pair, index, len(plan.steps), before, _back(shown), shown.language
 
 
 def fields_of(payload: Mapping[str, Any]) -> dict[str, list[str]]:

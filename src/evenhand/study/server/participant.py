@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Hashable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from evenhand.study.flow.about import CONSENT, about_view, read_about
 from evenhand.study.flow.language import preferred_language
@@ -19,33 +18,58 @@ from evenhand.study.flow.pages import Fields, read_form
 from evenhand.study.server import pages as templates
 from evenhand.study.server.middleware import is_plain, is_small_number, read_fields
 from evenhand.study.server.pages import Filled, StepPage, as_fields, common_values
-from evenhand.study.server.security import WRITTEN_BY, VisitorCookie, address_of
+from evenhand.study.server.security import WRITTEN_BY, Form, VisitorCookie, address_of
 from evenhand.study.store.participants import enrolment_of
-from evenhand.study.store.records import QuotaFull, StudyClosed, StudyFull
+from evenhand.study.store.records import ConnectionLost, QuotaFull, StudyClosed, StudyFull
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
     from evenhand.study.store.records import Participant
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _LONGEST_ID = 200
-_MOST_EMPTY_FORMS = 2_000
 
 
 def router(context: AppContext) -> APIRouter:
     """Return the routes of participants."""
     pages, routes = Pages(context), APIRouter()
-    routes.add_route("/", pages.enter, ["GET"])
-    routes.add_route("/consent", pages.show_consent, ["GET"])
-    routes.add_route("/consent", pages.take_consent, ["POST"])
-    routes.add_route("/about", pages.show_about, ["GET"])
-    routes.add_route("/about", pages.take_about, ["POST"])
-    routes.add_route("/step/{index:int}", pages.show_step, ["GET"])
-    routes.add_route("/step/{index:int}", pages.take_step, ["POST"])
-    routes.add_route("/done", pages.show_done, ["GET"])
-    routes.add_route("/withdraw", pages.show_withdraw, ["GET"])
-    routes.add_route("/withdraw", pages.take_withdraw, ["POST"])
-    routes.add_route("/study/{why}", pages.show_why_not, ["GET"])
+    for method, path, page in (
+        ("GET", "/", pages.enter),
+        ("GET", "/consent", pages.show_consent),
+        ("POST", "/consent", pages.take_consent),
+        ("GET", "/about", pages.show_about),
+        ("POST", "/about", pages.take_about),
+        ("GET", "/step/{index:int}", pages.show_step),
+        ("POST", "/step/{index:int}", pages.take_step),
+        ("GET", "/done", pages.show_done),
+        ("GET", "/withdraw", pages.show_withdraw),
+        ("POST", "/withdraw", pages.take_withdraw),
+        ("GET", "/study/{why}", pages.show_why_not),
+    ):
+        routes.add_route(path, _endpoint(page), [method])
     return routes
+
+
+def _endpoint(page: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Return a route that reads the form of a request, if it has one, and runs its page in a thread."""
+
+    async def respond(request: Request) -> Response:
+        form = [await read_fields(request)] if request.method == "POST" else []
+        return await run_page(page, request, *form)
+
+    return respond
+
+
+async def run_page(page: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """Run in a thread what speaks with the database; once more where its connection broke.
+
+    A page and a form may be run twice: what was stored the first time is found by the second.
+    """
+    try:
+        return await run_in_threadpool(page, *args, **named)
+    except ConnectionLost:
+        return await run_in_threadpool(page, *args, **named)
 
 
 class Pages:
@@ -54,7 +78,6 @@ class Pages:
     def __init__(self, context: AppContext) -> None:
         self._context, self._design, self._study = context, context.design, context.study
         self._security = context.security
-        self._empty_forms: dict[Hashable, list[str]] = {}
 
     def enter(self, request: Request) -> Response:
         """Read who comes and in which language, and send them to a clean address where they left off."""
@@ -91,11 +114,8 @@ class Pages:
             self._security.remember(response, cookie)
         return response
 
-    async def take_consent(self, request: Request) -> Response:
+    def take_consent(self, request: Request, fields: Form) -> Response:
         """Take somebody on who ticked the box: to the questions about them, or into the study."""
-        return await run_in_threadpool(self._agree, request, await read_fields(request))
-
-    def _agree(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, fields)
         if elsewhere := self._not_new(cookie):
             return elsewhere
@@ -125,11 +145,8 @@ class Pages:
         csrf = self._security.csrf_token(cookie.session)
         return self._context.page("participant/about.html", status, **values, labels=labels, consent=CONSENT, csrf=csrf)
 
-    async def take_about(self, request: Request) -> Response:
+    def take_about(self, request: Request, raw: Form) -> Response:
         """Enrol somebody who said something about themselves, or preferred not to."""
-        return await run_in_threadpool(self._tell, request, await read_fields(request))
-
-    def _tell(self, request: Request, raw: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, raw)
         if elsewhere := self._not_new(cookie, agreed=True):
             return elsewhere
@@ -184,14 +201,8 @@ class Pages:
         newcomers = self._context.newcomers
         return 0.0 if newcomers is None else newcomers.wait(address_of(request.client))
 
-    async def show_step(self, request: Request) -> Response:
+    def show_step(self, request: Request) -> Response:
         """Show the page of a step with what was stored or begun."""
-        # Pages are read and answers stored without a thread of their own, for threads wait for Python's lock. Measured
-        # with benchmarks/speed/study_load.py on SQLite at 200 answers a second: an answer and the next page take 2.8 ms
-        # of CPU, and 3.6 to 5.1 ms with threads, which one process cannot do 300 times a second.
-        return await self._study.run_page(self._show_step, request)
-
-    def _show_step(self, request: Request, *, wait: bool = True) -> Response:
         cookie = self._security.visitor(request)
         person = self._person(cookie)
         if cookie is None or person is None:
@@ -199,7 +210,7 @@ class Pages:
         page = self._open(request, cookie, person)
         if page is None or person.finished_at or person.withdrawn_at:
             return _redirect(self._way_on(person))
-        filled = None if page.index < page.first else self._filled(request, cookie, person, page, wait)
+        filled = None if page.index < page.first else self._filled(request, cookie, person, page)
         if filled is None:
             return self._message(page.language, "elsewhere", again=True)
         return self._step_page(cookie, page, filled)
@@ -214,15 +225,13 @@ class Pages:
             return None
         return StepPage(plan, index, self._language(request, cookie, person), cookie.first)
 
-    def _filled(
-        self, request: Request, cookie: VisitorCookie, person: Participant, page: StepPage, wait: bool
-    ) -> Filled | None:
+    def _filled(self, request: Request, cookie: VisitorCookie, person: Participant, page: StepPage) -> Filled | None:
         """Return how the form of a step is filled in: with the draft of this browser, else with what is stored.
 
         None where the answer was given in another browser: to know somebody's id is not enough to read it.
         """
         browser = enrolment_of(cookie.session)
-        answer, draft = self._study.answers.page(person, page.step.key, wait=wait)
+        answer, draft = self._study.answers.page(person, page.step.key)
         if answer is not None and answer.payload.get(WRITTEN_BY, browser) != browser:
             return None
         draft = draft if draft and draft.get(WRITTEN_BY) == browser else None
@@ -238,35 +247,11 @@ class Pages:
 
     def _step_page(self, cookie: VisitorCookie, page: StepPage, filled: Filled, status: int = 200) -> Response:
         csrf = self._security.csrf_token(cookie.session)
-        if filled != Filled():
-            template, values = templates.step_values(self._design, page, csrf, filled)
-            return self._context.page(template, status, **values)
-        return HTMLResponse(csrf.join(self._empty_form(page)), status)
+        template, values = templates.step_values(self._design, page, csrf, filled)
+        return self._context.page(template, status, **values)
 
-    def _empty_form(self, page: StepPage) -> list[str]:
-        """Return the page of a step that nobody has filled in, split where the token of the form belongs.
-
-        It is the same for everybody who sees the step in the same place, and is kept where many do: rendering it anew
-        for everybody took the CPU for an answer and the next page from 3.7 to 5.7 ms (benchmarks/speed/study_load.py).
-        """
-        key = templates.empty_form_key(page)
-        parts = self._empty_forms.get(key)
-        if parts is None:
-            mark = secrets.token_hex(16)
-            template, values = templates.step_values(self._design, page, mark, Filled())
-            parts = self._context.templates.get_template(template).render(values).split(mark)
-            if page.step.kind != "case" and len(self._empty_forms) < _MOST_EMPTY_FORMS:
-                self._empty_forms[key] = parts
-        return parts
-
-    async def take_step(self, request: Request) -> Response:
-        """Store the answer of a step."""
-        fields = await read_fields(request)
-        response = await self._study.run_page(self._answer, request, fields)
-        await self._study.sync()
-        return response
-
-    def _answer(self, request: Request, raw: Mapping[str, str | list[str]], *, wait: bool = True) -> Response:
+    def take_step(self, request: Request, raw: Form) -> Response:
+        """Store the answer of a step; it is on the disk when this returns."""
         cookie = self._security.require_csrf(request, raw)
         person = self._person(cookie)
         if person is None:
@@ -277,16 +262,13 @@ class Pages:
         index, fields, revision = page.index, as_fields(raw), _revision(raw)
         payload, errors = self._read(page, fields)
         draft = {**fields, WRITTEN_BY: browser}
-        if errors and self._study.answers.save_draft(person, page.step.key, draft, revision=revision, wait=wait):
+        if errors and self._study.answers.save_draft(person, page.step.key, draft, revision=revision):
             return _redirect(f"/step/{index}?missing=1")
         if errors:
             return self._step_page(cookie, page, Filled(fields, revision, errors), 422)
         last = index + 1 == len(page.plan.steps)
         payload[WRITTEN_BY] = browser
-        durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
-        saved = self._study.answers.save(
-            person, page.step, index, payload, revision=revision, last=last, durable=durable, wait=wait
-        )
+        saved = self._study.answers.save(person, page.step, index, payload, revision=revision, last=last)
         if saved.status == "stale":
             return _redirect(f"/step/{index}?stale=1")
         return _redirect("/done" if last else f"/step/{min(index + 1, saved.reached)}")
@@ -324,11 +306,8 @@ class Pages:
         csrf = self._security.csrf_token(cookie.session)
         return self._context.page("participant/withdraw.html", **values, csrf=csrf, back=self._way_on(person))
 
-    async def take_withdraw(self, request: Request) -> Response:
+    def take_withdraw(self, request: Request, fields: Form) -> Response:
         """Delete somebody's answers."""
-        return await run_in_threadpool(self._withdraw, request, await read_fields(request))
-
-    def _withdraw(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, fields)
         person = self._person(cookie)
         if person is not None and person.enrolment != enrolment_of(cookie.session):

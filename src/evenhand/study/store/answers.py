@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import TextClause, bindparam, null, select, text, union_all
+from sqlalchemy import Connection, TextClause, bindparam, select, text
 
 from evenhand.study.flow.design import Step
-from evenhand.study.store.database import Database, Direct
+from evenhand.study.store.database import Database
 from evenhand.study.store.records import CLOCK, Answer, Participant, Saved, seconds_of, steady_of
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS
 
@@ -40,19 +40,6 @@ _STORE = text(
     " ON CONFLICT (participant_id, step) DO UPDATE SET payload = excluded.payload, saved_at = excluded.saved_at,"
     " revision = answers.revision + 1 RETURNING revision"
 )
-_ADVANCE_AT_ONCE = text(
-    f"WITH moved AS (UPDATE participants SET reached = reached + 1, {_BEGIN},"  # noqa: S608
-    " finished_at = CAST(:finished_at AS double precision)"
-    " WHERE id = :person AND reached = :index AND finished_at IS NULL AND withdrawn_at IS NULL RETURNING id),"
-    " gone AS (DELETE FROM drafts USING moved WHERE participant_id = moved.id AND step = CAST(:step AS text))"
-    " INSERT INTO answers (participant_id, step, step_index, kind, item, subject, position, check_number, seconds,"
-    " payload, revision, saved_at) SELECT id, CAST(:step AS text), CAST(:index AS integer), CAST(:kind AS text),"
-    " CAST(:item AS text), CAST(:subject AS text), CAST(:position AS integer), CAST(:check AS integer),"
-    " CAST(:seconds AS double precision), CAST(:payload AS text), 1, CAST(:now AS double precision) FROM moved"
-    " ON CONFLICT (participant_id, step) DO UPDATE SET payload = excluded.payload, saved_at = excluded.saved_at,"
-    " revision = answers.revision + 1 RETURNING revision"
-)
-"""_ADVANCE, _STORE and _NO_DRAFT in one statement, for which PostgreSQL needs one message instead of five."""
 _NO_DRAFT = text("DELETE FROM drafts WHERE participant_id = :person AND step = :step")
 _SEEN = text("UPDATE participants SET seen_at = :now WHERE id = :person")
 _BACK = text(f"UPDATE participants SET {_BEGIN} WHERE id = :person AND finished_at IS NULL")  # noqa: S608
@@ -67,11 +54,8 @@ _STATE = (
 )
 _OF_STEP = (ANSWERS.c.participant_id == bindparam("person"), ANSWERS.c.step == bindparam("step"))
 _STORED = select(ANSWERS.c.payload, ANSWERS.c.revision).where(*_OF_STEP)
-_PAGE = union_all(
-    _STORED,
-    select(DRAFTS.c.fields, null()).where(
-        DRAFTS.c.participant_id == bindparam("person"), DRAFTS.c.step == bindparam("step")
-    ),
+_DRAFTED = select(DRAFTS.c.fields).where(
+    DRAFTS.c.participant_id == bindparam("person"), DRAFTS.c.step == bindparam("step")
 )
 
 
@@ -90,14 +74,12 @@ class Answers:
         *,
         revision: int,
         last: bool = False,
-        durable: bool = True,
-        wait: bool = True,
         now: datetime | None = None,
     ) -> Saved:
         """Store an answer in one transaction; sent again it changes nothing.
 
         An answer to the first unanswered step moves the person on and takes their time; an answer to an earlier step
-        replaces what is stored, if the form was made from that. It is on the disk when this returns.
+        replaces what is stored, if the form was made from that.
 
         Parameters
         ----------
@@ -107,8 +89,6 @@ class Answers:
         payload : the answer in the names of the schema.
         revision : the revision that the form was made from; 0 where nothing was stored.
         last : whether this is the last step, which finishes the person.
-        durable : whether to wait for the disk; who says False awaits `Study.sync` before saying that it is saved.
-        wait : whether to wait while somebody else writes to a SQLite file; else `Busy` is raised and nothing is done.
         now : the moment; by default the clock's.
         """
         clock = Clock.of(person, now)
@@ -117,12 +97,7 @@ class Answers:
         values |= {"step": step.key, "index": index, "kind": step.kind, "position": step.position}
         values |= {"item": step.item, "subject": step.subject, "check": step.check}
         onwards = {**clock.sign, "index": index, "finished_at": clock.sign["now"] if last else None}
-        if not self.database.sqlite and index == person.reached:
-            with self.database.page_change() as direct:
-                stored = direct.execute(_ADVANCE_AT_ONCE, {**values, **onwards}).scalar()
-            if stored is not None:
-                return Saved("saved", int(stored), index + 1)
-        with self.database.page_writing(durable=durable, wait=wait) as connection:
+        with self.database.writing() as connection:
             moved = connection.execute(_ADVANCE, onwards)
             if moved.rowcount == 1:
                 return Saved("saved", _write(connection, values), index + 1)
@@ -131,28 +106,25 @@ class Answers:
             )
 
     def page(
-        self, person: Participant, step_key: str, *, wait: bool = True, now: datetime | None = None
+        self, person: Participant, step_key: str, *, now: datetime | None = None
     ) -> tuple[Answer | None, dict[str, Any] | None]:
         """Return what a page shows: the stored answer and the draft, each None where there is none.
 
-        Opening a page after more than half an hour without a sign of life starts the time on it anew; for this `wait`
-        is as in `save`.
+        Opening a page after more than half an hour without a sign of life starts the time on it anew.
         """
-        clock = Clock.of(person, now)
+        clock, key = Clock.of(person, now), {"person": person.id, "step": step_key}
         if person.finished_at is person.withdrawn_at is None and clock.away:
-            with self.database.page_writing(durable=False, wait=wait) as connection:
+            with self.database.writing() as connection:
                 connection.execute(_BACK, clock.sign)
-        with self.database.page_reading() as connection:
-            rows = connection.execute(_PAGE, {"person": person.id, "step": step_key}).all()
-        answer = next((Answer(json.loads(row[0]), row[1]) for row in rows if row[1] is not None), None)
-        draft = next((json.loads(row[0]) for row in rows if row[1] is None), None)
-        return answer, draft
+        with self.database.reading() as connection:
+            stored = connection.execute(_STORED, key).first()
+            draft = connection.execute(_DRAFTED, key).scalar()
+        return _answer(stored), None if draft is None else json.loads(draft)
 
     def get(self, person: Participant, step_key: str) -> Answer | None:
         """Return the stored answer to a step; None where there is none."""
-        with self.database.page_reading() as connection:
-            row = connection.execute(_STORED, {"person": person.id, "step": step_key}).first()
-        return None if row is None else Answer(json.loads(row[0]), row[1])
+        with self.database.reading() as connection:
+            return _answer(connection.execute(_STORED, {"person": person.id, "step": step_key}).first())
 
     def save_draft(
         self,
@@ -161,20 +133,18 @@ class Answers:
         fields: Mapping[str, Any],
         *,
         revision: int | None = None,
-        wait: bool = True,
         now: datetime | None = None,
     ) -> bool:
         """Keep an unfinished form until its answer is saved; return whether it was kept.
 
         It is not kept for somebody who finished or withdrew, beyond 32 KiB, or where `revision` (of the answer that
-        the form was made from) is no longer the stored one: a late draft never hides a newer answer. `wait` is as in
-        `save`.
+        the form was made from) is no longer the stored one: a late draft never hides a newer answer.
         """
         clock, written = Clock.of(person, now), _as_json(fields)
         if len(written) > DRAFT_BYTES:
             return False
         key = {"person": person.id, "step": step_key}
-        with self.database.page_writing(durable=False, wait=wait) as connection:
+        with self.database.writing() as connection:
             _, finished_at, withdrawn_at = connection.execute(_STATE, {"person": person.id}).one()
             if finished_at is not None or withdrawn_at is not None:
                 return False
@@ -218,14 +188,18 @@ class Clock(NamedTuple):
         )
 
 
-def _write(connection: Direct, values: Mapping[str, Any]) -> int:
+def _answer(row: Sequence[Any] | None) -> Answer | None:
+    return None if row is None else Answer(json.loads(row[0]), row[1])
+
+
+def _write(connection: Connection, values: Mapping[str, Any]) -> int:
     revision = connection.execute(_STORE, values).scalar_one()
     connection.execute(_NO_DRAFT, {"person": values["person"], "step": values["step"]})
     return int(revision)
 
 
 def _change(
-    connection: Direct, step: Step, *, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
+    connection: Connection, step: Step, *, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
 ) -> Saved:
     """Store an answer to an earlier step with its sign of life, or say why not."""
     reached, finished_at, withdrawn_at = connection.execute(_STATE, {"person": values["person"]}).one()

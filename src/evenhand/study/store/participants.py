@@ -183,7 +183,7 @@ class Participants:
         """Return the person whose cookie holds a token; None where there is none."""
         if not records.is_storable(token):
             return None
-        with self.database.page_reading() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(_BY_TOKEN, {"study": self.row.id, "token": token}).first()
         return None if row is None else self._participant(row)
 

@@ -34,8 +34,8 @@ class StoreError(EvenhandError):
     """The database could not be reached, or refused what was asked."""
 
 
-class Busy(StoreError):  # noqa: N818
-    """Somebody else writes at this moment, and the caller did not want to wait; nothing was done."""
+class ConnectionLost(StoreError):  # noqa: N818
+    """The connection to the database broke; the same request may succeed on another one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ class Results:
             .where(*here)
             .order_by(_T.name)
         )
-        with self.database.reading(snapshot=True) as connection:
+        with self.database.reading() as connection:
             people, answers = connection.execute(who.order_by(_P.id)).all(), connection.execute(what).all()
             told = connection.execute(about).all()
         return build_responses(
@@ -98,7 +98,7 @@ class Results:
         )
         checks = what.with_only_columns(_A.check_number, _A.payload).where(_A.kind == "check")
         about = who.add_columns(_T.name, _T.value).join(TRAITS, _T.participant_id == _P.id).order_by(_T.name, _T.value)
-        with self.database.reading(snapshot=True) as connection:
+        with self.database.reading() as connection:
             people = [Standing(*row) for row in connection.execute(who)]
             answers = connection.execute(what).all()
             judged = connection.execute(checks).all()
@@ -127,7 +127,7 @@ class Results:
             .where(in_study)
         )
         people = select(func.count(), func.count(_P.finished_at), func.count(_P.withdrawn_at)).where(in_study)
-        with self.database.reading(snapshot=True) as connection:
+        with self.database.reading() as connection:
             return tuple(map(float, (*connection.execute(written).one(), *connection.execute(people).one())))
 
 

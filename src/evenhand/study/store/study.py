@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import secrets
@@ -11,15 +10,14 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from sqlalchemy import URL, Connection, bindparam, select, text, update
-from sqlalchemy.util.concurrency import greenlet_spawn
 
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.study.flow.design import Design
@@ -28,16 +26,14 @@ from evenhand.study.store import tables
 from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url
 from evenhand.study.store.participants import Participants
-from evenhand.study.store.records import Busy, StoreError, StudyRow, seconds_of
+from evenhand.study.store.records import StoreError, StudyRow, seconds_of
 from evenhand.study.store.researchers import Ratings, Researchers
 from evenhand.study.store.results import Results
-from evenhand.study.store.sqlite import AwaitedSync
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, STUDIES
 
 if sys.platform != "win32":
     import fcntl
 
-R = TypeVar("R")
 SECRET_VARIABLE = "EVENHAND_STUDY_SECRET"  # noqa: S105
 _SHORTEST_SECRET = 32
 _CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -180,7 +176,6 @@ class Study:
 
     def __init__(self, database: Database, row: StudyRow) -> None:
         self._database, self._row = database, row
-        self._awaited_sync = AwaitedSync(database.sync)
         self.participants = Participants(database, row)
         self.answers = Answers(database)
         self.researchers = Researchers(database, row)
@@ -191,28 +186,6 @@ class Study:
     def name(self) -> str:
         """The study's short name."""
         return self._row.name
-
-    @property
-    def in_file(self) -> bool:
-        """Whether the database is a file that is read at once (SQLite), and not a server that is waited for."""
-        return self._database.sqlite
-
-    async def run_page(self, page: Callable[..., R], *values: Any) -> R:
-        """Return what a function returns that speaks with the database as pages do, called with `wait=False`.
-
-        A file is read and written at once. PostgreSQL is waited for by the event loop, on connections that all pages
-        share. Where it has to wait longer (`Busy`), the function is called again, in a thread and without `wait`.
-        """
-        try:
-            if self.in_file:
-                return page(*values, wait=False)
-            return await greenlet_spawn(page, *values, wait=False)
-        except Busy:
-            return await asyncio.to_thread(page, *values)
-
-    async def sync(self) -> None:
-        """Return when everything that was stored before this call is on the disk."""
-        await self._awaited_sync.wait()
 
     @property
     def secret(self) -> bytes:
