@@ -556,7 +556,7 @@ class TestLogs:
 
         monkeypatch.setattr(type(effort.study), "closed", property(full))
         answer = effort.browser().get("/api/health")
-        assert answer.status_code == 500
+        assert answer.status_code == 503
         assert "disk" not in answer.text
         (said,) = [one for one in caplog.records if one.levelno == logging.ERROR]
         assert sentence in said.getMessage()
@@ -574,7 +574,7 @@ class TestLogs:
         browser = effort.browser()
         with monkeypatch.context() as broken:
             broken.setattr(type(effort.study), "closed", property(away))
-            assert [browser.get("/api/health").status_code for _ in range(50)] == [500] * 50
+            assert [browser.get("/api/health").status_code for _ in range(50)] == [503] * 50
             said = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
             assert said == [f"a request failed: {sentence}"]
             later = 61.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import math
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _HOUR = 3600.0
+HEALTH_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -274,7 +277,7 @@ class DashboardNumbers(BaseModel):
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": Problem} for status in (400, *statuses, 429, 500)}
+    return {status: {"model": Problem} for status in (400, *statuses, 429, 500, 503)}
 
 
 def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
@@ -282,11 +285,17 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     routes = APIRouter(prefix="/api")
     study, design = context.study, context.design
     logins = Logins(study, context.security)
+    # Of its own, so that a database that says nothing holds up one thread, and further checks are answered in time.
+    checks = ThreadPoolExecutor(1, thread_name_prefix="health")
 
     @routes.get("/health", responses=_problems())
-    def health() -> Health:
-        """Tell whether the server is well."""
-        _ = study.closed
+    async def health() -> Health:
+        """Tell whether the server is well; it is not unless the database answers within two seconds."""
+        asked = asyncio.get_running_loop().run_in_executor(checks, lambda: study.closed)
+        try:
+            await asyncio.wait_for(asked, HEALTH_SECONDS)
+        except TimeoutError:
+            raise HTTPException(503) from None
         return Health(status="ok")
 
     @routes.put("/draft/{index}", responses=_problems(403, 404, 413, 415, 422), openapi_extra=_DRAFT)

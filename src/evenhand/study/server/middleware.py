@@ -49,9 +49,10 @@ SENTENCES = {
     422: "Something in this cannot be stored. Please go back and check it.",
     429: "Too many requests. Please wait a moment and try again.",
     500: "Something went wrong on our side. What was saved before is safe. Please try again.",
+    503: "This server cannot reach its database. What was saved before is safe. Please try again.",
 }
 _WORDS = dict.fromkeys((400, 413, 415, 422), "not_stored") | dict.fromkeys((404, 405), "not_found")
-_WORDS |= {403: "form_expired", 429: "slow_down", 500: "try_again"}
+_WORDS |= {403: "form_expired", 429: "slow_down", 500: "try_again", 503: "try_again"}
 """The words of the pages that say the same to participants, in their language."""
 
 
@@ -107,20 +108,21 @@ class RequestLog:
             self._log_error(error)
             if status:
                 raise ConnectionAbortedError("an answer broke off") from None
-            await self._apology(scope)(scope, receive, send_noted)
+            response = self._apology(scope, 503 if isinstance(error, StoreError) else 500)
+            await response(scope, receive, send_noted)
         finally:
             self._outage.tell()
             path = quote(scope["path"][:200], safe="/")
             spent = 1e3 * (perf_counter() - clock)
             log.info("method=%s path=%s status=%d ms=%.1f", scope["method"], path, status, spent)
 
-    def _apology(self, scope: Scope) -> Response:
+    def _apology(self, scope: Scope, status: int) -> Response:
         """Return the answer to an error of ours, in one line where even its page fails."""
         try:
-            return error_response(self._context, scope, 500)
+            return error_response(self._context, scope, status)
         except Exception as error:
             self._log_error(error)
-            return PlainTextResponse(SENTENCES[500], 500)
+            return PlainTextResponse(SENTENCES[status], status)
 
     def _log_error(self, error: Exception) -> None:
         if isinstance(error, StoreError):
