@@ -509,6 +509,12 @@ class TestAnswers:
             else:
                 assert answer.status_code in (404, 405)
 
+    @pytest.mark.parametrize("names", [1, 70], ids=["one", "many"])
+    def test_headers_that_arrive_in_one_piece_are_limited_too(self, effort: Any, names: int) -> None:
+        headers = {f"x-{number}": "a" * (70_000 // names) for number in range(names)}
+        assert effort.browser().get("/consent", headers=headers).status_code == 431
+        assert effort.browser().get("/consent", headers={"x": "a" * 40_000}).status_code == 200
+
     def test_too_many_requests_are_told_to_wait(self, serve: Any, effort_design: Any) -> None:
         served = serve(effort_design, rate=0.5)
         browser = served.browser()

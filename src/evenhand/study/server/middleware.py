@@ -45,13 +45,14 @@ SENTENCES = {
     404: "There is no such page.",
     405: "This page cannot be used in this way.",
     413: "This is too long.",
+    431: "This is too long.",
     415: "The form was sent in a way that this page does not read.",
     422: "Something in this cannot be stored. Please go back and check it.",
     429: "Too many requests. Please wait a moment and try again.",
     500: "Something went wrong on our side. What was saved before is safe. Please try again.",
     503: "This server cannot reach its database. What was saved before is safe. Please try again.",
 }
-_WORDS = dict.fromkeys((400, 413, 415, 422), "not_stored") | dict.fromkeys((404, 405), "not_found")
+_WORDS = dict.fromkeys((400, 413, 415, 422, 431), "not_stored") | dict.fromkeys((404, 405), "not_found")
 _WORDS |= {403: "form_expired", 429: "slow_down", 500: "try_again", 503: "try_again"}
 """The words of the pages that say the same to participants, in their language."""
 
@@ -191,6 +192,8 @@ class RequestLimits:
         wait = 0.0 if self._rates is None else self._rates.wait(address_of(scope.get("client")))
         if wait > 0:
             return error_response(self._context, scope, 429, {"retry-after": str(math.ceil(wait))})
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_BYTES:
+            return error_response(self._context, scope, 431, {"connection": "close"})
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             return error_response(self._context, scope, 400)

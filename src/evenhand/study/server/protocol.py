@@ -14,10 +14,11 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from evenhand.errors import ConfigError
 from evenhand.study.server.security import address_of
@@ -28,17 +29,15 @@ _SPARE_FILES = 256
 """Open files that are kept for the database, the log and the static files."""
 _MOST_CONNECTIONS = 8_192
 _LAST_SECONDS = 15.0
-_REFUSED = "HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-_TOO_LARGE = _REFUSED.format("431 Request Header Fields Too Large").encode()
-_TOO_MANY = _REFUSED.format("429 Too Many Requests\r\nretry-after: 30").encode()
+_TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 30\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
 
-class BoundedProtocol(HttpToolsProtocol):
-    """A connection that takes at most `most_header_bytes` of headers, and waits `patience` seconds for a request.
+class BoundedProtocol(H11Protocol):
+    """A connection that waits `patience` seconds for a whole request, and as long for a client that reads nothing.
 
-    The clock runs from the connection, or from the first byte of a further request, until the last byte of its body.
-    What is sent must be taken too: a connection whose waiting bytes do not become fewer for `patience` seconds is cut.
+    uvicorn limits headers, idle connections and all connections together, but knows no such limits. The clock of a
+    request runs from the connection, or from the first byte of a further request, until the last byte of its body.
 
     Parameters
     ----------
@@ -46,7 +45,6 @@ class BoundedProtocol(HttpToolsProtocol):
     proxies : networks of the proxies in front, whose connections are many people's and are not counted.
     """
 
-    most_header_bytes = MOST_HEADER_BYTES
     patience = PATIENCE
     _held: ClassVar[Counter[str]] = Counter()
 
@@ -54,15 +52,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*given, **named)
         self._per_address, self._proxies = per_address, proxies
         self._address: str | None = None
-        self._deadline: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
-        self._complete, self._in_headers, self._too_large = True, False, False
-        self._header_bytes, self._raw_bytes = 0, 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request, unless the address holds too many connections already."""
         super().connection_made(transport)
-        self._start_clock()
+        transport.set_write_buffer_limits(0)  # so that `pause_writing` is called whenever the client has to read
+        self._wait_for_request()
         if not self._per_address or self._is_proxy():
             return
         self._address = address_of(self.client)
@@ -73,13 +69,28 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks, and count the connection no more."""
-        self._stop_clock()
-        self._stop_watch()
+        for name in tuple(self._timers):
+            self._stop_timer(name)
         if self._address is not None:
             self._held[self._address] -= 1
             if not self._held[self._address]:
                 del self._held[self._address]
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, and wait for the rest of a request that is not whole yet."""
+        super().data_received(data)
+        self._wait_for_request()
+
+    def pause_writing(self) -> None:
+        """Wait for a client that has something to read."""
+        super().pause_writing()
+        self._start_timer("reader", self._cut_unless_fewer, self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Note that the client has read everything."""
+        self._stop_timer("reader")
+        super().resume_writing()
 
     def _is_proxy(self) -> bool:
         try:
@@ -88,115 +99,34 @@ class BoundedProtocol(HttpToolsProtocol):
             return False
         return any(peer in network for network in self._proxies)
 
-    def pause_writing(self) -> None:
-        """See whether a client that has much to read reads at all."""
-        super().pause_writing()
-        self._watch()
-
-    def resume_writing(self) -> None:
-        """Note that the client reads."""
-        self._stop_watch()
-        super().resume_writing()
-
-    def on_response_complete(self) -> None:
-        """See whether the rest of the answer is read."""
-        super().on_response_complete()
-        if self.transport.get_write_buffer_size():
-            self._watch()
-
-    def _watch(self) -> None:
-        if self._unread is None:
-            size = self.transport.get_write_buffer_size()
-            self._unread = self.loop.call_later(self.patience, self._cut_unless_fewer, size)
-
-    def _cut_unless_fewer(self, before: int) -> None:
-        self._unread, size = None, self.transport.get_write_buffer_size()
-        if size >= before > 0:
-            self.transport.abort()  # `close` would wait for the client to read
-        elif size:
-            self._watch()
-
-    def _stop_watch(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def data_received(self, data: bytes) -> None:
-        """Read on; close where the headers are too long already, and see whether the clock has to run."""
-        began_before = self._complete or self._in_headers
-        super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if self._in_headers:
-            # One endless header is held back by the parser, so what arrived is counted too.
-            self._raw_bytes += len(data) if began_before else 0
-            if self._raw_bytes > self.most_header_bytes:
-                self._refuse_headers()
-                return
-        if self._complete and self._is_answering():
-            self._stop_clock()
-        else:
-            self._start_clock()
-
-    def on_message_begin(self) -> None:
-        """Note that a request has begun."""
-        super().on_message_begin()
-        self._complete, self._in_headers = False, True
-        self._header_bytes, self._raw_bytes = 0, 0
-
-    def on_url(self, url: bytes) -> None:
-        """Count the bytes of the address as headers."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the bytes of a header."""
-        self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """Note that the body follows."""
-        self._in_headers = False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """Note that the request is there."""
-        self._complete = True
-        super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or one with too long headers."""
-        if self._too_large:
-            self._refuse_headers()
-        else:
-            super().send_400_response(msg)
-
-    def _count(self, arrived: int) -> None:
-        self._header_bytes += arrived
-        if self._header_bytes > self.most_header_bytes:
-            self._too_large = True
-            raise ValueError("the headers are too long")
-
-    def _refuse_headers(self) -> None:
-        self.transport.write(_TOO_LARGE)
-        self.transport.close()
-
     def _is_answering(self) -> bool:
-        return bool(self.cycle) and not self.cycle.response_complete
+        """Tell whether a request is whole and its answer is not: then the client waits for us."""
+        return bool(self.cycle) and not self.cycle.more_body and not self.cycle.response_complete
 
-    def _start_clock(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(self.patience, self._give_up)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _wait_for_request(self) -> None:
+        if self._is_answering():
+            self._stop_timer("request")
+        elif "request" not in self._timers and not self.transport.is_closing():
+            self._start_timer("request", self._give_up)
 
     def _give_up(self) -> None:
-        self._deadline = None
-        if not (self._complete and self._is_answering()):
+        self._stop_timer("request")
+        if not self._is_answering():
             self.transport.close()
+
+    def _cut_unless_fewer(self, before: int) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        if waiting < before:
+            self._start_timer("reader", self._cut_unless_fewer, waiting)
+        else:
+            self.transport.abort()  # `close` would wait for the client to read
+
+    def _start_timer(self, name: str, act: Callable[..., None], *values: int) -> None:
+        self._timers[name] = self.loop.call_later(self.patience, act, *values)
+
+    def _stop_timer(self, name: str) -> None:
+        if name in self._timers:
+            self._timers.pop(name).cancel()
 
 
 def allow_files() -> int:
@@ -277,6 +207,7 @@ def server_options(proxy: str | None, connections: int = 0) -> dict[str, Any]:
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 10,
         "backlog": 2048,
+        "h11_max_incomplete_event_size": MOST_HEADER_BYTES,
         "http": partial(BoundedProtocol, per_address=connections, proxies=proxies),
         "limit_concurrency": most_connections(allow_files()),
     }
