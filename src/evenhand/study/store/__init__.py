@@ -2,7 +2,7 @@
 
 from evenhand.errors import require_extra
 
-for _module in ("sqlalchemy", "alembic", "psycopg"):
+for _module in ("sqlalchemy", "psycopg"):
     require_extra(_module, "study", "the database of a study")
 
 from evenhand.study.store.records import (  # noqa: E402

@@ -1,16 +1,13 @@
 """The tables of the database, and how an older database is brought up to them.
 
-Times are seconds since 1970 in UTC, so that both databases hold the same numbers. Each revision is a function; they run
-in order, from the revision that the database has: under a lock, in one transaction, all or nothing. A test compares the
-tables that they lead to.
+Times are seconds since 1970 in UTC, so that both databases hold the same numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -21,19 +18,19 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    String,
     Table,
     Text,
+    insert,
     inspect,
+    select,
     text,
+    update,
 )
 from sqlalchemy.schema import UniqueConstraint
 
 from evenhand.study.store.database import Database
 from evenhand.study.store.records import StoreError
-
-if TYPE_CHECKING:
-    from alembic.operations import Operations
-
 
 METADATA = MetaData(
     naming_convention={
@@ -101,7 +98,7 @@ TRAITS = Table(
     *required(value=Text),
     sqlite_with_rowid=False,
 )
-"""What people said about themselves, by question; since revision 0005."""
+"""What people said about themselves, by question."""
 
 ANSWERS = Table(
     "answers",
@@ -124,7 +121,7 @@ RATINGS = Table(
     *required(saved_at=Double),
     sqlite_with_rowid=False,
 )
-"""What raters gave to the reasons that people wrote, by the step of the answer; since revision 0006."""
+"""What raters gave to the reasons that people wrote, by the step of the answer."""
 
 DRAFTS = Table(
     "drafts",
@@ -169,212 +166,66 @@ ACTIONS = Table(
     *required(at=Double, researcher=Text, action=Text, detail=Text),
     Index(None, "study_id", "at"),
 )
-"""What researchers did; since revision 0002."""
+"""What researchers did."""
+
+
+VERSIONS = Table("evenhand_version", METADATA, Column("version_num", String(32), primary_key=True))
+"""One row: the revision of the database."""
 
 
 # Revisions ------------------------------------------------------------------------------------------------------------
 
 
-VERSION_TABLE = "evenhand_version"
+FIRST = "0006"
+CHANGES: dict[str, Callable[[Connection], None]] = {}
+"""What brings an older database to each revision after the first, oldest first."""
 _LOCK_KEY = 0x6576656E68616E64
 """Names our lock among the advisory locks of a PostgreSQL database."""
 
 
+def newest() -> str:
+    """Return the revision of the tables above."""
+    return [FIRST, *CHANGES][-1]
+
+
 def revision_of(connection: Connection) -> str | None:
-    """Return the revision of a database; None where it was never migrated."""
-    if not inspect(connection).has_table(VERSION_TABLE):
+    """Return the revision of a database; None where it has no tables of ours."""
+    if not inspect(connection).has_table(VERSIONS.name):
         return None
-    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
+    return connection.execute(select(VERSIONS.c.version_num)).scalar()
 
 
-def migrate(database: Database, target: str | None = None) -> None:
-    """Bring a database up to a revision, by default the newest; one that is there already is left alone."""
-    wanted = HEAD if target is None else target
+def migrate(database: Database) -> None:
+    """Make the tables of a database, or bring them to the newest revision; under a lock, all or nothing."""
     with database.reading() as connection:
-        if revision_of(connection) == wanted:
+        if revision_of(connection) == newest():
             return
     with database.writing() as connection:
         if not database.sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
-        _upgrade(connection, wanted, database.shown)
+        _upgrade(connection, database.shown)
+
+
+def _upgrade(connection: Connection, shown: str) -> None:
+    current, names = revision_of(connection), [FIRST, *CHANGES]
+    if current is None:
+        METADATA.create_all(connection, checkfirst=False)
+        connection.execute(insert(VERSIONS).values(version_num=newest()))
+        return
+    if current not in names:
+        raise StoreError(
+            "the database '{database}' was made by another version of evenhand; install the newest one.", database=shown
+        )
+    for name in names[names.index(current) + 1 :]:
+        CHANGES[name](connection)
+    connection.execute(update(VERSIONS).values(version_num=newest()))
 
 
 def require_current(database: Database) -> None:
     """Raise a `StoreError` unless the database has the schema of this version."""
     with database.reading() as connection:
-        if revision_of(connection) != HEAD:
+        if revision_of(connection) != newest():
             raise StoreError(
-                f"the database '{database.shown}' is not of this version; start the server once to bring it up."
+                "the database '{database}' is not of this version; start the server once to bring it up.",
+                database=database.shown,
             )
-
-
-def _upgrade(connection: Connection, target: str, shown: str) -> None:
-    from alembic.operations import Operations
-    from alembic.runtime.migration import MigrationContext
-
-    current, names = revision_of(connection), list(REVISIONS)
-    if current is not None and current not in REVISIONS:
-        raise StoreError(
-            "the database '{database}' was made by another version of evenhand; install the newest one.", database=shown
-        )
-    op = Operations(MigrationContext.configure(connection, opts={"target_metadata": METADATA}))
-    if current is None:
-        version = sa.Column("version_num", sa.String(32), nullable=False)
-        op.create_table(VERSION_TABLE, version, sa.PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"))
-    done = 0 if current is None else names.index(current) + 1
-    for name in names[done : names.index(target) + 1]:
-        REVISIONS[name](op)
-    connection.execute(text(f"DELETE FROM {VERSION_TABLE}"))  # noqa: S608
-    connection.execute(text(f"INSERT INTO {VERSION_TABLE} (version_num) VALUES (:name)"), {"name": target})  # noqa: S608
-
-
-def _reference(column: str, table: str, *, key: bool = False) -> sa.Column[int]:
-    return sa.Column(column, ID, sa.ForeignKey(f"{table}.id"), primary_key=key, nullable=False, autoincrement=False)
-
-
-def _first_schema(op: Operations) -> None:
-    """Make the tables: studies, participants, answers, drafts and researchers."""
-    op.create_table(
-        "studies",
-        sa.Column("id", ID, primary_key=True),
-        *required(name=sa.Text, kind=sa.Text, fingerprint=sa.Text, settings=sa.Text, secret=sa.LargeBinary),
-        *required(completion_code=sa.Text, created_at=sa.Double),
-        *optional(closed_at=sa.Double),
-        sa.UniqueConstraint("name"),
-    )
-    op.create_table(
-        "participants",
-        sa.Column("id", ID, primary_key=True),
-        _reference("study_id", "studies"),
-        *required(enrolment=sa.Text, code=sa.Text, token=sa.Text, condition=sa.Text, place=sa.Integer),
-        *required(language=sa.Text, reached=sa.Integer, since=sa.Double, enrolled_at=sa.Double),
-        *required(seen_at=sa.Double),
-        *optional(finished_at=sa.Double, withdrawn_at=sa.Double),
-        sa.UniqueConstraint("study_id", "enrolment"),
-        sa.UniqueConstraint("study_id", "code"),
-        sa.UniqueConstraint("study_id", "token"),
-    )
-    op.create_index(
-        op.f("ix_participants_study_id_condition_place"), "participants", ["study_id", "condition", "place"]
-    )
-    op.create_table(
-        "recruits",
-        _reference("participant_id", "participants", key=True),
-        _reference("study_id", "studies"),
-        *required(recruitment_id=sa.Text),
-        sa.UniqueConstraint("study_id", "recruitment_id"),
-    )
-    _make_answers(op, sa.Column("seconds", sa.Double, nullable=False))
-    op.create_table(
-        "drafts",
-        _reference("participant_id", "participants", key=True),
-        sa.Column("step", sa.Text, primary_key=True),
-        *required(fields=sa.Text, saved_at=sa.Double),
-        sqlite_with_rowid=False,
-    )
-    _make_researchers(op)
-
-
-def _make_answers(op: Operations, seconds: sa.Column[float]) -> None:
-    op.create_table(
-        "answers",
-        _reference("participant_id", "participants", key=True),
-        sa.Column("step", sa.Text, primary_key=True),
-        *required(step_index=sa.Integer, kind=sa.Text),
-        *optional(item=sa.Text, subject=sa.Text, position=sa.Integer, check_number=sa.Integer),
-        seconds,
-        *required(payload=sa.Text, revision=sa.Integer, saved_at=sa.Double),
-        sqlite_with_rowid=False,
-    )
-
-
-def _make_researchers(op: Operations) -> None:
-    op.create_table(
-        "researchers",
-        _reference("study_id", "studies", key=True),
-        sa.Column("name", sa.Text, primary_key=True),
-        *required(password_hash=sa.Text, changed_at=sa.Double),
-    )
-    op.create_table(
-        "sessions",
-        sa.Column("digest", sa.Text, primary_key=True),
-        _reference("study_id", "studies"),
-        *required(name=sa.Text, opened_at=sa.Double, expires_at=sa.Double),
-    )
-    op.create_table(
-        "attempts",
-        _reference("study_id", "studies", key=True),
-        sa.Column("digest", sa.Text, primary_key=True),
-        *required(started_at=sa.Double, number=sa.Integer),
-    )
-
-
-def _action_log(op: Operations) -> None:
-    """Make the log of what researchers did, empty."""
-    op.create_table(
-        "actions",
-        sa.Column("id", ID, primary_key=True),
-        _reference("study_id", "studies"),
-        *required(at=sa.Double, researcher=sa.Text, action=sa.Text, detail=sa.Text),
-    )
-    op.create_index(op.f("ix_actions_study_id_at"), "actions", ["study_id", "at"])
-
-
-def _changed_studies(op: Operations) -> None:
-    """Add the design that people were enrolled with, unknown for who is there; let an answer's seconds be missing."""
-    op.add_column("participants", sa.Column("fingerprint", sa.Text))
-    if op.get_context().dialect.name != "sqlite":
-        op.alter_column("answers", "seconds", nullable=True)
-        return
-    # SQLite changes no column: the answers move into a new table.
-    op.rename_table("answers", "old_answers")
-    _make_answers(op, sa.Column("seconds", sa.Double))
-    columns = (
-        "participant_id, step, step_index, kind, item, subject, position, check_number, seconds, payload, revision,"
-        " saved_at"
-    )
-    op.execute(f"INSERT INTO answers ({columns}) SELECT {columns} FROM old_answers")  # noqa: S608
-    op.drop_table("old_answers")
-
-
-def _steady_clock(op: Operations) -> None:
-    """Add what times are measured with; unknown for who is there."""
-    for column in optional(steady=sa.Double, clock=sa.Text, drift=sa.Double):
-        op.add_column("participants", column)
-
-
-def _about_people(op: Operations) -> None:
-    """Make the table of what people said about themselves, empty."""
-    op.create_table(
-        "traits",
-        _reference("participant_id", "participants", key=True),
-        sa.Column("name", sa.Text, primary_key=True),
-        *required(value=sa.Text),
-        sqlite_with_rowid=False,
-    )
-
-
-def _rated_reasons(op: Operations) -> None:
-    """Make the table of ratings of reasons, empty."""
-    op.create_table(
-        "ratings",
-        _reference("participant_id", "participants", key=True),
-        sa.Column("step", sa.Text, primary_key=True),
-        sa.Column("rater", sa.Text, primary_key=True),
-        *optional(score=sa.Integer, left_out=sa.Text),
-        *required(saved_at=sa.Double),
-        sqlite_with_rowid=False,
-    )
-
-
-REVISIONS: dict[str, Callable[[Operations], None]] = {
-    "0001": _first_schema,
-    "0002": _action_log,
-    "0003": _changed_studies,
-    "0004": _steady_clock,
-    "0005": _about_people,
-    "0006": _rated_reasons,
-}
-"""The revisions by name, oldest first."""
-HEAD = list(REVISIONS)[-1]
-"""The newest revision."""
