@@ -42,8 +42,8 @@ def recruits(
     It lists who breaks which filter, who has missing data, who is in one list but not in the other, and which filters
     cannot be checked. The exit code is 1 if somebody breaks a filter.
     """
+    from evenhand.core.csv_text import write_csv
     from evenhand.study.people import RecruitRecord, check_recruits
-    from evenhand.study.schema import write_csv
 
     with open_study(study, database) as opened:
         found = check_recruits(export, opened.study.participants.recruits(), opened.spec.recruitment)
@@ -85,7 +85,7 @@ def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile
 
     Truth-serum bonuses follow from the answers, and those for the best reasons from the points of two raters.
     """
-    from evenhand.study.schema import write_csv
+    from evenhand.core.csv_text import write_csv
     from evenhand.study.server.bonuses import bonus_list, bonus_problem
 
     with open_study(study, database) as opened:
@@ -111,8 +111,8 @@ def ratings(study: StudyFile = STUDY, database: Database = None, out_file: OutFi
 
     A row is one rating: `reason`, `rater`, `rating`, `left_out`. `eh.agreement` reads it.
     """
+    from evenhand.core.csv_text import write_csv
     from evenhand.study.ratings import rated_by_both, rating_columns
-    from evenhand.study.schema import write_csv
 
     with open_study(study, database) as opened:
         responses, given, spec = opened.study.results.responses(), opened.study.ratings.all(), opened.spec

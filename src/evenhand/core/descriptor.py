@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evenhand.core.spec import Spec
     from evenhand.core.withhold import Withholder
     from evenhand.messages import Catalogue
+    from evenhand.stats.types import IntArray
     from evenhand.table.engines import TransferLimit
     from evenhand.table.table import Table
 
@@ -138,3 +139,43 @@ class AuditDescriptor:
 
     def __repr__(self) -> str:
         return f"<AuditDescriptor: {self.name}>"
+
+
+class StudyResponses(Protocol):
+    """What people answered in a human study, `evenhand.study.Responses`: what stands in place of a table."""
+
+    @property
+    def analysis(self) -> AuditDescriptor:
+        """What analyses it: `study_analysis`."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of study."""
+
+    @property
+    def points(self) -> int:
+        """The points of its scale."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Its conditions."""
+
+    @property
+    def people(self) -> Mapping[str, Any]:
+        """The columns that have an entry for each person."""
+
+    @property
+    def person(self) -> IntArray:
+        """The person behind each answer."""
+
+    def to_columns(self) -> Mapping[str, Any]:
+        """Return the answers as one table."""
+
+
+def study_analysis() -> AuditDescriptor:
+    """Return the descriptor of the analysis of human studies, which takes responses instead of a table.
+
+    The package `evenhand.study` stands on everything else, so the rest of evenhand knows it by this name only.
+    """
+    descriptor: AuditDescriptor = _imported("evenhand.study.analysis.descriptor:ANALYSIS")
+    return descriptor

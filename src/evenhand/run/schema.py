@@ -14,6 +14,7 @@ from evenhand.after.profiles import PROFILES
 from evenhand.after.profiles.result import TABLES
 from evenhand.after.records import EXTRAS
 from evenhand.audits import REGISTRY
+from evenhand.core.descriptor import study_analysis
 from evenhand.core.findings import Finding
 from evenhand.core.records import Record
 from evenhand.core.result import Result
@@ -85,10 +86,8 @@ def results_schema() -> Schema:
 
 def result_types() -> Iterator[tuple[str, type[Result]]]:
     """Yield every kind of result that can stand in `results.json`: those of the audits, and of a study."""
-    from evenhand.study.analysis.result import StudyResult
-
     yield from ((name, REGISTRY[name].result) for name in REGISTRY)
-    yield "study", StudyResult
+    yield "study", study_analysis().result
 
 
 def record_schema(record: type[Record]) -> Schema:

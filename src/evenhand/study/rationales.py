@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.csv_text import write_csv
 from evenhand.core.records import OK
 from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.messages import Message
@@ -21,7 +22,7 @@ from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.analysis.estimate import share_estimates
 from evenhand.study.analysis.messages import say
 from evenhand.study.responses import Responses
-from evenhand.study.schema import as_text, read_columns, require_known, save_text, write_csv
+from evenhand.study.schema import as_text, read_columns, require_known, save_text
 from evenhand.table.frames import build_frame
 
 SOURCES = ("reason", "factor_text")

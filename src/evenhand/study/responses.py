@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
+from evenhand.core.csv_text import write_csv
+from evenhand.core.descriptor import AuditDescriptor, study_analysis
 from evenhand.errors import DataError, count, did_you_mean, problem
 from evenhand.messages import Message
 from evenhand.settings import Settings
@@ -77,6 +79,11 @@ class Responses:
     backend: str | None = field(default=None)
 
     @property
+    def analysis(self) -> AuditDescriptor:
+        """The descriptor of their analysis, by which `eh.audit` knows them."""
+        return study_analysis()
+
+    @property
     def person(self) -> IntArray:
         """Whose answer each answer is: places in `people`."""
         return np.asarray(self.answers["person"], dtype=np.int64)
@@ -135,7 +142,7 @@ class Responses:
 
     def to_csv(self) -> str:
         """Return our own export: the tidy table as CSV, an apostrophe before text that a spreadsheet would run."""
-        return schema.write_csv(self.to_columns())
+        return write_csv(self.to_columns())
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write our own export to a file."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.core.csv_text import unmarked
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, require_choice
 from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import label_of, shown, yes_or_no
@@ -34,7 +35,6 @@ FEEDBACK = ("agree", "disagree", "too_high", "too_low")
 
 _TICKED = ("x",)
 """What survey tools write for a ticked box, beside the words that mean yes in every table."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def read_csv(path: Path) -> dict[str, list[Any]]:
             "'{path}' is empty.",
             path=path,
         )
-    header, body = [_unmarked(name) for name in rows[0]], rows[1:]
+    header, body = [unmarked(name) for name in rows[0]], rows[1:]
     repeated = sorted(name for name in set(header) if header.count(name) > 1)
     if repeated:
         raise DataError(
@@ -232,7 +232,7 @@ def read_csv(path: Path) -> dict[str, list[Any]]:
                 fields=len(row),
                 columns=len(header),
             )
-    return {name: [_unmarked(row[position]) or None for row in body] for position, name in enumerate(header)}
+    return {name: [unmarked(row[position]) or None for row in body] for position, name in enumerate(header)}
 
 
 def _csv_rows(path: Path) -> list[list[str]]:
@@ -259,21 +259,6 @@ def _csv_rows(path: Path) -> list[list[str]]:
             path=path,
             error=error,
         ) from None
-
-
-def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
-    r"""Return columns as CSV, an apostrophe before text that a spreadsheet would run; `read_csv` takes it away again.
-
-    Examples
-    --------
-    >>> write_csv({"reason": ["=1+1", None], "n": [1.0, 2.5]})
-    "reason,n\n'=1+1,1\n,2.5\n"
-    """
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_safe(name) for name in columns])
-    writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
-    return out.getvalue()
 
 
 def require_known(
@@ -311,18 +296,3 @@ def save_text(path: str | os.PathLike[str], text: str) -> Path:
             why=error.strerror or error,
         ) from error
     return target
-
-
-def _safe(text: str) -> str:
-    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
-
-
-def _unmarked(text: str) -> str:
-    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
-
-
-def _cell(value: object) -> str:
-    if value is None or (isinstance(value, float) and value != value):
-        return ""
-    # The shortest text that reads back as the same number.
-    return str(value).removesuffix(".0") if isinstance(value, float) else _safe(str(value))

@@ -9,9 +9,10 @@ from itertools import compress, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.core.csv_text import write_csv
 from evenhand.errors import ConfigError
 from evenhand.study.responses import Responses
-from evenhand.study.schema import Kind, kind_of, read_columns, save_text, write_csv
+from evenhand.study.schema import Kind, kind_of, read_columns, save_text
 
 if TYPE_CHECKING:
     from evenhand.study.spec import StudySpec

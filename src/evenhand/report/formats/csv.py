@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenhand.core.csv_text import write_csv
 from evenhand.report.formats import Files
 from evenhand.report.formats._tables import all_tables
-from evenhand.study.schema import write_csv
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit

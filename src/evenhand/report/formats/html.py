@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenhand.core.csv_text import write_csv
 from evenhand.core.display import DisplayTable
 from evenhand.report import page
 from evenhand.report.formats import Files
-from evenhand.study.schema import write_csv
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit

@@ -15,10 +15,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evenhand.core.csv_text import write_csv
 from evenhand.errors import count
 from evenhand.study.flow.pages import LONGEST_TEXT, read_text
 from evenhand.study.ratings import Rating, RatingAgreement, Reason, rated_by_both, rating_columns, reasons_to_rate
-from evenhand.study.schema import write_csv
 from evenhand.study.server.bonuses import bonus_problem
 from evenhand.study.server.researcher import MEDIA, Agreement, Desk, Fields, as_download, field_of, redirect_to
 

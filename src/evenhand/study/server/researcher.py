@@ -16,10 +16,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from evenhand.core.csv_text import write_csv
 from evenhand.errors import EvenhandError, count, require_choice
 from evenhand.study.ratings import RatingAgreement, rating_columns, reasons_to_rate
 from evenhand.study.responses import Responses
-from evenhand.study.schema import Values, write_csv
+from evenhand.study.schema import Values
 from evenhand.study.server import dashboard_charts as charts
 from evenhand.study.server import security
 from evenhand.study.server.bonuses import bonus_list
