@@ -116,7 +116,7 @@ def serve(folder: Path, text: str, changes: dict[str, str]) -> Iterator[Running]
     """Run the real server in a thread."""
     import uvicorn
 
-    from evenhand.report.live import rating_agreement
+    from evenhand.study.live import rating_agreement
     from evenhand.study.server.app import create_app
     from evenhand.study.store import open_store
 

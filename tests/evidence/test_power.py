@@ -165,20 +165,6 @@ def test_the_command_prints_a_line_for_every_question(tmp_path: Path) -> None:
     assert '"metric": "selection_rate"' in as_json.output
 
 
-def test_an_effort_study_is_planned_by_the_same_command(tmp_path: Path) -> None:
-    from evenhand.study.template import study_template
-
-    path = tmp_path / "study.toml"
-    path.write_text(study_template("effort"))
-    (few,), (many,) = plan_power(path, 20), plan_power(path, 80)
-    assert few.audit == "study"
-    assert few.gap is not None
-    assert many.gap is not None
-    assert 0 < many.gap < few.gap
-    with pytest.raises(ConfigError, match="how many people are planned"):
-        plan_power(path)
-
-
 AGREED = """
 [data]
 source = "later.csv"

@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import evenhand as eh
 from evenhand.errors import ConfigError
-from evenhand.report.live import rating_agreement
+from evenhand.study.live import rating_agreement
 from evenhand.study.ratings import (
     Rating,
     Reason,

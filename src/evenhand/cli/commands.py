@@ -121,10 +121,14 @@ def power(
 
     `evenhand power study.toml --rows 40` says which weight of trajectory 40 people per condition could show.
     """
-    from evenhand.evidence.power import lines_as_dicts, plan_power
+    from evenhand.report.power import lines_as_dicts, plan_power
+    from evenhand.study.planning import is_study, plan_study
 
     with progress(json):
-        lines = plan_power(plan, rows, pilot=pilot, power=wanted, seed=seed, allow_code=allow_code)
+        if is_study(plan):
+            lines = [plan_study(plan, rows, power=wanted, seed=seed)]
+        else:
+            lines = plan_power(plan, rows, pilot=pilot, power=wanted, seed=seed, allow_code=allow_code)
     if json:
         typer.echo(json_text.dumps(lines_as_dicts(lines), indent=1, ensure_ascii=False))
         return FINE

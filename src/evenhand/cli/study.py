@@ -380,7 +380,7 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
 
 def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
     """Return the web application, with the estimates that its dashboard shows."""
-    from evenhand.report.live import live_estimates, rating_agreement
+    from evenhand.study.live import live_estimates, rating_agreement
     from evenhand.study.server.app import create_app
 
     estimates = live_estimates(design.spec)

@@ -279,7 +279,7 @@ def analyze(
     Effort: whether people's overall judgement follows trajectory or total. Disagreement: the audit of the cases, by
     kind of critic if the study asks for it.
     """
-    from evenhand.report.live import audit_study
+    from evenhand.study.live import audit_study
 
     answers, spec = _answers(study, database, responses)
     if not len(answers.person):

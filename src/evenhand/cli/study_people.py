@@ -135,7 +135,7 @@ def _agreement(
     responses: Responses, given: Sequence[Rating], spec: StudySpec
 ) -> tuple[list[Reason], list[RatingAgreement]]:
     """Return the reasons that are rated, and how far the raters agree."""
-    from evenhand.report.live import rating_agreement
+    from evenhand.study.live import rating_agreement
     from evenhand.study.ratings import rating_columns, reasons_to_rate
 
     asked = spec.rationales

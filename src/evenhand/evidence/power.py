@@ -1,4 +1,4 @@
-"""Power before data: what a plan, an `audit.toml` or a `study.toml`, could show with so many rows.
+"""Power before data: what a plan, an `audit.toml`, could show with so many rows.
 
 Each audit answers for itself (`power` of its descriptor). What a pilot tells of the others is in `evidence/pilot.py`.
 """
@@ -13,9 +13,8 @@ from typing import Any
 from evenhand.audits import REGISTRY
 from evenhand.core.power import Plan, PowerLine, PowerSettings
 from evenhand.errors import ConfigError
-from evenhand.evidence.pilot import pilot_lines
-from evenhand.run.config import make_table, read_config
-from evenhand.settings import read_toml
+from evenhand.report.config import make_table, read_config
+from evenhand.report.pilot import pilot_lines
 from evenhand.table.roles import TIMES, Roles
 
 
@@ -32,7 +31,7 @@ def plan_power(
 
     Parameters
     ----------
-    path : an `audit.toml`, or a `study.toml`, whose rows are people in one condition.
+    path : an `audit.toml`.
     rows : rows of the data planned; by default those of `[power]`.
     pilot : a file with the columns of `[data]`, whose groups and rates are expected; by default `[power]` says them.
     power : the chance wanted; by default that of `[power]`, 0.8.
@@ -40,8 +39,6 @@ def plan_power(
     allow_code : whether the file may import the Python functions that it names.
     """
     name = os.fspath(path)
-    if "consent" in read_toml(name, "write one with: evenhand init DATA"):
-        return [_study(name, rows, 0.8 if power is None else power, seed)]
     config, arguments = read_config(name, allow_code=allow_code)
     settings = config.power or PowerSettings()
     if pilot is None and not settings.rates:
@@ -78,43 +75,6 @@ def _own_lines(plan: Plan) -> Iterator[PowerLine]:
             yield PowerLine(audit=name, metric="", how=f"the {name} audit does not say what a plan could show")
         elif power.lines is not None:
             yield from power.lines(plan)
-
-
-# Studies --------------------------------------------------------------------------------------------------------------
-
-
-def _study(name: str, people: int | None, wanted: float, seed: int) -> PowerLine:
-    """Return which weight of trajectory a study could tell from one half."""
-    from evenhand.study.simulate import power
-    from evenhand.study.spec import read_study
-
-    spec = read_study(name)
-    if people is None:
-        raise ConfigError("nobody says how many people are planned; give --rows, the people in one condition.")
-    if spec.kind != "effort":
-        raise ConfigError(
-            "'{name}' is a study of kind {kind!r}, whose bounds have no power of their own; plan its audit, "
-            "an audit.toml with [disagreement], with a pilot.",
-            name=name,
-            kind=spec.kind,
-        )
-
-    def chance(weight: float) -> float:
-        return power(people, {"weight": weight}, sets=spec.sets_per_person, studies=200, seed=seed).value
-
-    below, above = 0.5, 1.0
-    reached = chance(above) >= wanted
-    for _ in range(6 if reached else 0):
-        middle = (below + above) / 2
-        below, above = (below, middle) if chance(middle) >= wanted else (middle, above)
-    return PowerLine(
-        audit="study",
-        metric="weight of trajectory beyond 0.5",
-        kind="difference",
-        gap=above - 0.5 if reached else None,
-        n=people,
-        how="simulated, 200 studies a step",
-    )
 
 
 def lines_as_dicts(lines: Sequence[PowerLine]) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.report.live import rating_agreement
 from evenhand.study.flow.design import Design
+from evenhand.study.live import rating_agreement
 from evenhand.study.sections import Bonus, Rationales
 
 RATERS = ("anna", "ben")

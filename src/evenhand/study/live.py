@@ -18,8 +18,6 @@ import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.core.live import Live
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.run.audit import Audit
-from evenhand.run.auditing import audit
 from evenhand.study.analysis.analyze import people_left_out
 from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
 from evenhand.study.analysis.gather import parts_of
@@ -180,7 +178,7 @@ def _undefined(label: str, group: str, why: str) -> Estimate:
     )
 
 
-def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> Audit:
+def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> eh.Audit:
     """Analyse the answers of a study: the analysis of an effort study, or the disagreement audit of the cases.
 
     Parameters
@@ -192,11 +190,11 @@ def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) ->
     if spec.disagreement is None:
         if by is not None:
             raise ConfigError("kinds of critics are compared in a disagreement study; this one is of kind 'effort'.")
-        return audit(responses, study=spec.analysis, report=about)
+        return eh.audit(responses, study=spec.analysis, report=about)
     kept = apply_exclusions(responses, spec.analysis.exclusions)
     table, settings = spec.for_audit(kept, by)
     sections: dict[str, Any] = {spec.kind: settings}
-    made = audit(table, report=about, **sections)
+    made = eh.audit(table, report=about, **sections)
     result = made.results[spec.kind]
     told = replace(result, left_out=(*people_left_out(kept), *result.left_out))
     return replace(made, results={**made.results, spec.kind: told})

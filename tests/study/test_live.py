@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import evenhand as eh
 from evenhand.cli.study_data import _left_out
-from evenhand.report.live import audit_study, live_estimates
+from evenhand.study.live import audit_study, live_estimates
 from evenhand.study.responses import Responses
 from evenhand.study.schema import read_columns
 from evenhand.study.server.dashboard import Estimate, first_answers
