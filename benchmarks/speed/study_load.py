@@ -1,11 +1,14 @@
 """The study server under load and under faults.
 
+The goal, on two cores and either database: 100 answers a second with a p99 below 500 ms. A large study has fewer than
+10 answers a second; 3,000 people at once who take half a minute for a page have 100.
+
 A server process with an effort study on SQLite or PostgreSQL; people come, agree, answer page after page, finish and
 are followed by others. Answers fall due by a Poisson process; the load runs on the same machine. `answer` is the time
 from when an answer was due until it was acknowledged, `with page` until the next page had arrived; p50 and p99 in
 milliseconds. The kill: SIGKILL to all processes of the server in the middle, a restart, and everybody goes on; every
 acknowledged answer must then be stored with the content that was sent, and nothing else. The highest rate: steps until
-p99 of `with page` passes 200 ms, or answers fall behind, twice. `CPU` is what the server's processes use, of one core;
+p99 of `with page` passes 500 ms, or answers fall behind, twice. `CPU` is what the server's processes use, of one core;
 `others` what has no part in this and shares the machine: figures with others are lower bounds.
 """
 
@@ -33,7 +36,8 @@ from evenhand.study.store.database import parse_url
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, RECRUITS
 
 STEPS = 16
-LIMIT = 0.2
+GOAL = 100.0
+LIMIT = 0.5
 COLUMNS = {
     "database": 12,
     "what": 14,
@@ -148,6 +152,10 @@ class Bench:
         found = await self._measured(load, self.setting.rate, self.setting.seconds)
         found.kept = {key: value for key, value in stored_answers(self.database).items() if key not in before}
         self._print("steady", self.setting.rate, found)
+        held, p99 = len(found.record.answer) / found.seconds, float(np.percentile(found.record.answer, 99))
+        if self.setting.rate >= GOAL:
+            verdict = "reached" if p99 < LIMIT and held >= 0.95 * self.setting.rate else "missed"
+            print(f"{'':<12}goal of {GOAL:.0f}/s with a p99 below {1e3 * LIMIT:.0f} ms: {verdict}")
         load.close()
 
     async def _measured(self, load: Load, rate: float, seconds: float) -> Measured:
@@ -230,7 +238,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="seconds of the steady load")
     parser.add_argument("--workers", type=int, default=1, help="server processes")
     given = parser.parse_args()
-    rate, seconds = given.rate or (50.0 if given.quick else 300.0), given.seconds or (6.0 if given.quick else 40.0)
+    rate, seconds = given.rate or (50.0 if given.quick else GOAL), given.seconds or (6.0 if given.quick else 40.0)
     setting = Setting(60 if given.quick else 500, rate, seconds, 3.0 if given.quick else 12.0, given.workers)
     parts = [given.part] if given.part else ["steady", "kill"] if given.quick else ["steady", "kill", "highest"]
     folder = Path(tempfile.mkdtemp(prefix="evenhand-load-"))
