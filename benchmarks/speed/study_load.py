@@ -7,7 +7,8 @@ A server process with an effort study on SQLite or PostgreSQL; people come, agre
 are followed by others. Answers fall due by a Poisson process; the load runs on the same machine. `answer` is the time
 from when an answer was due until it was acknowledged, `with page` until the next page had arrived; p50 and p99 in
 milliseconds. The kill: SIGKILL to all processes of the server in the middle, a restart, and everybody goes on; every
-acknowledged answer must then be stored with the content that was sent, and nothing else. The highest rate: steps until
+acknowledged answer must then be stored with the content that was sent, and nothing else. Broken: every connection to
+PostgreSQL is ended once a second. The highest rate: steps until
 p99 of `with page` passes 500 ms, or answers fall behind, twice. `CPU` is what the server's processes use, of one core;
 `others` what has no part in this and shares the machine: figures with others are lower bounds.
 """
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import uvloop
 from sqlalchemy import create_engine, select
 
@@ -36,6 +38,7 @@ from evenhand.study.store.database import parse_url
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, RECRUITS
 
 STEPS = 16
+END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand'"
 GOAL = 100.0
 LIMIT = 0.5
 COLUMNS = {
@@ -197,6 +200,24 @@ class Bench:
         print(f"{'':<12}away for {away:.1f} s; {again:,} requests sent again; {extra} stored but not acknowledged")
         load.close()
 
+    async def broken(self) -> None:
+        """End every connection to PostgreSQL once a second in the middle of the load."""
+        if not self.database.startswith("postgresql"):
+            return
+        load = Load(self.server.port, self.setting.people, steps=STEPS, seed=3)
+        await load.settle()
+        before, ended = set(stored_answers(self.database)), 0
+        work = asyncio.ensure_future(self._measured(load, self.setting.rate, self.setting.seconds / 2))
+        async with await psycopg.AsyncConnection.connect(self.database, autocommit=True) as other:
+            while not work.done():
+                ended += (await other.execute(END_ALL)).rowcount
+                await asyncio.sleep(1)
+        found = await work
+        found.kept = {key: value for key, value in stored_answers(self.database).items() if key not in before}
+        self._print("broken", self.setting.rate, found)
+        print(f"{'':<12}{ended:,} connections were ended; the longest answer took {max(found.record.answer):.1f} s")
+        load.close()
+
     async def highest(self) -> None:
         """Raise the rate until answers take too long."""
         best: tuple[int, Measured] | None = None
@@ -233,14 +254,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer people and seconds")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
-    parser.add_argument("--part", choices=["steady", "kill", "highest"], help="only this one")
+    parser.add_argument("--part", choices=["steady", "kill", "broken", "highest"], help="only this one")
     parser.add_argument("--rate", type=float, help="answers a second")
     parser.add_argument("--seconds", type=float, help="seconds of the steady load")
     parser.add_argument("--workers", type=int, default=1, help="server processes")
     given = parser.parse_args()
     rate, seconds = given.rate or (50.0 if given.quick else GOAL), given.seconds or (6.0 if given.quick else 40.0)
     setting = Setting(60 if given.quick else 500, rate, seconds, 3.0 if given.quick else 12.0, given.workers)
-    parts = [given.part] if given.part else ["steady", "kill"] if given.quick else ["steady", "kill", "highest"]
+    every = ["steady", "kill", "broken"] if given.quick else ["steady", "kill", "broken", "highest"]
+    parts = [given.part] if given.part else every
     folder = Path(tempfile.mkdtemp(prefix="evenhand-load-"))
     try:
         with ExitStack() as stack:
