@@ -27,7 +27,7 @@ from starlette.responses import HTMLResponse, Response
 from evenhand._version import __version__
 from evenhand.core.display import showable_value
 from evenhand.study.server import participant, reasons, researcher
-from evenhand.study.server.dashboard import Dashboard, Estimator
+from evenhand.study.server.dashboard import Dashboard, Estimate, Estimator
 from evenhand.study.server.middleware import (
     MOST_FIELDS,
     Rates,
@@ -44,7 +44,6 @@ from evenhand.study.store.records import CheckCounts, ConditionCounts, TraitCoun
 
 if TYPE_CHECKING:
     from evenhand.study.flow.design import Design
-    from evenhand.study.server.dashboard import Dashboard
     from evenhand.study.store import Study
 
 
@@ -246,21 +245,6 @@ class PageNumbers(BaseModel):
     upper: float | None
 
 
-class EstimateNumbers(BaseModel):
-    """One live estimate."""
-
-    label: str
-    group: str
-    value: float | None
-    low: float | None
-    high: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-    answers: int
-    status: str
-
-
 class DashboardNumbers(BaseModel):
     """All numbers of the dashboard; `stamp` changes when any of them does."""
 
@@ -273,7 +257,7 @@ class DashboardNumbers(BaseModel):
     checks: list[CheckCounts]
     about: list[TraitCounts]
     estimates_of: int = Field(description="The number of answers that the estimates rest on.")
-    estimates: list[EstimateNumbers]
+    estimates: list[Estimate]
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

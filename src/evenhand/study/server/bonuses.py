@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import count
 from evenhand.study.analysis.estimate import bonus_table
-from evenhand.study.ratings import (
-    Rating,
-    RatingAgreement,
-    Reason,
-    rated_by_both,
-    reason_scores,
-    reasons_to_rate,
-)
+from evenhand.study.ratings import Rating, RatingAgreement, Reason, rated_by_both, reason_scores, reasons_to_rate
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.sections import Bonus
 from evenhand.study.store import BonusRow

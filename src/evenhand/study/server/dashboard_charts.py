@@ -12,10 +12,9 @@ import logging
 import multiprocessing
 import signal
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
-from functools import cache
+from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -44,36 +43,29 @@ class ChartProcess:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: ProcessPoolExecutor | None = None
-        self._drawn: OrderedDict[Hashable, Future[str]] = OrderedDict()
+        self._drawn = lru_cache(_MOST_CHARTS)(self._draw)
 
     def draw(self, chart: Callable[..., str], *values: Hashable) -> Markup:
         """Return the SVG that a function of this module draws from values; nothing where it cannot be drawn now."""
         try:
-            return Markup(self._future(chart, values).result(_PATIENCE))  # noqa: S704
+            return self._drawn(chart, *values)
         except (BrokenExecutor, CancelledError, TimeoutError) as error:
             log.error("a chart could not be drawn: %s", type(error).__name__)
             self.close()
             return Markup("")
 
-    def _future(self, chart: Callable[..., str], values: tuple[Hashable, ...]) -> Future[str]:
-        key = (chart.__name__, values)
+    def _draw(self, chart: Callable[..., str], *values: Hashable) -> Markup:
         with self._lock:
-            if key in self._drawn:
-                self._drawn.move_to_end(key)
-                return self._drawn[key]
             if self._process is None:
                 spawn = multiprocessing.get_context("spawn")
                 self._process = ProcessPoolExecutor(1, mp_context=spawn, initializer=_prepare_process)
-            self._drawn[key] = self._process.submit(chart, *values)
-            if len(self._drawn) > _MOST_CHARTS:
-                self._drawn.popitem(last=False)
-            return self._drawn[key]
+            drawing = self._process.submit(chart, *values)
+        return Markup(drawing.result(_PATIENCE))  # noqa: S704
 
     def close(self) -> None:
         """End the process; the next chart starts another."""
         with self._lock:
             process, self._process = self._process, None
-            self._drawn.clear()
         if process is not None:
             process.shutdown(wait=False, cancel_futures=True)
 

@@ -271,8 +271,7 @@ def require_proxies(given: str | None) -> None:
             network = None
         if network is None or not network.prefixlen:
             raise ConfigError(
-                "--proxy must be the IP address or network of your proxy; got {strip!r}.",
-                strip=part.strip(),
+                "--proxy must be the IP address or network of your proxy; got {strip!r}.", strip=part.strip()
             )
 
 

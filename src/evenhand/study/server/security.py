@@ -328,9 +328,7 @@ def hash_password(password: str) -> str:
     """
     if len(password) < SHORTEST_PASSWORD:
         raise ConfigError(
-            "a password needs at least {least} characters; got {number}.",
-            least=SHORTEST_PASSWORD,
-            number=len(password),
+            "a password needs at least {least} characters; got {number}.", least=SHORTEST_PASSWORD, number=len(password)
         )
     if len(password) > LONGEST_PASSWORD:
         raise ConfigError(

@@ -25,6 +25,8 @@ CONNECTIONS = 20
 _SQLITE_CONNECTIONS = 64
 """Connections of a process to a file: more than the threads of a server, so that they only wait for the writer."""
 _CONNECT_SECONDS = 5
+_NETWORK_SECONDS = 10
+"""Seconds after which a server of PostgreSQL that the network no longer reaches is given up."""
 _POOL_SECONDS = 10
 _RECYCLE_SECONDS = 1_800
 _TIDY_SECONDS = 0.2
@@ -82,17 +84,21 @@ class Database:
         seconds : how long to try again.
         """
         until = time.monotonic() + seconds
-        while not (tidy := not self.sqlite or self._try_to_tidy()) and time.monotonic() < until:
+        while not self._try_to_tidy():
+            if time.monotonic() >= until:
+                return False
             time.sleep(_TIDY_PAUSE)
-        return tidy
+        return True
 
     def _try_to_tidy(self) -> bool:
         path = os.path.realpath(self.url.database or "")
-        if not os.path.exists(f"{path}-wal") or not os.path.getsize(f"{path}-wal"):
-            return True
         try:
+            if not self.sqlite or not os.path.getsize(f"{path}-wal"):
+                return True
             with closing(sqlite3.connect(path, timeout=_TIDY_SECONDS)) as connection:
                 busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except FileNotFoundError:  # there is no log
+            return True
         except sqlite3.Error:  # somebody else empties the log or holds the file at this moment
             return False
         return not busy
@@ -105,7 +111,6 @@ class Database:
 
 
 def _postgres_engine(url: URL) -> Engine:
-    limit = 1_000 * BUSY_SECONDS
     return create_engine(
         url,
         pool_size=CONNECTIONS,
@@ -116,9 +121,11 @@ def _postgres_engine(url: URL) -> Engine:
         hide_parameters=True,
         connect_args={
             "connect_timeout": _CONNECT_SECONDS,
-            "tcp_user_timeout": limit,
+            "tcp_user_timeout": 1_000 * _NETWORK_SECONDS,
+            "keepalives_idle": _NETWORK_SECONDS,
+            "keepalives_interval": _NETWORK_SECONDS // 2,
             "application_name": "evenhand",
-            "options": f"{url.query.get('options', '')} -c lock_timeout={limit}",
+            "options": f"{url.query.get('options', '')} -c lock_timeout={1_000 * BUSY_SECONDS}",
         },
     )
 
@@ -191,24 +198,14 @@ def parse_url(url: str) -> URL:
         try:
             parsed = make_url(url)
         except (exc.ArgumentError, ValueError):
-            raise ConfigError(
-                "the address of the database cannot be read; {how}.",
-                how=how,
-            ) from None
+            raise ConfigError("the address of the database cannot be read; {how}.", how=how) from None
     backend = parsed.drivername.split("+")[0]
     if backend == "sqlite":
         if not parsed.database or parsed.database == ":memory:" or parsed.query:
-            raise ConfigError(
-                "a study on SQLite needs the path of a file and nothing else; {how}.",
-                how=how,
-            )
+            raise ConfigError("a study on SQLite needs the path of a file and nothing else; {how}.", how=how)
         return parsed.set(drivername="sqlite")
     if backend not in ("postgresql", "postgres"):
-        raise ConfigError(
-            "a study runs on SQLite or PostgreSQL, not on {backend!r}; {how}.",
-            backend=backend,
-            how=how,
-        )
+        raise ConfigError("a study runs on SQLite or PostgreSQL, not on {backend!r}; {how}.", backend=backend, how=how)
     # libpq also takes the password as an option; there it would be shown and passed on.
     password = parsed.password or parsed.query.get("password")
     plain = parsed.difference_update_query(["password"]).set(drivername="postgresql+psycopg")

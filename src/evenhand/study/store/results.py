@@ -16,15 +16,7 @@ from evenhand.study.responses import Responses, build_responses
 from evenhand.study.schema import Values, columns_of
 from evenhand.study.store import records
 from evenhand.study.store.database import Database
-from evenhand.study.store.records import (
-    CheckCounts,
-    ConditionCounts,
-    Counts,
-    PageCounts,
-    StudyRow,
-    Times,
-    TraitCounts,
-)
+from evenhand.study.store.records import CheckCounts, ConditionCounts, Counts, PageCounts, StudyRow, Times, TraitCounts
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, TRAITS
 
 NUMBER = "a number"

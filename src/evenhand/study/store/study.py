@@ -195,9 +195,7 @@ class Study:
             return self._row.secret
         if len(given) < _SHORTEST_SECRET:
             raise ConfigError(
-                "{variable} must have at least {least} characters.",
-                variable=SECRET_VARIABLE,
-                least=_SHORTEST_SECRET,
+                "{variable} must have at least {least} characters.", variable=SECRET_VARIABLE, least=_SHORTEST_SECRET
             )
         return given.encode()
 
@@ -290,15 +288,9 @@ def backup(url: str, target: str | os.PathLike[str]) -> Path:
     """
     source, file = parse_url(url), Path(target)
     if file.exists():
-        raise ConfigError(
-            "'{file}' exists already; name another file for the backup.",
-            file=file,
-        )
+        raise ConfigError("'{file}' exists already; name another file for the backup.", file=file)
     if not file.parent.is_dir():
-        raise ConfigError(
-            "the folder of '{file}' does not exist; make it first.",
-            file=file,
-        )
+        raise ConfigError("the folder of '{file}' does not exist; make it first.", file=file)
     try:
         _remove_leftovers(file.parent)
         handle, part = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_PART, dir=file.parent)  # for nobody else
@@ -348,10 +340,7 @@ def _remove_leftovers(folder: Path) -> None:
 def _copy_sqlite(source: URL, part: Path) -> None:
     path = Path(source.database or "")
     if not path.is_file():
-        raise ConfigError(
-            "there is no database '{path}'.",
-            path=path,
-        )
+        raise ConfigError("there is no database '{path}'.", path=path)
     try:
         with (
             closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as old,
