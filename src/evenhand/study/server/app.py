@@ -18,7 +18,7 @@ import jinja2
 from fastapi import APIRouter, FastAPI
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -35,10 +35,10 @@ from evenhand.study.server.middleware import (
     RequestLog,
     SecurityHeaders,
     error_response,
-    is_small_number,
-    read_json,
+    is_plain,
+    require_type,
 )
-from evenhand.study.server.security import WRITTEN_BY, Logins, Security, VisitorCookie
+from evenhand.study.server.security import CSRF_FIELD, WRITTEN_BY, Logins, Security, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
 from evenhand.study.store.records import CheckCounts, ConditionCounts, TraitCounts
 
@@ -199,18 +199,34 @@ def _static_route(files: Mapping[str, StaticFile]) -> Callable[[str], Any]:
 # JSON: drafts of answers as people type, the numbers of the dashboard, and whether the server is well -----------------
 
 
-_NOT_FORM = ("csrf", "revision")
-_TEXT: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
-_REVISION: dict[str, Any] = {"type": "string", "pattern": "^[0-9]{1,9}$"}
-_ONE_REVISION = {"type": "array", "items": _REVISION, "minItems": 1, "maxItems": 1}
-_FIELDS = {
-    "type": "object",
-    "maxProperties": MOST_FIELDS,
-    "propertyNames": _TEXT,
-    "properties": {"revision": {"anyOf": [_REVISION, _ONE_REVISION]}},
-    "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
-}
-_BODY = {"type": "object", "required": ["fields"], "additionalProperties": False, "properties": {"fields": _FIELDS}}
+_PLAIN = "^[^\\u0000]*$"
+Plain = Annotated[str, Field(pattern=_PLAIN)]
+Revision = Annotated[str, Field(pattern="^[0-9]{1,9}$")]
+
+
+class DraftFields(BaseModel):
+    """The fields of a form, with the revision of the answer that it was made from."""
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"maxProperties": MOST_FIELDS, "propertyNames": {"pattern": _PLAIN}}
+    )
+    __pydantic_extra__: dict[str, Plain | list[Plain]]
+    revision: Revision | Annotated[list[Revision], Field(min_length=1, max_length=1)] = "0"
+
+    @model_validator(mode="after")
+    def _require_few_plain_names(self) -> DraftFields:
+        if len(self.model_fields_set) > MOST_FIELDS or not all(map(is_plain, self.model_fields_set)):
+            raise ValueError("too many fields, or a name that cannot be stored")
+        return self
+
+
+class Draft(BaseModel, extra="forbid"):
+    """What somebody has typed so far."""
+
+    fields: DraftFields
+
+
+_BODY = Draft.model_json_schema() | {"properties": {"fields": DraftFields.model_json_schema()}, "$defs": {}}
 _DRAFT = {"requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}}}
 
 
@@ -286,11 +302,14 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     async def draft(request: Request, index: Annotated[int, PathParameter(ge=0, le=100_000)]) -> Kept:
         """Keep what somebody has typed so far; the header X-CSRF-Token must hold the token of their form."""
         visitor = context.security.require_csrf(request)
-        fields, revision = _fields_of(await read_json(request))
-        typed = {name: value for name, value in fields.items() if name not in _NOT_FORM}
-        return Kept(kept=await participant.run_page(keep, visitor, index, typed, revision))
+        require_type(request, "application/json")
+        try:
+            fields = Draft.model_validate_json(await request.body()).fields
+        except ValidationError:
+            raise HTTPException(422) from None
+        return Kept(kept=await participant.run_page(keep, visitor, index, fields))
 
-    def keep(visitor: VisitorCookie, index: int, typed: dict[str, Any], revision: int) -> bool:
+    def keep(visitor: VisitorCookie, index: int, fields: DraftFields) -> bool:
         person = study.participants.by_token(visitor.token) if visitor.token else None
         if person is None:
             raise HTTPException(403)
@@ -299,8 +318,10 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
         steps = design.plan(person.condition, person.place).steps
         if not visitor.first <= index < len(steps) or index > person.reached:
             raise HTTPException(404)
+        typed = {name: value for name, value in (fields.model_extra or {}).items() if name != CSRF_FIELD}
         draft = {**typed, WRITTEN_BY: enrolment_of(visitor.session)}
-        return study.answers.save_draft(person, steps[index].key, draft, revision=revision)
+        revision = fields.revision if isinstance(fields.revision, str) else fields.revision[0]
+        return study.answers.save_draft(person, steps[index].key, draft, revision=int(revision))
 
     @routes.get("/dashboard", responses=_problems(401))
     def numbers(request: Request) -> DashboardNumbers:
@@ -310,19 +331,3 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
         return DashboardNumbers.model_validate(dashboard.state().as_json())
 
     return routes
-
-
-def _fields_of(body: object) -> tuple[dict[str, Any], int]:
-    """Return the fields of a draft and the revision that its form was made from; 422 for another shape."""
-    fields = body.get("fields") if isinstance(body, dict) and len(body) == 1 else None
-    if not isinstance(fields, dict) or len(fields) > MOST_FIELDS or not all(map(_is_field, fields.values())):
-        raise HTTPException(422)
-    given = fields.get("revision", "0")
-    revision = given[0] if isinstance(given, list) and len(given) == 1 else given
-    if not is_small_number(revision):
-        raise HTTPException(422)
-    return fields, int(revision)
-
-
-def _is_field(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(text, str) for text in value))

@@ -7,14 +7,13 @@ when something fails: one plain sentence in their language, never how it failed.
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import math
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote
 
 from starlette.datastructures import Headers
@@ -296,7 +295,7 @@ async def read_fields(request: Request) -> dict[str, str | list[str]]:
     Only application/x-www-form-urlencoded is read (415 otherwise); too many fields, bytes that are not UTF-8 and NUL
     characters, which PostgreSQL does not store, are answered with 422.
     """
-    _require_type(request, "application/x-www-form-urlencoded")
+    require_type(request, "application/x-www-form-urlencoded")
     try:
         text = (await request.body()).decode("utf-8")
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
@@ -310,19 +309,8 @@ async def read_fields(request: Request) -> dict[str, str | list[str]]:
     return {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
 
 
-async def read_json(request: Request) -> Any:
-    """Return a JSON body; 415 for another type, 422 for what is no JSON or holds text that cannot be stored."""
-    _require_type(request, "application/json")
-    try:
-        body = json.loads(await request.body(), parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise HTTPException(422) from None
-    if not _all_plain(body):
-        raise HTTPException(422)
-    return body
-
-
-def _require_type(request: Request, kind: str) -> None:
+def require_type(request: Request, kind: str) -> None:
+    """Refuse a request whose body is of another type."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
         raise HTTPException(415)
 
@@ -353,22 +341,3 @@ def is_small_number(text: object) -> bool:
     [True, False, False, False, False]
     """
     return isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _all_plain(value: object) -> bool:
-    """Tell whether all texts within a JSON value are plain, however deep it is nested."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            if not is_plain(part):
-                return False
-        elif isinstance(part, dict):
-            waiting += [*part.keys(), *part.values()]
-        elif isinstance(part, list):
-            waiting += part
-    return True
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)
