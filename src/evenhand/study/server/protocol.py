@@ -207,6 +207,7 @@ def server_options(proxy: str | None, connections: int = 0) -> dict[str, Any]:
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 10,
         "backlog": 2048,
+        "ws": "none",
         "h11_max_incomplete_event_size": MOST_HEADER_BYTES,
         "http": partial(BoundedProtocol, per_address=connections, proxies=proxies),
         "limit_concurrency": most_connections(allow_files()),

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, case, delete, func, insert, or_, select, update
 
 from evenhand.study.store import records
 from evenhand.study.store.database import Database
@@ -38,14 +38,7 @@ _LOCK_STUDY = (
 )
 _ACTIVE = and_(_P.seen_at >= bindparam("cutoff"), or_(_P.reached > 0, _P.seen_at >= bindparam("silent_cutoff")))
 _HELD = and_(_P.withdrawn_at.is_(None), or_(_P.finished_at.is_not(None), _ACTIVE))
-_HELD_PLACE = case((_HELD, _P.place))
-_TALLY = (
-    select(
-        _P.condition, func.count(), func.count(_HELD_PLACE), func.count(distinct(_HELD_PLACE)), func.max(_HELD_PLACE)
-    )
-    .where(_OF_STUDY)
-    .group_by(_P.condition)
-)
+_PEOPLE = select(_P.condition, func.count(), func.count(case((_HELD, 1)))).where(_OF_STUDY).group_by(_P.condition)
 _SAID_SO = (
     select(func.count())
     .select_from(TRAITS)
@@ -53,22 +46,6 @@ _SAID_SO = (
     .where(_OF_STUDY, _HELD, TRAITS.c.name == bindparam("name"), TRAITS.c.value == bindparam("value"))
 )
 _PLACES = select(_P.place).where(_OF_STUDY, _P.condition == bindparam("condition"), _HELD)
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """People of a condition: all who ever enrolled, who is held, in how many different places, and the highest."""
-
-    everybody: int = 0
-    held: int = 0
-    places: int = 0
-    highest: int | None = None
-
-    @property
-    def next_place(self) -> int | None:
-        """The smallest free place; None where one below the highest is free, which only the places themselves tell."""
-        following = 0 if self.highest is None else self.highest + 1
-        return following if self.places >= following else None
 
 
 @dataclass(frozen=True)
@@ -166,15 +143,13 @@ class Participants:
     def _free_seat(self, connection: Connection, moment: float) -> tuple[str, int]:
         """Return where the next person goes: a condition, and a place within it."""
         study, asked = self.row, self._held_since(moment)
-        tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
-        held = {name: tally.held for name, tally in tallies.items()}
+        rows = connection.execute(_PEOPLE, asked).all()
+        held = {condition: people for condition, _, people in rows}
         if study.most_people is not None and sum(held.values()) >= study.most_people:
             raise StudyFull("the study {study!r} has its {most:,} people.", study=study.name, most=study.most_people)
-        for name in by_need(study, held, sum(tally.everybody for tally in tallies.values())):
-            place = tallies.get(name, Tally()).next_place
-            if place is None:
-                taken = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
-                place = next(number for number in count() if number not in taken)
+        for name in by_need(study, held, sum(everybody for _, everybody, _ in rows)):
+            taken = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
+            place = next(number for number in count() if number not in taken)
             if study.places is None or place < study.places:
                 return name, place
         raise StudyFull("every place of the study {study!r} is taken.", study=study.name)
