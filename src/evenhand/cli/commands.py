@@ -121,7 +121,7 @@ def power(
 
     `evenhand power study.toml --rows 40` says which weight of trajectory 40 people per condition could show.
     """
-    from evenhand.report.power import lines_as_dicts, plan_power
+    from evenhand.evidence.power import lines_as_dicts, plan_power
     from evenhand.study.planning import is_study, plan_study
 
     with progress(json):

@@ -13,8 +13,8 @@ from typing import Any
 from evenhand.audits import REGISTRY
 from evenhand.core.power import Plan, PowerLine, PowerSettings
 from evenhand.errors import ConfigError
-from evenhand.report.config import make_table, read_config
-from evenhand.report.pilot import pilot_lines
+from evenhand.evidence.pilot import pilot_lines
+from evenhand.run.config import make_table, read_config
 from evenhand.table.roles import TIMES, Roles
 
 

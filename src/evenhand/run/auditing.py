@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand.after.extras import make_extras, require_extras
 from evenhand.after.profiles.section import make_profiles
 from evenhand.after.profiles.tables import require_counts, require_groupings
 from evenhand.after.suppression import run_hidden
 from evenhand.audits import DEFAULT, REGISTRY
+from evenhand.core.descriptor import StudyResponses, study_analysis
 from evenhand.core.progress import Clock, shown_in_notebook, step, timed
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Draft, Result, settle, settled
 from evenhand.core.spec import Spec, name_columns, require_table
-from evenhand.errors import ConfigError, brief, error_messages_for
+from evenhand.errors import ConfigError, brief, did_you_mean, error_messages_for
 from evenhand.messages.settings import FILE
 from evenhand.models.folds import add_models
 from evenhand.run.audit import Audit
@@ -27,15 +28,10 @@ from evenhand.table.engines import name_of as engine_name
 from evenhand.table.frames import is_frame
 from evenhand.table.table import Table
 
-if TYPE_CHECKING:
-    from evenhand.study.analysis.result import StudyResult
-    from evenhand.study.analysis.spec import AnalysisSpec
-    from evenhand.study.responses import Responses
-
 
 @shown_in_notebook()
 def audit(
-    source: str | os.PathLike[str] | Table | Responses,
+    source: str | os.PathLike[str] | Table | StudyResponses,
     *,
     seed: int | None = None,
     allow_code: bool = False,
@@ -161,19 +157,20 @@ def read_table(settings: str | os.PathLike[str]) -> Table:
         return table if config.models is None else add_models(table, arguments, config.models, step)
 
 
-def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: int | None) -> Audit:
+def _audit_study(responses: StudyResponses, sections: Mapping[str, Any], seed: int | None) -> Audit:
     """Analyse the responses of a study and return what `Audit.save` can write."""
-    from evenhand.study.analysis.analyze import run
-    from evenhand.study.responses import Responses
-    from evenhand.study.schema import require_known
-
-    if not isinstance(responses, Responses):
+    analysis = study_analysis()
+    if getattr(responses, "analysis", None) is not analysis:
         kind = type(responses).__name__
         raise ConfigError(
             "audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}.",
             kind=kind,
         )
-    require_known(sections, ("study", "thresholds", "report"), "responses take no section {name}")
+    allowed = ("study", "thresholds", "report")
+    for name in sections:
+        if name not in allowed:
+            hint = did_you_mean(name, allowed)
+            raise ConfigError("responses take no section {name!r}; {hint}", name=name, hint=hint)
     spec = _analysis_spec(sections.get("study", {}), sections.get("thresholds", ()), seed)
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")
@@ -181,7 +178,7 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     if report.suppress_below is not None:
         raise ConfigError("`suppress_below` hides small counts of a table's audits, not of a study; leave it out.")
     with timed() as clock, clock.timing("study"):
-        result = settled(run(responses, spec))
+        result = settled(analysis.run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
     config = AuditConfig(source=None, data=data, audits={"study": spec}, report=report)
     results: dict[str, Result] = {"study": result}
@@ -189,21 +186,17 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     return Audit(config, results, record, run_of, profiles=make_profiles(config, results, None))
 
 
-def _analysis_spec(
-    settings: AnalysisSpec | Mapping[str, Any], thresholds: Iterable[object], seed: int | None
-) -> AnalysisSpec:
-    from evenhand.study.analysis.spec import AnalysisSpec
-
-    values = settings.model_dump() if isinstance(settings, AnalysisSpec) else dict(settings)
+def _analysis_spec(settings: Spec | Mapping[str, Any], thresholds: Iterable[object], seed: int | None) -> Spec:
+    values = settings.model_dump() if isinstance(settings, Spec) else dict(settings)
     values["thresholds"] = [*values.get("thresholds", ()), *thresholds]
     if seed is not None:
         values["seed"] = seed
-    return AnalysisSpec.parse(values, "`study` in the arguments of audit()")
+    return study_analysis().spec.parse(values, "`study` in the arguments of audit()")
 
 
-def _study_record(responses: Responses, result: StudyResult) -> dict[str, Any]:
+def _study_record(responses: StudyResponses, result: Any) -> dict[str, Any]:
     """Return answers and people, before and after the exclusions, and what identifies the answers."""
-    from evenhand.study.schema import write_csv
+    from evenhand.core.csv_text import write_csv
 
     columns = responses.to_columns()
     text = write_csv({name: columns[name] for name in sorted(columns)})
