@@ -109,10 +109,16 @@ class Ratio:
 
 def _parse_sum(text: str, formula: str, measures: Collection[str]) -> Terms:
     """Return the measures of a sum with their coefficients."""
-    inner = text.strip()
-    bracketed = inner.startswith("(") and inner.endswith(")")
-    if bracketed:
-        inner = inner[1:-1]
+    written = text.strip()
+    bracketed = written.startswith("(") and written.endswith(")")
+    terms = _parse_terms(written[1:-1] if bracketed else written, formula, measures)
+    if len(terms) > 1 and not bracketed:
+        raise ValueError(f"the formula {formula!r} needs parentheses around {written!r}: a slash binds more than a sum")
+    return terms
+
+
+def _parse_terms(inner: str, formula: str, measures: Collection[str]) -> Terms:
+    """Return the measures of a sum without its parentheses."""
     terms: list[tuple[str, float]] = []
     position = 0
     while position < len(inner) or not terms:
@@ -123,8 +129,6 @@ def _parse_sum(text: str, formula: str, measures: Collection[str]) -> Terms:
         sign = -1.0 if term["sign"] == "-" else 1.0
         terms.append((term["name"], sign * float(term["number"] or 1.0)))
         position = term.end()
-    if len(terms) > 1 and not bracketed:
-        raise ValueError(f"the formula {formula!r} needs parentheses around {inner!r}: a slash binds more than a sum")
     return tuple(terms)
 
 

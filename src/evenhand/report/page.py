@@ -73,7 +73,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         paged=paged,
         plan=audit.plan,
         with_code=with_code,
-        plan_changes=[Message.from_dict(change) for change in (audit.plan or {}).get("changes", ())],
+        to_message=Message.from_dict,
     )
 
 
