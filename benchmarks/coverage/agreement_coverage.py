@@ -26,11 +26,11 @@ from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST
 from evenhand.stats.agreement import (
     BinaryCounts,
     ac1_limits,
-    alike_stderr,
     coefficient_difference,
     p_of_equality,
     score_moments,
     share_difference,
+    shared_shape_stderr,
     unseen_tail,
 )
 from evenhand.stats.bootstrap import CellMoments, resample
@@ -219,7 +219,7 @@ def score_level(samples: int, rng: Generator, *, people: int, reference: int, er
         one, other = a[:, which], b[:, which]
         enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
         known = np.where(enough, se_a[:, which], np.nan)
-        alike = alike_stderr((one, known, people), (other, se_b[:, which], reference))
+        alike = shared_shape_stderr((one, known, people), (other, se_b[:, which], reference))
         given = ((one, alike[0], people - 1), (other, alike[1], reference - 1))
         tail = np.full(samples, 0.025)
         sides = ((one, people, far_a, far_b), (other, reference, far_b, far_a))

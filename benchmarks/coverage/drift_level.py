@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from benchmarks.coverage._lines import Book
 from evenhand.stats.intervals import clopper_pearson, mover_difference
-from evenhand.stats.sequences import Changes, gap_drift, period_gaps, rate_sequence
+from evenhand.stats.sequences import GapChanges, gap_drift, period_gaps, rate_sequence
 from evenhand.stats.types import BoolArray, FloatArray
 
 MEASURED = ("stats/sequences.py",)
@@ -86,7 +86,7 @@ def looks(
     return (np.array(covered)[:, 0], np.array(covered)[:, 1]), (np.array(told)[:, 0], np.array(told)[:, 1])
 
 
-def drifted(changes: Changes) -> bool:
+def drifted(changes: GapChanges) -> bool:
     """Tell whether the gap from some period on differs from that before it."""
     return bool((changes.nearest > 0).any())
 

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from benchmarks.coverage._lines import Book
 from evenhand.audits.reliability.mitigation import accuracy_change
 from evenhand.stats.intervals import bonferroni
-from evenhand.stats.reliability.moved import Estimate, level_estimates, passing, risk_level
+from evenhand.stats.reliability.moved import InfluenceEstimate, level_estimates, passing, risk_level
 from evenhand.stats.types import BoolArray, FloatArray
 
 MEASURED = ("stats/reliability/moved.py", "stats/paired.py", "audits/reliability/mitigation.py")
@@ -34,7 +34,9 @@ def drawn(rng: Generator, people: int, share: float, replicates: int) -> tuple[F
     return score, np.where(rng.random(odds.shape) < share, 1 / (1 + np.exp(-odds)), score), first
 
 
-def estimates(name: str, people: tuple[FloatArray, FloatArray, BoolArray]) -> tuple[Estimate, Estimate]:
+def estimates(
+    name: str, people: tuple[FloatArray, FloatArray, BoolArray]
+) -> tuple[InfluenceEstimate, InfluenceEstimate]:
     """Return a metric of the two groups."""
     score, moved, first = people
     if name == "passing":

@@ -18,7 +18,6 @@ from scipy.stats import f as f_distribution
 from benchmarks.coverage._lines import Book
 from evenhand.stats.agreement import (
     ac1,
-    alike_stderr,
     alpha,
     coefficient_difference,
     conger_kappa,
@@ -26,6 +25,7 @@ from evenhand.stats.agreement import (
     icc,
     icc_interval,
     mean_squares,
+    shared_shape_stderr,
 )
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.types import BoolArray, FloatArray
@@ -119,7 +119,7 @@ def false_gap(samples: int, rng: Generator, people: int, raters: int) -> BoolArr
             drawn = rng.multinomial(people, np.full(people, 1 / people), size=100).astype(float)
             parts.append((float(icc(*half)), float(np.std(icc(*half, weight=drawn), ddof=1))))
         (a, se_a), (b, se_b) = parts
-        first, second = alike_stderr((a, se_a, people), (b, se_b, people))
+        first, second = shared_shape_stderr((a, se_a, people), (b, se_b, people))
         low, high = coefficient_difference((a, first, people - 1), (b, second, people - 1), np.array(0.025))
         told.append(low > 0 or high < 0)
     return np.array(told)

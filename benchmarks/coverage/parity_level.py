@@ -22,7 +22,7 @@ from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
 from evenhand.stats.intervals import bonferroni, clopper_pearson, logit_t, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, Interval
-from evenhand.stats.worst_pair import equality_p, narrowest_ratio, permutation_p, widest_difference
+from evenhand.stats.worst_pair import equality_p_values, narrowest_ratio, permutation_p, widest_difference
 
 MEASURED = (
     "audits/parity/estimate.py",
@@ -134,6 +134,11 @@ def wrong_meets(samples: int, rng: Generator, base: float, small: int, limit: fl
 # Tests of equality ----------------------------------------------------------------------------------------------------
 
 
+def _limits(values: Any, confidence: FloatArray) -> Any:
+    """Return the exact limits of each group at the first of equal confidences."""
+    return values.limits(float(confidence[0]), exact=True)
+
+
 def rejects(samples: int, rng: Generator, population: Populations, alpha: float) -> Both:
     """Tell whether equality of all groups is rejected: by shuffled labels, and by the limits of the worst pair."""
     found = np.zeros((samples, 2), dtype=np.bool_)
@@ -141,7 +146,7 @@ def rejects(samples: int, rng: Generator, population: Populations, alpha: float)
         rate, people = population(rng)
         values = values_of(rate, people, rng)
         yes = np.rint(values.value * people).astype(np.int64)
-        by_limits = equality_p(values.value, partial(values.limits, exact=True))
+        by_limits = equality_p_values(values.value, partial(_limits, values), [len(rate)])[0]
         found[sample] = permutation_p(yes, people.astype(np.int64), rng) <= alpha, by_limits <= alpha
     return found[:, 0], found[:, 1]
 

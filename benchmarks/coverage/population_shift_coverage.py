@@ -25,7 +25,7 @@ from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.pairs.distance import EUCLIDEAN
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
-from evenhand.stats.weighted import Moments, Weighted, everybody_judged, gap_judged
+from evenhand.stats.weighted import Moments, Weighted, gap_to_everybody, largest_gap
 from evenhand.table.keys import column_key
 
 MEASURED = ("stats/weighted.py",)
@@ -99,7 +99,7 @@ def cover(samples: int, rng: Generator, population: Population) -> tuple[BoolArr
     """Tell which limits of the reweighted gap cover the true one."""
     found: list[list[bool]] = []
     for one in drawn(samples, rng, population):
-        values = Weighted.of(Moments(one.n, one.hits, one.hits), one.weight)
+        values = Weighted.from_sums(Moments(one.n, one.hits, one.hits), one.weight)
         found.append([])
         for each in (values.size, one.n.sum(axis=1)):
             limits = clopper_pearson(values.value, each)
@@ -118,7 +118,9 @@ def cover_everybody(samples: int, rng: Generator, population: Population, kind: 
         heavy = np.array(population.people) * (shares * one.weight[0] + (1 - shares) * one.weight[1])
         everybody = float(heavy @ one.true / heavy.sum())
         true = one._replace(true=np.array([one.true[0], everybody])).gap(kind)
-        _, low, high = everybody_judged(Weighted.of(Moments(one.n, one.hits, one.hits).rest(0), one.weight), kind, 0.95)
+        _, low, high = gap_to_everybody(
+            Weighted.from_sums(Moments(one.n, one.hits, one.hits).against_others(0), one.weight), kind, 0.95
+        )
         found.append(low <= true <= high)
     return found
 
@@ -132,8 +134,8 @@ def cover_means(samples: int, rng: Generator, population: Population, kind: str)
             alpha, beta = np.array(population.values, dtype=np.float64)[at]
             scores = rng.beta(alpha, beta, int(one.n[at]))
             sums[at] = scores.sum(), (scores**2).sum()
-        values = Weighted.of(Moments(one.n, sums[..., 0], sums[..., 1]), one.weight, (0.0, 1.0))
-        _, low, high = gap_judged(values, kind, 0.95)
+        values = Weighted.from_sums(Moments(one.n, sums[..., 0], sums[..., 1]), one.weight, (0.0, 1.0))
+        _, low, high = largest_gap(values, kind, 0.95)
         found.append(low <= one.gap(kind) <= high)
     return found
 
@@ -153,8 +155,8 @@ def cover_sampled(samples: int, rng: Generator, population: Population, kind: st
         weight, spread = sampled_shares(rng, population.share, KNOWN)
         found.append([])
         for each in (spread, None):
-            values = Weighted.of(Moments(one.n, one.hits, one.hits), weight, None, each)
-            _, low, high = gap_judged(values, kind, 0.95)
+            values = Weighted.from_sums(Moments(one.n, one.hits, one.hits), weight, None, each)
+            _, low, high = largest_gap(values, kind, 0.95)
             found[-1].append(low <= one.gap(kind) <= high)
     ours, theirs = np.array(found, dtype=np.bool_).T
     return ours, theirs

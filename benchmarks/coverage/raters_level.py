@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.coverage._lines import Book, Simulate
-from evenhand.stats.agreement import alike_stderr, coefficient_difference, unseen_tail
+from evenhand.stats.agreement import coefficient_difference, shared_shape_stderr, unseen_tail
 from evenhand.stats.feedback import Answers, Feedback, gap_intervals
 from evenhand.stats.reliability import Unseen, bounded_difference, bounded_limits
 from evenhand.stats.reliability.bounded import half_widths
@@ -126,7 +126,7 @@ def tail_errors(samples: int, rng: Generator, people: tuple[int, int], heavy: bo
         unseen_tail(value[at], people[at], sizes[at][0] / sizes[at][1], sizes[1 - at][0] / sizes[at][1], tail)
         for at in (0, 1)
     ]
-    alike = alike_stderr((value[0], stderr[0], people[0]), (value[1], stderr[1], people[1]))
+    alike = shared_shape_stderr((value[0], stderr[0], people[0]), (value[1], stderr[1], people[1]))
     called = []
     for one, missed in ((alike, unseen), (stderr, ())):
         first, second = ((value[at], one[at], people[at] - 1) for at in (0, 1))

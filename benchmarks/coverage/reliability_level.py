@@ -25,7 +25,7 @@ from benchmarks.coverage._lines import Book, Line
 from benchmarks.reliability_data import BINARY, MINIMA, NUMERIC, People, experiment, fitted, linear, people
 from evenhand.audits.reliability.evidence import LEAST_PEOPLE, least_in_a_fold
 from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds
-from evenhand.stats.reliability import Gap, PeopleDraws, bootstrap_people, gap_of, share_lower
+from evenhand.stats.reliability import GapOverLevels, PeopleDraws, bootstrap_people, gap_of, share_lower
 from evenhand.stats.types import BoolArray
 
 MEASURED = ("stats/reliability", "stats/noise", "audits/reliability/evidence.py")
@@ -48,7 +48,7 @@ def relabelled(trial: Experiment, rng: Generator) -> Experiment:
     return replace(trial, groups=groups)
 
 
-def called(gap: Gap) -> list[bool]:
+def called(gap: GapOverLevels) -> list[bool]:
     """Return whether each criterion calls a gap."""
     lower = float(share_lower(gap.value))
     return [
@@ -90,7 +90,7 @@ def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, re
     return lines
 
 
-def tested(draws: PeopleDraws, name: str) -> Gap:
+def tested(draws: PeopleDraws, name: str) -> GapOverLevels:
     """Return the gap as the audit tests it."""
     levels, least = draws.levels[draws.levels > 0], draws.pooled_stderr(name, 1, 0)
     freedom, unseen = draws.freedom(name, 1, 0), draws.unseen(name, 1, 0)

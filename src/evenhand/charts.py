@@ -1,4 +1,4 @@
-"""Charts: the common look, and how a chart becomes an accessible SVG.
+"""Charts: the common look, and the conversion of a chart to an accessible SVG.
 
 Series differ in colour and in shape, so that no reader depends on colour alone.
 """
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Charted(Protocol):
-    """What becomes a chart of Altair, as a forest does."""
+    """A panel that can be converted to an Altair chart, such as a forest."""
 
     def chart(self) -> AltairChart:
-        """Return it as a chart of Altair."""
+        """Return it as an Altair chart."""
 
 
 class Panel(Charted, Protocol):
-    """A chart of our own, which draws itself on a page and becomes a chart of Altair elsewhere."""
+    """A panel that draws itself on a page, and is converted to an Altair chart elsewhere."""
 
     @property
     def legend(self) -> Sequence[tuple[str, str, str]]:
-        """The series with colour and shape."""
+        """The series with their colours and shapes."""
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool) -> tuple[float, float, str]:
         """Return the width, the height and the content of the SVG."""
@@ -46,14 +46,14 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 PANEL_WIDTH = 220
 
 _LABEL_ROOM = 64
-"""What the labels of the vertical axis take of a chart's width."""
+"""The width of the vertical axis' labels in a chart."""
 
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
-"""Faces of one width, so that the room the renderer leaves for a label is what the browser needs."""
+"""Fonts of equal width, so that the renderer's space for a label is what the browser needs."""
 
 
 def specified(chart: Drawable) -> dict[str, Any]:
-    """Return a chart's specification with the common look; text and rules take the colour of the page around them."""
+    """Return a chart's specification with the common look; text and rules inherit the page's colour."""
     axis = {
         "labelColor": "currentColor",
         "titleColor": "currentColor",
@@ -96,14 +96,14 @@ def data(records: list[dict[str, Any]]) -> alt.InlineData:
 
 
 def _printable(value: object) -> object:
-    """Replace the control characters that an SVG may not hold; round numbers to what a chart can show."""
+    """Remove control characters that SVG forbids; round numbers to what a chart can show."""
     if isinstance(value, float):
-        return float(f"{float(f'{value:.12g}'):.9g}")  # by way of the digits that `results.json` keeps
+        return float(f"{float(f'{value:.12g}'):.9g}")  # via the digits in `results.json`
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", value) if isinstance(value, str) else value
 
 
 def series_scale(domain: Sequence[str], values: Sequence[str]) -> alt.Scale:
-    """Return the same colour or shape for the same series in every panel; so the two legends become one."""
+    """Return a scale with equal colours or shapes for equal series in every panel, so that legends merge."""
     import altair as alt
 
     return alt.Scale(domain=list(domain), range=[values[i % len(values)] for i in range(len(domain))])
@@ -117,12 +117,12 @@ def _is_panel(chart: Drawable) -> TypeGuard[Panel]:
 
 
 def as_chart(panel: Drawable) -> AltairChart:
-    """Return a panel as a chart of Altair."""
+    """Return a panel as an Altair chart."""
     return cast("AltairChart", panel) if hasattr(panel, "configure") else cast("Charted", panel).chart()
 
 
 def joined(panels: Sequence[Drawable], title: str, subtitle: str = "") -> alt.ConcatChart:
-    """Return all panels of a figure as one chart, with one legend where they have the same series."""
+    """Return all panels of a figure as one chart, with one legend if they have the same series."""
     import altair as alt
 
     head = alt.TitleParams(title, subtitle=subtitle, subtitleColor="currentColor", subtitleFontSize=12, fontSize=15)
@@ -134,7 +134,7 @@ def joined(panels: Sequence[Drawable], title: str, subtitle: str = "") -> alt.Co
 
 
 def columns_for(panels: int) -> int:
-    """Return in how many columns panels are laid out, so that none stands alone in the last row.
+    """Return the number of columns of panels for which none is alone in the last row.
 
     Examples
     --------
@@ -147,11 +147,11 @@ def columns_for(panels: int) -> int:
 
 
 MOST_LINES = 6
-"""Lines that a reader can tell apart."""
+"""Line styles that readers can distinguish."""
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Return at most five round numbers that reach from one end of an axis to the other.
+    """Return at most five round numbers between the ends of an axis.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def round_ticks(low: float, high: float) -> list[float]:
 def layered(
     layers: Sequence[alt.Chart], rows: Sequence[Mapping[str, Any]], *, title: str, width: int, height: int
 ) -> alt.LayerChart | alt.FacetChart:
-    """Return layers over the same rows, which are held once: a chart is copied at every step of its making."""
+    """Return layers that share their rows, since Altair copies a chart at every step."""
     import altair as alt
 
     whole = alt.layer(*layers, title=title, width=width, height=height)
@@ -178,7 +178,7 @@ def layered(
 
 
 def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
-    """Return how a channel (colour, fill, shape) tells series apart: a legend only where there are several."""
+    """Return the encoding of series by a channel (colour, fill, shape), with a legend only for several."""
     import altair as alt
 
     legend = alt.Legend(title=None) if len(series) > 1 else None
@@ -188,11 +188,11 @@ def by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
 def guides(
     level: float | None, upright: float | None, diagonal: tuple[float, float] | None, limit: float | None
 ) -> list[Any]:
-    """Return the lines behind curves: level, upright, where x and y are equal (dashed), and a limit."""
+    """Return reference lines of curves: level, upright, where x and y are equal (dashed), and a limit."""
     import altair as alt
 
     dashed: dict[str, Any] = {"color": "currentColor", "opacity": 0.45, "strokeDash": [4, 4]}
-    scale = alt.Scale(zero=False)  # a guide must not stretch an axis
+    scale = alt.Scale(zero=False)  # a reference line must not stretch an axis
     x, y = alt.X("x:Q", scale=scale), alt.Y("y:Q", scale=scale)
     lines = []
     if level is not None:
@@ -220,7 +220,7 @@ _OUTLINES = {
 
 
 def mark_path(shape: str, colour: str, places: Sequence[tuple[float, float]]) -> str:
-    """Return the marks of a series as one path; a circle is the round end of a line of no length.
+    """Return the markers of a series as one path; a circle is the round cap of a line of no length.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def to_svg(
 
 
 def _rendered(chart: AltairChart, name: str, legend: bool, width: int, height: int) -> tuple[str, str, str, str]:
-    """Return the width, the height, the box and the content of a chart of Altair."""
+    """Return the width, the height, the view box and the content of an Altair chart."""
     import vl_convert
 
     specification = specified(chart)
@@ -301,7 +301,7 @@ def _rendered(chart: AltairChart, name: str, legend: bool, width: int, height: i
 
 
 def to_png(chart: Drawable) -> bytes:
-    """Return a chart as a PNG of twice the resolution of a screen, on white."""
+    """Return a chart as a PNG at twice the screen's resolution, on white."""
     import vl_convert
 
     specification = specified(chart)
@@ -311,28 +311,28 @@ def to_png(chart: Drawable) -> bytes:
 
 
 def legend_of(charts: Sequence[Drawable]) -> list[tuple[str, str, str]]:
-    """Return the series of a figure with colour and shape, where all its panels have the same ones; else nothing."""
-    found = dict.fromkeys(
+    """Return the series of a figure with colour and shape, if all its panels have the same; else nothing."""
+    legends = dict.fromkeys(
         tuple(chart.legend) if _is_panel(chart) else _legend_of_altair(as_chart(chart).to_dict(validate=False))
         for chart in charts
     )
-    return list(next(iter(found))) if len(found) == 1 else []
+    return list(next(iter(legends))) if len(legends) == 1 else []
 
 
 def _legend_of_altair(specification: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Return the series of a chart of Altair with colour and shape, where it has a legend."""
+    """Return the series of an Altair chart with colour and shape, if it has a legend."""
     scales = [encoding.get("scale", {}) for encoding in _encodings(specification) if encoding.get("legend")]
     ranges = [(scale["domain"], scale["range"]) for scale in scales if scale.get("range")]
     colours = next(((domain, values) for domain, values in ranges if values[0].startswith("#")), ((), ()))
     shaped = any(values[0] in SHAPES for _, values in ranges)
     return tuple(
-        (str(name), colour, SHAPES[at % len(SHAPES)] if shaped else SHAPES[0])
-        for at, (name, colour) in enumerate(zip(*colours, strict=False))
+        (str(name), colour, SHAPES[position % len(SHAPES)] if shaped else SHAPES[0])
+        for position, (name, colour) in enumerate(zip(*colours, strict=False))
     )
 
 
 def _encodings(specification: object) -> Iterator[dict[str, Any]]:
-    """Yield the channels of a chart, and of the charts within it, that a legend explains."""
+    """Yield the channels of a chart, and of nested charts, that a legend explains."""
     if isinstance(specification, dict):
         for name, value in specification.items():
             if name in ("color", "fill", "shape", "stroke") and isinstance(value, dict) and "field" in value:
@@ -344,7 +344,7 @@ def _encodings(specification: object) -> Iterator[dict[str, Any]]:
             yield from _encodings(item)
 
 
-_TAG = re.compile(r"<[^>]+>")  # text has its angle brackets escaped
+_TAG = re.compile(r"<[^>]+>")  # angle brackets in text are escaped
 _SAYS_NOTHING = re.compile(
     r' (?:class="[^"]*"|aria-hidden="true"|pointer-events="none"|opacity="1"|font-weight="normal"'
     r'|font-family="[^"]*"|stroke-miterlimit="10"|text-anchor="start"|transform="translate\(0,0\)")'
@@ -356,10 +356,10 @@ _BACKGROUND = re.compile(r'<path d="M[-\d.,]+h[\d.]+v[\d.]+h-[\d.]+Z"/>')
 
 
 def _lean(body: str) -> str:
-    """Leave out of the renderer's text what changes nothing that is seen: about two thirds of it."""
+    """Remove the parts of the renderer's SVG without visible effect: about two thirds of it."""
 
     def short(tag: re.Match[str]) -> str:
-        return _PLACED.sub(lambda found: _LONG.sub(r"\1", found[0]), _SAYS_NOTHING.sub("", tag[0]))
+        return _PLACED.sub(lambda match: _LONG.sub(r"\1", match[0]), _SAYS_NOTHING.sub("", tag[0]))
 
     body = _BACKGROUND.sub("", _TAG.sub(short, body))
     before = ""
@@ -370,14 +370,14 @@ def _lean(body: str) -> str:
 
 def _own_ids(body: str, name: str) -> str:
     """Renumber identifiers in the order in which they appear."""
-    found = dict.fromkeys(re.findall(r'\bid="([^"]+)"', body))
-    for number, identifier in enumerate(found):
+    identifiers = dict.fromkeys(re.findall(r'\bid="([^"]+)"', body))
+    for number, identifier in enumerate(identifiers):
         body = body.replace(f'id="{identifier}"', f'id="{name}-{number}"')
         body = body.replace(f"url(#{identifier})", f"url(#{name}-{number})")
     return body
 
 
 def _quiet(body: str) -> str:
-    """Hide the parts from screen readers: the title and description stand for the whole."""
+    """Hide the parts from screen readers: the title and description replace them."""
     body = re.sub(r' (?:aria-label|aria-roledescription|role)="[^"]*"', "", body)
     return f'<g aria-hidden="true">{body}</g>'

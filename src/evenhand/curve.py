@@ -1,4 +1,4 @@
-"""The curve: lines or points with their limits. In a page it draws itself as SVG; a chart of Altair is for notebooks.
+"""The curve: lines or points with their limits, drawn as SVG in a page, and as an Altair chart in notebooks.
 
 A page holds dozens of panels, and a renderer of any chart takes a tenth of a second for each.
 """
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import altair as alt
 
 _TEXT, _HEAD = 12, 13
-"""Font sizes of what stands at the axes and of the title."""
+"""Font sizes of the axes' text and of the title."""
 _LINE = 16
 _LETTER = 0.56
-"""How wide a letter is on average, as a share of its font size."""
+"""The average width of a letter, as a share of its font size."""
 _SIDES = ("left", "right", "low", "high")
 """The limits of a region."""
 _SOFT = 'fill="currentColor" fill-opacity=".75"'
@@ -44,15 +44,15 @@ class Curve:
     x, y : the titles of the axes.
     intervals : whether limits are drawn as a band, as bars, as regions (a box or an ellipse around each point), or not.
     points : whether each point is marked.
-    dashed : series that are drawn as dashes, over the others as wide pale lines, where lines may lie on each other.
+    dashed : series drawn as dashes, over the others as wide pale lines, if lines may coincide.
     percent_x, percent_y : whether an axis is in percent.
     log_x : whether the horizontal axis is logarithmic.
-    names : what stands at 0, 1 and so on of the horizontal axis, where it has names and no numbers.
-    domain : the range of both axes; of the vertical one where the other is logarithmic or has names.
-    diagonal : whether the line on which x and y are equal is drawn, over `domain`.
-    level : where a level line is drawn, such as that of equality.
-    upright : where an upright line is drawn.
-    limit : where the limit of a threshold is drawn, if anywhere.
+    names : the labels at 0, 1 and so on of the horizontal axis, if it has names instead of numbers.
+    domain : the range of both axes; of the vertical one if the other is logarithmic or has names.
+    diagonal : whether to draw the line of equal x and y, over `domain`.
+    level : the position of a level line, such as that of equality.
+    upright : the position of a vertical line.
+    limit : the position of a threshold's limit, if any.
     width, height : of the plot, in pixels.
     """
 
@@ -78,13 +78,13 @@ class Curve:
 
     @property
     def legend(self) -> list[tuple[str, str, str]]:
-        """Each series with its colour and its shape, where there are several."""
+        """Each series with its colour and its shape, if there are several."""
         if len(self.series) < 2:
             return []
         return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in _looks(self.series)]
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
-        """Return the panel as SVG: its width, its height and what is in it.
+        """Return the panel as SVG: its width, its height and its content.
 
         Parameters
         ----------
@@ -102,11 +102,11 @@ class Curve:
 
     @property
     def above(self) -> str:
-        """What the vertical axis shows, where the title does not say it."""
+        """The title of the vertical axis, if it differs from the panel's title."""
         return "" if self.y == self.title else self.y
 
     def chart(self) -> alt.LayerChart | alt.FacetChart:
-        """Return the panel as a chart of Altair."""
+        """Return the panel as an Altair chart."""
         import altair as alt
 
         scale = alt.Scale(domain=list(self.domain)) if self.domain else alt.Scale(zero=False)
@@ -137,7 +137,7 @@ class Curve:
         return layered(layers, self.rows, title=self.title, width=self.width, height=self.height)
 
     def _lines(self, base: alt.Chart) -> list[alt.Chart]:
-        """Return the lines of the chart: all alike, or dashes over wide pale ones."""
+        """Return the lines of the chart: all in one style, or dashes over wide pale lines."""
         import altair as alt
 
         if not self.dashed:
@@ -147,7 +147,7 @@ class Curve:
         return [wide.transform_filter({"not": chosen}), thin.transform_filter(chosen)]
 
     def _across(self, scale: alt.Scale) -> tuple[alt.Axis, alt.Scale]:
-        """Return the horizontal axis of the chart, and its scale; `scale` where nothing else is asked for."""
+        """Return the horizontal axis of the chart, and its scale, by default `scale`."""
         import altair as alt
 
         if self.names:
@@ -166,9 +166,9 @@ class Curve:
                 yield {"series": row["series"], "turn": turn, "x": x, "y": y}
 
     def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
-        """Return the chart's specification, as a chart of Altair does."""
-        made: dict[str, Any] = self.chart().to_dict(validate=validate)
-        return made
+        """Return the chart's specification, as an Altair chart does."""
+        chart: dict[str, Any] = self.chart().to_dict(validate=validate)
+        return chart
 
 
 def curve(rows: Sequence[Mapping[str, Any]], *, title: str, x: str, y: str, **options: Any) -> Curve:
@@ -191,7 +191,7 @@ def _looks(series: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 class _Drawing:
-    """A curve as SVG: what looks alike is one path, so that a page stays light and a printer quick."""
+    """A curve as SVG: equally styled parts are one path, so that a page stays small and prints fast."""
 
     def __init__(self, panel: Curve, width: int, height: int) -> None:
         self.panel, self.width, self.height = panel, width, height
@@ -223,7 +223,7 @@ class _Drawing:
         return self.width, ceil(self.top + self.height + (2.6 if self.panel.x else 1.5) * _LINE), "".join(content)
 
     def _head(self, legend: bool) -> Iterator[str]:
-        """Yield the title, the legend and what the vertical axis is, one below the other."""
+        """Yield the title, the legend and the vertical axis' title, one below the other."""
         for line in wrap(self.panel.title, max(10, int(self.width / (1.05 * _HEAD * _LETTER)))):
             yield _text(0, self._next(_LINE), line, f'fill="currentColor" font-weight="600" font-size="{_HEAD}"')
         x, y = 0.0, 0.0
@@ -251,22 +251,22 @@ class _Drawing:
         return round(self.top + self.height * (1 - share), 1)
 
     def _axes(self) -> Iterator[str]:
-        """Yield the numbers and names of the axes, and thin lines across."""
+        """Yield the numbers and names of the axes, and grid lines."""
         across = "".join(f"M{self.left:.1f} {self._y(tick)}H{self.right:.1f}" for tick in self.ticks_y)
         yield f'<path stroke="currentColor" opacity=".14" d="{across}"/>'
         for tick, text in zip(self.ticks_y, self.texts_y, strict=True):
             yield _text(self.left - 6, self._y(tick) + 4, text, _SOFT, "end")
         bottom, free = self.top + self.height + _LINE, -9.0
         for tick, text in self._ticks_x():
-            at = self._x(tick)
-            if at - _wide(text) / 2 >= free:  # names that would collide are left out
-                yield _text(at, bottom, text, _SOFT, "middle")
-                free = at + _wide(text) / 2 + 8
+            position = self._x(tick)
+            if position - _wide(text) / 2 >= free:  # names that would overlap are left out
+                yield _text(position, bottom, text, _SOFT, "middle")
+                free = position + _wide(text) / 2 + 8
         if self.panel.x:
             yield _text((self.left + self.right) / 2, bottom + _LINE + 2, self.panel.x, _SOFT, "middle")
 
     def _ticks_x(self) -> Iterator[tuple[float, str]]:
-        """Yield names, or round numbers between the ends of the horizontal axis, and where they stand."""
+        """Yield names, or round numbers between the ends of the horizontal axis, with their positions."""
         if self.panel.names:
             yield from enumerate(self.panel.names)
             return
@@ -281,7 +281,7 @@ class _Drawing:
                 yield tick, show_tick(tick, _style(self.panel.percent_x))
 
     def _guides(self) -> Iterator[str]:
-        """Yield the lines behind the curves: level, upright, where x and y are equal (dashed), and a limit, named."""
+        """Yield the reference lines: level, upright, where x and y are equal (dashed), and a limit, with labels."""
         panel, dashed = self.panel, 'stroke="currentColor" opacity=".5" stroke-dasharray="4 4"'
         if panel.level is not None:
             yield f'<path {dashed} d="M{self.left:.1f} {self._y(panel.level)}H{self.right:.1f}"/>'
@@ -296,7 +296,7 @@ class _Drawing:
             yield _text(self.right, y - 4, text, 'fill="currentColor"', "end")
 
     def _series(self) -> Iterator[str]:
-        """Yield the limits of all series, then their lines and points, which lie above them."""
+        """Yield the limits of all series, then their lines and points, which are drawn over them."""
         looks = _looks(self.panel.series)
         yield from (self._limits(self.of_series[name], colour) for name, colour, _ in looks)
         for name, colour, shape in looks:
@@ -313,9 +313,9 @@ class _Drawing:
         return dashes if name in self.panel.dashed else 'stroke-width="4.5" opacity=".45"'
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[float, float]]]:
-        """Yield the places of neighbours that all have a value: a line breaks where there is none."""
-        for known, run in groupby(rows, lambda row: row["y"] is not None):
-            if known:
+        """Yield runs of neighbouring values: a line breaks where a value is missing."""
+        for present, run in groupby(rows, lambda row: row["y"] is not None):
+            if present:
                 yield [(self._x(row["x"]), self._y(row["y"])) for row in run]
 
     def _limits(self, rows: Sequence[Mapping[str, Any]], colour: str) -> str:
@@ -323,8 +323,8 @@ class _Drawing:
         kind = self.panel.intervals
         if kind in ("boxes", "ellipses"):
             return self._regions(rows, colour)
-        known = [row for row in rows if None not in map(row.get, ("low", "high"))]
-        places = [(self._x(row["x"]), self._y(row["low"]), self._y(row["high"])) for row in known]
+        present = [row for row in rows if None not in map(row.get, ("low", "high"))]
+        places = [(self._x(row["x"]), self._y(row["low"]), self._y(row["high"])) for row in present]
         if not places or kind == "none":
             return ""
         if kind == "bars":
@@ -356,9 +356,9 @@ def _by_x(row: Mapping[str, Any]) -> float:
 
 
 def _ends(numbers: Iterable[float | None], domain: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the ends of an axis: as given, or of what is drawn."""
-    known = [number for number in numbers if number is not None]
-    low, high = domain or (min(known, default=0.0), max(known, default=1.0))
+    """Return the ends of an axis: the given ones, or those of the values."""
+    finite = [number for number in numbers if number is not None]
+    low, high = domain or (min(finite, default=0.0), max(finite, default=1.0))
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 

@@ -1,9 +1,9 @@
-"""The errors evenhand raises, and the few sentences they share.
+"""The errors of evenhand, and the sentences they share.
 
-An error carries a message: an English sentence with placeholders, which is its id, and what they are filled with. It
-says what was wrong (with the value), where, and what to do, so that it can be shown to a user as it is. A setting
-stands in backticks in the sentence, as in `alpha` or `missing='drop'`. Whoever runs an audit for a file or for the
-command line says so with `error_messages_for`, and the errors that leave it name settings of the file, or flags.
+An error carries a message: an English sentence with placeholders, which is its id, and their arguments. It says what
+was wrong (with the value), where, and what to do, so that it can be shown to users. A setting is written in backticks,
+as in `alpha` or `missing='drop'`. Code that runs an audit for a file or for the command line wraps it in
+`error_messages_for`, so that its errors name settings of the file, or flags.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from evenhand.messages.settings import FILE, PYTHON, SettingStyle
 from evenhand.messages.shared import say
 from evenhand.messages.text import showable
 
-_LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
+_LONGEST, _MOST_PROBLEMS = 900, 20  # most characters of a line, and most problems, in one message
 
 
 class EvenhandError(ValueError):
-    """Base of every error that a user can cause and mend; its message can be shown as it is.
+    """Base of every error that a user can cause and fix; its message can be shown to users.
 
     Parameters
     ----------
-    message : the sentence, with a placeholder for every value; or a message that was made elsewhere.
-    **args : what the placeholders hold. Names and values of the data belong here, never into the sentence.
+    message : the sentence, with a placeholder for every value; or a finished message.
+    **args : the values of the placeholders. Names and values of the data belong here, never in the sentence.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class EvenhandError(ValueError):
 
 
 def _shortened(line: str) -> str:
-    """Return a line short enough to read: its beginning says what is wrong, its end what to do."""
+    """Shorten a long line; its beginning says what is wrong, its end what to do."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 3 :]}"
 
 
 class DataError(EvenhandError):
-    """The data does not fit the roles it was given; `problems` lists every reason found."""
+    """The data does not fit its roles; `problems` lists every reason."""
 
     def __init__(self, problems: str | Message | Sequence[Message] = (), /, **args: object) -> None:
         if isinstance(problems, str | Message):
@@ -78,24 +78,24 @@ class ConfigError(EvenhandError):
 
 
 class MissingExtraError(EvenhandError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed but not installed."""
 
 
 def problem(sentence: str, /, **args: object) -> Message:
-    """Return what is wrong as a message; a `DataError` is raised with several of them."""
+    """Return a problem as a message; a `DataError` takes several."""
     return Message(sentence, {name: _argument(value) for name, value in args.items()})
 
 
 def _argument(value: object) -> Argument:
-    """Return what a message can hold: anything that is no name, number, message or list of these as text."""
+    """Return a value as an argument of a message; other types become text."""
     if isinstance(value, Message | Setting | str | int | float | None):
         return value
-    several = isinstance(value, tuple) and any(isinstance(item, str | Message | Setting) for item in value)
-    return tuple(map(_argument, value)) if isinstance(value, tuple) and several else Written(value)
+    is_list = isinstance(value, tuple) and any(isinstance(item, str | Message | Setting) for item in value)
+    return tuple(map(_argument, value)) if isinstance(value, tuple) and is_list else Written(value)
 
 
 class SettingError(ValueError):
-    """What a validator of settings raises: a message that the settings complete with the place.
+    """Raised by validators of settings: a message that `Settings.parse` completes with the setting's path.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def _as_list(problems: Sequence[Message]) -> Message:
         return problems[0]
     lines = "".join(f"\n  - {{problem_{position}}}" for position in range(min(len(problems), _MOST_PROBLEMS)))
     more = "\n  - and {more:count} more." if len(problems) > _MOST_PROBLEMS else ""
-    shown: dict[str, Argument] = {f"problem_{at}": each for at, each in enumerate(problems[:_MOST_PROBLEMS])}
+    shown: dict[str, Argument] = {f"problem_{index}": reason for index, reason in enumerate(problems[:_MOST_PROBLEMS])}
     counts = {"number": len(problems), "more": len(problems) - _MOST_PROBLEMS}
     return Message("{number:count} problems with the data:" + lines + more, {**shown, **counts})
 
 
 @contextmanager
 def error_messages_for(style: SettingStyle = FILE) -> Iterator[None]:
-    """Let errors that leave the block name settings as this place writes them.
+    """Make errors raised in the block name settings in this style.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def error_messages_for(style: SettingStyle = FILE) -> Iterator[None]:
 
 
 class _Brief(reprlib.Repr):
-    """Shows a few values of what was given, whatever it is."""
+    """Shortens the repr of a value."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class _Brief(reprlib.Repr):
         self.maxstring = self.maxother = 80
 
     def repr1(self, x: object, level: int) -> str:
-        """Show an array or a frame by its kind and shape, anything else by its first values."""
+        """Show an array or a data frame by its type and shape, anything else by its first values."""
         shape = getattr(x, "shape", None)
         if not isinstance(shape, tuple):
             return re.sub(" at 0x[0-9a-f]+", "", super().repr1(x, level)).replace("\n", " ")
@@ -156,11 +156,11 @@ class _Brief(reprlib.Repr):
 
 
 brief = _Brief().repr
-"""Return a value as a message shows it: a few values at most, an array or a data frame by its shape."""
+"""Return a short text of a value: a few items at most, an array or a data frame by its shape."""
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> Message:
-    """Return a hint with the nearest known names, or the known names when they are few.
+    """Return a hint with the names most similar to `name`, or all known names if they are few.
 
     Examples
     --------
@@ -171,9 +171,9 @@ def did_you_mean(name: object, known: Iterable[str]) -> Message:
     """
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
-    near = difflib.get_close_matches(str(name).casefold(), folded, n=2, cutoff=0.6)
-    if near:
-        return say("did_you_mean", names=tuple(repr(folded[match]) for match in near))
+    matches = difflib.get_close_matches(str(name).casefold(), folded, n=2, cutoff=0.6)
+    if matches:
+        return say("did_you_mean", names=tuple(repr(folded[match]) for match in matches))
     if not names:
         return say("no_names")
     shown = tuple(repr(candidate) for candidate in names[:12])
@@ -182,6 +182,26 @@ def did_you_mean(name: object, known: Iterable[str]) -> Message:
         if len(names) > 12
         else say("known_names", names=shown)
     )
+
+
+def require_name(
+    name: object,
+    known: Collection[str],
+    sentence: str,
+    error: type[ConfigError] | type[SettingError] = ConfigError,
+    /,
+    **args: object,
+) -> None:
+    """Raise an error unless a name is among the known ones; its sentence holds `{name}` and `{hint}`.
+
+    Examples
+    --------
+    >>> require_name("rcae", ["race", "sex"], "there is no column {name!r}; {hint}")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: there is no column 'rcae'; did you mean 'race'?
+    """
+    if name not in known:
+        raise error(sentence, name=name, hint=did_you_mean(name, known), **args)
 
 
 def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
@@ -200,7 +220,7 @@ def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def require_at_least(name: str, value: object, least: int) -> None:
-    """Raise a `ConfigError` unless `value` is at least so large.
+    """Raise a `ConfigError` unless `value` is at least `least`.
 
     Examples
     --------
@@ -213,7 +233,7 @@ def require_at_least(name: str, value: object, least: int) -> None:
 
 
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """Return `value` as a whole number, or raise a `ConfigError` unless it is one within these limits.
+    """Return `value` as an integer, or raise a `ConfigError` unless it is one from `least` to `most`.
 
     Examples
     --------
@@ -234,7 +254,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
 
 def require_share(name: str, value: object) -> None:
-    """Raise a `ConfigError` unless `value` lies between 0 and 1, the ends left out.
+    """Raise a `ConfigError` unless `value` lies strictly between 0 and 1.
 
     Examples
     --------
@@ -261,8 +281,3 @@ def require_extra(module: str, extra: str, purpose: str) -> None:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun, as in '1 row' or '1,200 rows'."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def all_of(number: int, nouns: str) -> str:
-    """Return all of several things, as in 'both groups' or 'all 3 groups'."""
-    return f"both {nouns}" if number == 2 else f"all {number:,} {nouns}"

@@ -1,4 +1,4 @@
-"""The forest: values with their intervals, row by row. A page lays it out with its numbers; a chart draws it."""
+"""The forest: values with their intervals, row by row, laid out by a page or drawn by a chart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 MOST_ROWS = 24
-"""Rows that a panel has room for."""
+"""The largest number of rows in a panel."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Forest:
     rows : for each value its `label`, `series`, `value`, `low`, `high`, `n`, `limits` and whether it is `small`; where
         a value is not known exactly the two ends of what is `open`, and the `truth` where that is known.
     labels : the labels, top first.
-    series : all series in order, so that each has its colour in every panel.
-    style : how numbers are written.
-    zero : where the line of equality is drawn, if anywhere.
-    domain : the ends of the axis, where several panels share one.
+    series : all series in order, so that each has one colour in all panels.
+    style : the format of numbers.
+    zero : the position of the line of equality, if any.
+    domain : the ends of the axis, if several panels share one.
     width : of the plot, in pixels.
-    thin : whether intervals are thin lines, as thick bars are for what is open.
+    thin : whether intervals are thin lines, as thick bars show what is open.
     """
 
     title: str
@@ -47,17 +47,17 @@ class Forest:
     thin: bool = False
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends of what is drawn, or of the shared axis."""
+        """Return the ends of the values, or of the shared axis."""
         if self.domain is not None and self.domain[0] < self.domain[1]:
             return self.domain
         numbers = [row[name] for row in self.rows for name in ("value", "low", "high", "truth")]
         numbers += [end for row in self.rows for end in (*row["limits"], *(row["open"] or ()))] + [self.zero]
-        known = [number for number in numbers if number is not None]
-        low, high = min(known, default=0.0), max(known, default=1.0)
+        finite = [number for number in numbers if number is not None]
+        low, high = min(finite, default=0.0), max(finite, default=1.0)
         return (low, high) if high > low else (low - 0.5, high + 0.5)
 
     def ticks(self) -> list[float]:
-        """Return at most five round numbers from one end of the axis to the other.
+        """Return at most five round numbers between the ends of the axis.
 
         Examples
         --------
@@ -106,13 +106,13 @@ class Forest:
         return drawn.properties(title=self.title, width=self.width, height=step)
 
     def _numbers(self) -> dict[str, Any]:
-        """Return how the axis writes its numbers: as per cent, as points of 100, or as they are."""
+        """Return the axis' number format: per cent, points of 100, or plain."""
         if self.style in ("points", "signed_points"):
             return {"labelExpr": "format(100 * datum.value, '~g')"}
         return {"format": "%" if self.style == "percent" else "~g"}
 
     def _record(self, row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-        """Return a row as the chart reads it; its limits are drawn apart."""
+        """Return a row in the chart's format; its limits are drawn separately."""
         drawn = {
             "label": labels.get(row["label"], row["label"]),
             "filled": int(row["low"] is not None),
@@ -124,9 +124,9 @@ class Forest:
         return {name: value for name, value in row.items() if name not in ("limits", "open")} | drawn
 
     def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
-        """Return the chart's specification, as a chart of Altair does."""
-        made: dict[str, Any] = self.chart().to_dict(validate=validate)
-        return made
+        """Return the chart's specification, as an Altair chart does."""
+        chart: dict[str, Any] = self.chart().to_dict(validate=validate)
+        return chart
 
 
 def forest(
@@ -153,17 +153,17 @@ def forest(
     title
         The panel's title.
     order
-        The labels, top first; by default as they come.
+        The labels, top first; by default in order of appearance.
     series
-        All series in order, so that each has its colour in every panel; by default as they come.
+        All series in order, so that each has one colour in all panels; by default in order of appearance.
     percent
         Whether numbers are in percent.
     style
-        How numbers are written; by default as `percent` says.
+        The format of numbers; by default as for `percent`.
     zero
-        Where to draw the line of equality, if anywhere.
+        The position of the line of equality, if any.
     domain
-        The ends of the axis, where several panels share one; by default those of the values.
+        The ends of the axis, if several panels share one; by default those of the values.
     width
         Of the plot, in pixels.
     thin
@@ -186,7 +186,7 @@ def forest(
 
 
 def shown_value(row: Mapping[str, Any], style: Format) -> str:
-    """Return the number of a row as text; both ends of what is open of it."""
+    """Return the number of a row as text; both ends of its open range."""
     if row["open"]:
         low, high = row["open"]
         return show_interval(low, high, "points" if style == "percent" else style)
@@ -194,7 +194,7 @@ def shown_value(row: Mapping[str, Any], style: Format) -> str:
 
 
 def forest_row(record: object, label: str | None, series: str | None = "") -> dict[str, Any]:
-    """Return a record as a row of a forest: its number, its own limits and the people behind it."""
+    """Return a record as a row of a forest: its number, its own limits and its number of people."""
     numbers = {name: getattr(record, name, None) for name in ("value", "low", "high", "n")}
     return {"label": label or "", "series": series or "", **numbers}
 
@@ -202,12 +202,12 @@ def forest_row(record: object, label: str | None, series: str | None = "") -> di
 def limits_of(gap: Gap, findings: Sequence[Finding]) -> tuple[float, ...]:
     """Return the limits of the thresholds that judge a gap, each once."""
     same = ("model", "grouping", "group", "reference", "metric", "kind", "against")
-    found = (f for f in findings if f.limit is not None and all(getattr(f, x) == getattr(gap, x) for x in same))
-    return tuple(dict.fromkeys(finding.limit for finding in found if finding.limit is not None))
+    limits = (f for f in findings if f.limit is not None and all(getattr(f, x) == getattr(gap, x) for x in same))
+    return tuple(dict.fromkeys(finding.limit for finding in limits if finding.limit is not None))
 
 
 def share_axis(panels: Sequence[Forest]) -> list[Forest]:
-    """Return panels with one axis, so that they can be compared with one another."""
+    """Return panels with one axis, so that they can be compared."""
     ends = [end for panel in panels if panel.rows for end in panel.ends()]
     return [replace(panel, domain=(min(ends), max(ends))) for panel in panels] if ends else list(panels)
 
@@ -229,7 +229,7 @@ def _limit_layers(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) 
 
 
 def _open_layers(base: alt.Chart, axis: alt.Axis, scale: alt.Scale) -> list[alt.Chart]:
-    """Return thick bars for what is open of values, and dark ticks for the truth."""
+    """Return thick bars for the open ranges of values, and dark ticks for the truth."""
     import altair as alt
 
     thick = base.transform_filter("isValid(datum.lower)").mark_bar(size=7, opacity=0.45)

@@ -1,4 +1,4 @@
-"""The base of everything a user can set: frozen, checked, with errors in our own words."""
+"""The base of all settings: frozen, validated, with evenhand's error messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _SHOULD_BE = "input should be "
-_MOST_SENTENCES = 5  # of what is wrong in one set of options
+_MOST_SENTENCES = 5  # in one error message
 
 
 class Settings(BaseModel):
@@ -32,7 +32,7 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Build the settings, or raise one `ConfigError` that names every wrong one.
+        """Build the settings, or raise one `ConfigError` that names every wrong setting.
 
         Examples
         --------
@@ -49,7 +49,7 @@ class Settings(BaseModel):
 
 
 def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and the name.") -> dict[str, Any]:
-    """Read a TOML file; whatever is wrong with it is one `ConfigError`. `advice` is for where there is none."""
+    """Read a TOML file; raise a `ConfigError` for any problem, with `advice` if there is no such file."""
     name = os.fspath(path)
     try:
         mode = os.stat(name).st_mode
@@ -109,28 +109,28 @@ def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and 
         ) from None
 
 
-def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandError] = ConfigError) -> dict[str, Any]:
-    """Return the object that a JSON file holds; anything else is one error, which says `what` the file should be."""
+def read_json(path: str | os.PathLike[str], what: str, error_type: type[EvenhandError] = ConfigError) -> dict[str, Any]:
+    """Read the object in a JSON file, or raise an error; `what` describes the expected file."""
     name = os.fspath(path)
     try:
         text = Path(name).read_text(encoding="utf-8")
         read = json.loads(text, parse_constant=_json_number, parse_float=_json_number)
     except OSError as error:
-        raise refused(
+        raise error_type(
             "'{name}' could not be read: {value}; it should be {what}.",
             name=name,
             value=error.strerror or error,
             what=what,
         ) from None
     except (ValueError, RecursionError) as error:
-        raise refused(
+        raise error_type(
             "'{name}' is not {what}: {error}.",
             name=name,
             what=what,
             error=error,
         ) from None
     if not isinstance(read, dict):
-        raise refused(
+        raise error_type(
             "'{name}' is not {what}: it holds {read}.",
             name=name,
             what=what,
@@ -140,7 +140,7 @@ def read_json(path: str | os.PathLike[str], what: str, refused: type[EvenhandErr
 
 
 def _json_number(text: str) -> float:
-    """Return a number of a JSON file; Python would also read nan, and take 1e999 for infinity."""
+    """Parse a JSON number; refuse nan and infinity, which Python accepts."""
     number = float(text)
     if not isfinite(number):
         raise SettingError(
@@ -151,7 +151,7 @@ def _json_number(text: str) -> float:
 
 
 def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -> tuple[str, ...]:
-    """Return the names that a setting lists, or refuse one that is named twice; for validators.
+    """Return the names, or raise if a name occurs twice; for validators.
 
     Examples
     --------
@@ -168,22 +168,22 @@ def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -
 
 
 def _explain(error: ValidationError, model: type[BaseModel], where: str) -> Message:
-    """Return everything that is wrong with settings, as one message of a few lines."""
-    found: dict[tuple[str, Message], None] = {}
+    """Return all errors of a set of settings as one message of a few lines."""
+    problems: dict[tuple[str, Message], None] = {}
     kinds: dict[str, list[str]] = {}
     for details in error.errors():
-        place = [part for part in details["loc"] if not _is_type_tag(part)]
-        path = ".".join(map(str, place))
+        location = [part for part in details["loc"] if not _is_type_tag(part)]
+        path = ".".join(map(str, location))
         expected = _expected(details)
         if expected is None:
-            found[path, _message(details, model, place)] = None
+            problems[path, _message(details, model, location)] = None
             continue
-        kinds.setdefault(path, []).append(expected)  # of a union, every member says what it would have taken
-        for key in [key for key in found if key[0] == path and key[1].id == _EXPECTED]:
-            del found[key]
-        taken = tuple(dict.fromkeys(kinds[path]))
-        found[path, problem(_EXPECTED, kinds=taken, value=brief(details["input"]))] = None
-    return _lines([_with_place(path, message, where) for path, message in found])
+        kinds.setdefault(path, []).append(expected)  # each member of a union reports the type it expects
+        for key in [key for key in problems if key[0] == path and key[1].id == _EXPECTED]:
+            del problems[key]
+        expected_kinds = tuple(dict.fromkeys(kinds[path]))
+        problems[path, problem(_EXPECTED, kinds=expected_kinds, value=brief(details["input"]))] = None
+    return _lines([_with_place(path, message, where) for path, message in problems])
 
 
 _EXPECTED = "input should be {kinds:name or}; got {value}"
@@ -197,7 +197,7 @@ def _with_place(path: str, message: Message, where: str) -> Message:
 
 
 def _lines(messages: list[Message]) -> Message:
-    """Return messages one below the other; the last ends with a full stop or a question mark."""
+    """Join messages into lines; the last ends with a full stop or a question mark."""
     distinct = list(dict.fromkeys(messages))
     if len(distinct) > _MOST_SENTENCES:
         distinct[_MOST_SENTENCES:] = [problem("and {more:,} more like these", more=len(distinct) - _MOST_SENTENCES)]
@@ -205,27 +205,31 @@ def _lines(messages: list[Message]) -> Message:
 
 
 def _expected(details: ErrorDetails) -> str | None:
-    """Return what kind of value would have been taken; None where something else is wrong."""
+    """Return the expected kind of value; None for other errors."""
     kind = _plain_words(details["msg"])
     return kind.removeprefix(_SHOULD_BE) if kind.startswith(_SHOULD_BE) and details["type"] != "value_error" else None
 
 
-def _message(details: ErrorDetails, model: type[BaseModel], place: list[int | str]) -> Message:
-    """Return what is wrong with one setting."""
+def _message(details: ErrorDetails, model: type[BaseModel], location: list[int | str]) -> Message:
+    """Return the error of one setting as a message."""
     if details["type"] == "extra_forbidden":
-        hint = did_you_mean(place[-1], _fields_at(model, place[:-1]))
+        hint = did_you_mean(location[-1], _fields_at(model, location[:-1]))
         return problem("there is no such setting; {hint}", hint=hint)
     if details["type"] == "missing":
         return problem("it is required and was not given")
     if details["type"] == "value_error":
         cause = details.get("ctx", {}).get("error")
-        own = getattr(cause, "message", None)
-        return own if isinstance(own, Message) else problem("{text}", text=details["msg"].removeprefix("Value error, "))
+        message = getattr(cause, "message", None)
+        return (
+            message
+            if isinstance(message, Message)
+            else problem("{text}", text=details["msg"].removeprefix("Value error, "))
+        )
     return problem("{text}; got {value}", text=_plain_words(details["msg"]), value=brief(details["input"]))
 
 
 def _plain_words(message: str) -> str:
-    """Return pydantic's sentence in words of this place: lists and tables, not tuples and dictionaries."""
+    """Return pydantic's sentence with lists and tables instead of tuples and dictionaries."""
     message = f"{message[:1].lower()}{message[1:]}"
     message = re.sub(r"a valid dictionary( or instance of \w+)?", "a table of settings", message)
     message = re.sub(", unable to parse .*", "", message)
@@ -233,13 +237,13 @@ def _plain_words(message: str) -> str:
 
 
 def _is_type_tag(part: int | str) -> bool:
-    """Tell whether a step of pydantic's path names a member of a union rather than a field."""
+    """Return whether a part of pydantic's path is a member of a union rather than a field."""
     return isinstance(part, str) and (part in {"str", "int", "float", "bool"} or "[" in part)
 
 
-def _fields_at(model: type[BaseModel], place: list[int | str]) -> list[str]:
+def _fields_at(model: type[BaseModel], location: list[int | str]) -> list[str]:
     """Return the names of the settings at a path such as `predictions.xgboost`."""
-    for part in place:
+    for part in location:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
         nested = next(_models_in(annotation), None)
         model = nested or model

@@ -1,4 +1,4 @@
-"""For tests of your own models: an assertion that fails with the sentence of the finding."""
+"""For tests of your own models: an assertion that fails with the finding's sentence."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def assert_meets(
     strict: bool = False,
     **sections: object,
 ) -> Audit:
-    """Run an audit, and fail unless no threshold is broken.
+    """Run an audit, and fail if a threshold is not met.
 
     Parameters
     ----------
     source
-        The table to audit, or the path of an `audit.toml`, which holds its own thresholds.
+        The table to audit, or the path of an `audit.toml` with its own thresholds.
     thresholds
-        The limits, such as ``{"metric": "selection_rate", "min": 0.8}``; a threshold is broken when the whole interval
-        lies beyond it.
+        The limits, such as ``{"metric": "selection_rate", "min": 0.8}``; a threshold is not met if the whole
+        interval lies beyond it.
     strict
-        Whether it fails on insufficient evidence too: an interval that covers the limit. Without it a small test set
-        passes nearly everything.
+        Whether to fail on insufficient evidence too, that is, if an interval covers the limit. Without it a small
+        test set passes nearly everything.
     **sections
         Settings of audits, as `eh.audit` takes them; by default ``parity={}``.
 
     Returns
     -------
     Audit
-        What was found, to look at or to save.
+        The finished audit, to inspect or save.
 
     Raises
     ------
     AssertionError
-        With the sentence of every finding that fails.
+        With the sentence of every failing finding.
 
     Examples
     --------
@@ -62,9 +62,9 @@ def assert_meets(
     - By sex, hired selects 60.0% of M and 40.0% of F
     """
     limits = _as_settings(thresholds)
-    given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
-    found = audit(source, **given)
-    judged = [finding for finding in found.findings if finding.threshold is not None]
+    audit_args: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
+    finished = audit(source, **audit_args)
+    judged = [finding for finding in finished.findings if finding.threshold is not None]
     if not judged:
         raise ConfigError(
             "assert_meets needs a threshold to hold the table against, such as "
@@ -77,14 +77,17 @@ def assert_meets(
         raise AssertionError(
             "\n".join([f"{len(failed)} of {len(judged)} thresholds {verb} not met:", *map(_sentence, failed)])
         )
-    return found
+    return finished
 
 
 def _as_settings(thresholds: object) -> object:
-    """Return thresholds as `audit` takes them; it refuses what are none."""
+    """Return thresholds as `audit` takes them; other values pass unchanged."""
     if not isinstance(thresholds, Iterable):
         return thresholds
-    return [one.model_dump(exclude_none=True) if isinstance(one, Threshold) else one for one in thresholds]
+    return [
+        threshold.model_dump(exclude_none=True) if isinstance(threshold, Threshold) else threshold
+        for threshold in thresholds
+    ]
 
 
 def _sentence(finding: Finding) -> str:

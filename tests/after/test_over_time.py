@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import binom
 
 import evenhand as eh
-from evenhand.after.drift import _by_holm, _drift, _order_notes, in_time
+from evenhand.after.drift import _drift, _holm_adjusted_drifts, _order_notes, in_time
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.counting import Series
+from evenhand.core.counting import GroupSeries
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
 from evenhand.report.page import render
 from evenhand.report.short import drift_in_short
-from evenhand.report.wording import wording
+from evenhand.report.wording import page_wording
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
 
@@ -116,7 +116,7 @@ def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
     assert (found.nearest[found.start == found.look] <= 0).all()
     assert found.look[found.nearest > 0].min() == 7
     months = [f"2025-{month:02d}" for month in range(1, 13)]
-    one = Series(
+    one = GroupSeries(
         "m", "g", METRICS["selection_rate"], "b", "a", *map(np.array, (COLLAPSE[1], COLLAPSE[0], *COLLAPSE[:1:-1]))
     )
     gap = one.hits / one.n - one.other_hits / one.other_n
@@ -132,12 +132,12 @@ def test_a_collapse_that_lasts_is_told_among_48_gaps() -> None:
 def test_gaps_are_taken_together_by_holm() -> None:
     """One that has drifted clearly leaves more of alpha to the other."""
 
-    def series(hits: list[int]) -> Series:
+    def series(hits: list[int]) -> GroupSeries:
         counts = [np.array(part) for part in ([200] * 2, hits, [200] * 2, [100] * 2)]
-        return Series("m", "g", METRICS["selection_rate"], "b", "a", *counts)
+        return GroupSeries("m", "g", METRICS["selection_rate"], "b", "a", *counts)
 
     def shown(*pair: list[int]) -> list[bool]:
-        return [bool((found.nearest > 0).any()) for found in _by_holm([*map(series, pair)], 0.05)]
+        return [bool((found.nearest > 0).any()) for found in _holm_adjusted_drifts([*map(series, pair)], 0.05)]
 
     clear, close, calm = [100, 180], [100, 133], [100, 100]
     assert shown(clear, close) == [True, True]
@@ -161,7 +161,7 @@ def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() ->
     audit = over_time(months(0.35))
     (drift,) = audit.extras[0].tables["drifts"]
     assert f"points before {drift.changed_from} and " in drift.headline.text
-    (english,), (german,) = drift_in_short(audit), drift_in_short(audit, wording("de"))
+    (english,), (german,) = drift_in_short(audit), drift_in_short(audit, page_wording("de"))
     assert english in render(audit)
     assert english.startswith("The gap in selection rate between M and F, by sex (screen), has drifted over time")
     assert drift.first_period in german
@@ -226,17 +226,17 @@ def test_what_could_have_been_shown_is_told_where_no_drift_is() -> None:
 
 
 def test_the_section_over_time_speaks_german() -> None:
-    german = wording("de")
+    german = page_wording("de")
     data = {**months(0.35), "month": [None if month == "2026-08" else month for month in months(0.35)["month"]]}
     for audit, words in (
         (over_time(data), "von da an bis 2026-07; er hat sich"),
         (over_time(months(0.0)), "Nach month ließ sich keine Veränderung des Abstands zeigen."),
     ):
         section = audit.sections()["over_time"]
-        told = [german.told(note) for note in section.notes]
+        told = [german.message(note) for note in section.notes]
         assert words in told[0]
-        assert all(map(german.speaks, section.notes))
-        assert [wording().told(note) for note in section.notes] == [note.text for note in section.notes]
+        assert all(map(german.translates, section.notes))
+        assert [page_wording().message(note) for note in section.notes] == [note.text for note in section.notes]
         spoken = replace(audit, run={**audit.run, "language": "de"})
         assert f'<p class="note" lang="de">{told[0]}</p>' in render(spoken)
         question = "Hat sich ein Abstand nach month über den Zufall hinaus verändert?"

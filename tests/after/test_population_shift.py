@@ -17,7 +17,7 @@ from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.errors import ConfigError
 from evenhand.report.formats import make_files
 from evenhand.run.config import make_config
-from evenhand.stats.weighted import Moments, Weighted, everybody_judged, gap_judged
+from evenhand.stats.weighted import Moments, Weighted, gap_to_everybody, largest_gap
 
 LIMITS = [{"metric": "selection_rate", "max": 0.1}, {"metric": "selection_rate", "min": 0.8}]
 
@@ -178,24 +178,25 @@ def test_the_delta_method_is_the_spread_over_many_samples_of_a_population() -> N
     sums, shares, people_there = Moments(n, hits, hits), np.array([0.5, 0.3, 0.2]), 400
     factor = 1 / (n.sum(axis=0) / n.sum())
     spread = (np.diag(shares) - np.outer(shares, shares)) / people_there * np.outer(factor, factor)
-    values = Weighted.of(sums, shares * factor, None, spread)
+    values = Weighted.from_sums(sums, shares * factor, None, spread)
     drawn = [
-        Weighted.of(sums, rng.multinomial(people_there, shares) / people_there * factor).value for _ in range(4000)
+        Weighted.from_sums(sums, rng.multinomial(people_there, shares) / people_there * factor).value
+        for _ in range(4000)
     ]
     gap = np.std([one - other for one, other in drawn])
-    assert values.beyond(values.slope[:1] - values.slope[1:], 0.95)[0] / 1.959964 == pytest.approx(gap, rel=0.05)
+    assert values.share_margin(values.slope[:1] - values.slope[1:], 0.95)[0] / 1.959964 == pytest.approx(gap, rel=0.05)
 
 
 def test_a_group_that_is_everybody_has_no_gap_and_limits_hold_the_value() -> None:
     hits, n = np.array([[30.0, 20.0], [10.0, 45.0]]), np.array([[80.0, 60.0], [70.0, 90.0]])
     sums = Moments(n, hits, hits)
     for kind in ("difference", "ratio"):
-        for values in (Weighted.of(sums.rest(0), np.array([2.0, 0.5])),):
-            value, low, high = everybody_judged(values, kind, 0.95)
+        for values in (Weighted.from_sums(sums.against_others(0), np.array([2.0, 0.5])),):
+            value, low, high = gap_to_everybody(values, kind, 0.95)
             assert low <= value <= high
-    alike = Weighted.of(Moments(n, n / 4, n / 4).rest(0), np.array([2.0, 0.5]))
-    assert everybody_judged(alike, "difference", 0.95)[0] == pytest.approx(0)
-    assert everybody_judged(alike, "ratio", 0.95)[0] == pytest.approx(1)
+    alike = Weighted.from_sums(Moments(n, n / 4, n / 4).against_others(0), np.array([2.0, 0.5]))
+    assert gap_to_everybody(alike, "difference", 0.95)[0] == pytest.approx(0)
+    assert gap_to_everybody(alike, "ratio", 0.95)[0] == pytest.approx(1)
 
 
 def test_verdicts_that_cannot_be_judged_again_say_why() -> None:
@@ -229,10 +230,10 @@ def test_the_shares_as_they_are_change_nothing() -> None:
 def test_the_effective_size_is_the_smaller_one_and_that_of_equal_weights_is_n() -> None:
     hits, n = np.array([[5.0, 40.0], [20.0, 30.0]]), np.array([[50.0, 50.0], [80.0, 60.0]])
     sums = Moments(n, hits, hits)
-    assert Weighted.of(sums, np.ones(2)).size == pytest.approx([100.0, 140.0])
+    assert Weighted.from_sums(sums, np.ones(2)).size == pytest.approx([100.0, 140.0])
     weight = np.array([1.0, 3.0])
-    assert (Weighted.of(sums, weight).size <= (n @ weight) ** 2 / (n @ weight**2) + 1e-9).all()
-    low, high = gap_judged(Weighted.of(sums, weight), "difference", 0.95)[1:]
+    assert (Weighted.from_sums(sums, weight).size <= (n @ weight) ** 2 / (n @ weight**2) + 1e-9).all()
+    low, high = largest_gap(Weighted.from_sums(sums, weight), "difference", 0.95)[1:]
     assert 0 <= low < high
 
 

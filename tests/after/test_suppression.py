@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import evenhand as eh
 from evenhand.errors import ConfigError
-from evenhand.stats.disclosure import People, hide_small_groups
+from evenhand.stats.disclosure import CountedPeople, hide_small_groups
 from evenhand.table.roles import SMALL
 
 LEAST = 10
@@ -122,7 +122,7 @@ def test_many_tables_are_safe_by_the_rule() -> None:
     for _ in range(300):
         groups = int(rng.integers(3, 9))
         n = rng.integers(0, 40, groups)
-        table = People(n, (np.arange(groups),), (np.zeros(groups, dtype=np.int64),))
+        table = CountedPeople(n, (np.arange(groups),), (np.zeros(groups, dtype=np.int64),))
         (hidden,) = hide_small_groups(table, LEAST)
         if hidden is not None and hidden.any():
             assert hidden.sum() > 1

@@ -31,7 +31,7 @@ import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Gap, Value
-from evenhand.core.result import Result, settled
+from evenhand.core.result import Result, finalize
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.models import cross_predict
 from evenhand.run.schema import results_schema
@@ -159,7 +159,7 @@ def run(
     table = eh.Table(given, **{**ROLES, **case.roles, **(roles or {})})
     entry = REGISTRY[audit]
     spec = entry.spec.parse({**case.settings, "thresholds": thresholds, **settings}, "a test")
-    found: Result = settled(entry.run(table, spec))
+    found: Result = finalize(entry.run(table, spec))
     return found
 
 
@@ -734,7 +734,7 @@ def test_a_verdict_at_another_level_is_that_of_an_audit_at_that_level(audit: str
     case, entry = CASES[audit], REGISTRY[audit]
     table = eh.Table({name: list(column) for name, column in people().items()}, **{**ROLES, **case.roles})
     spec = entry.spec.parse({**case.settings, "thresholds": [case.threshold]}, "a test")
-    draft, whole = entry.run(table, spec), entry.run(table, spec.at(0.99)).claims
+    draft, whole = entry.run(table, spec), entry.run(table, spec.with_confidence(0.99)).claims
     assert len(whole) == len(draft.claims)
     pairs = zip(draft.claims, whole, strict=True)
     limited = [pair for pair in pairs if pair[1].records[0].metric == case.threshold["metric"]]

@@ -196,7 +196,7 @@ def test_doctor_says_what_is_missing_and_the_line_that_installs_it(cli: Cli, mon
         return "1.0"
 
     monkeypatch.setattr(commands, "version", version)
-    monkeypatch.setattr(commands, "_broken", lambda: iter(["the disk"]))
+    monkeypatch.setattr(commands, "_broken_features", lambda: iter(["the disk"]))
     done = cli("doctor")
     assert done.returncode == 1
     for package, line in {"polars": "polars", "skops": "'evenhand[models]'", "numba": "evenhand"}.items():
@@ -209,4 +209,6 @@ def test_doctor_tells_of_what_does_not_work(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError("no room")
 
     monkeypatch.setattr("evenhand.core.files.write_files", fail)
-    assert list(commands._broken()) == ["reading a file, drawing a chart and writing it failed (OSError: no room)"]
+    assert list(commands._broken_features()) == [
+        "reading a file, drawing a chart and writing it failed (OSError: no room)"
+    ]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.core.disclosure import RecordFilter, emptied, revealed_counts, whole_parts
+from evenhand.core.disclosure import RecordFilter, revealed_counts, whole_parts, without_values
 from evenhand.core.records import Gap, LeftOut, Record, Reveals, Value, column, declarations
 from evenhand.messages import Message
 from evenhand.messages.disclosure import DisclosureRule
@@ -108,7 +108,7 @@ def test_a_status_that_tells_a_small_count_says_that_it_is_withheld() -> None:
 
 def test_an_emptied_record_tells_where_it_stands_and_nothing_else() -> None:
     record = Visit(ward="a", n=100, came_late=3, late=0.03, days=4.5, longest=30.0)
-    gone = emptied(record, say("hidden", least=LEAST))
+    gone = without_values(record, say("hidden", least=LEAST))
     assert gone == Visit(ward="a", n=0, status=say("hidden", least=LEAST))
 
 

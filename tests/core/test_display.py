@@ -13,8 +13,8 @@ from evenhand.core.display import (
     DisplayTable,
     Number,
     Range,
+    escape_markdown,
     gap_table,
-    in_markdown,
     make_table,
     value_table,
 )
@@ -35,8 +35,8 @@ MIXED = DisplayTable(
 
 def test_a_page_shows_the_first_rows_and_more_of_what_is_not_folded() -> None:
     long = DisplayTable("Long", ("Name",), (("x",),) * 1_000)
-    assert (long.cut(), replace(long, folded=True).cut()) == (FIRST_SHOWN, FIRST_FOLDED) == (100, 25)
-    assert MIXED.cut() == 2
+    assert (long.rows_shown(), replace(long, folded=True).rows_shown()) == (FIRST_SHOWN, FIRST_FOLDED) == (100, 25)
+    assert MIXED.rows_shown() == 2
 
 
 def test_a_spreadsheet_has_two_columns_for_an_interval_even_where_one_is_missing() -> None:
@@ -59,8 +59,8 @@ def test_numbers_stand_to_the_right_and_text_cannot_break_out() -> None:
 
 
 def test_a_small_p_is_readable_in_markdown_and_still_no_tag_begins() -> None:
-    assert in_markdown("p < 0.001 and <0.001") == "p < 0.001 and <0.001"
-    assert in_markdown("<b> &lt; 3") == "&lt;b&gt; &amp;lt; 3"
+    assert escape_markdown("p < 0.001 and <0.001") == "p < 0.001 and <0.001"
+    assert escape_markdown("<b> &lt; 3") == "&lt;b&gt; &amp;lt; 3"
 
 
 def test_a_folded_table_says_its_caption_before_it_is_opened() -> None:

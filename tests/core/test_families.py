@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Family, Question, adjust_tables, answer, in_words
+from evenhand.core.families import ClaimCheck, Family, adjust_tables, check_claims, family_sentences
 from evenhand.core.findings import Claim, _covers
 from evenhand.core.records import Gap, Value
 from evenhand.core.thresholds import Threshold
@@ -43,21 +43,21 @@ def claim(record: Gap, limits: Callable[[float], Gap] | None = None, **more: Any
     return Claim(estimates=(told,), sentence_id="two_values", arguments={}, headline=True, **more)
 
 
-def judged(p_beyond: float, audit: str = "parity") -> Question:
+def judged(p_beyond: float, audit: str = "parity") -> ClaimCheck:
     """Return a question whose limits lie beyond the limit up to the confidence 1 - p_beyond, as nested ones do."""
 
     def at(confidence: float) -> Gap:
         return gap(low=0.11 if 1 - confidence >= p_beyond else 0.05)
 
-    return Question(audit, claim(at(0.95), at), LIMIT, 0.05)
+    return ClaimCheck(audit, claim(at(0.95), at), LIMIT, 0.05)
 
 
-def asked(p: float | None, audit: str = "parity") -> Question:
-    return Question(audit, claim(gap(p)), None, 0.05)
+def asked(p: float | None, audit: str = "parity") -> ClaimCheck:
+    return ClaimCheck(audit, claim(gap(p)), None, 0.05)
 
 
-def verdicts(questions: Sequence[Question]) -> list[str]:
-    return [said.verdict for said in answer(questions)]
+def verdicts(questions: Sequence[ClaimCheck]) -> list[str]:
+    return [said.verdict for said in check_claims(questions)]
 
 
 P = st.floats(1e-6, 1)
@@ -74,8 +74,8 @@ def test_does_not_meet_is_said_where_holm_over_all_verdicts_allows_it(p: list[fl
 @given(st.lists(P, min_size=1, max_size=5), P, st.lists(P, max_size=4))
 def test_what_is_added_to_a_run(p: list[float], more: float, others: list[float]) -> None:
     """Findings without a threshold change no verdict, and one more threshold can only take a "does not meet" away."""
-    before = answer([judged(q) for q in p])
-    assert answer([*(asked(q, "effort") for q in others), *(judged(q) for q in p)])[len(others) :] == before
+    before = check_claims([judged(q) for q in p])
+    assert check_claims([*(asked(q, "effort") for q in others), *(judged(q) for q in p)])[len(others) :] == before
     for old, new in zip(before, verdicts([*(judged(q) for q in p), judged(more)]), strict=False):
         assert new == old.verdict or (old.verdict, new) == ("does_not_meet", "insufficient_evidence")
 
@@ -83,7 +83,7 @@ def test_what_is_added_to_a_run(p: list[float], more: float, others: list[float]
 @given(st.permutations([0.001, 0.004, 0.02, 0.3, None]))
 def test_the_order_of_a_run_does_not_matter(p: list[float | None]) -> None:
     def said(order: Sequence[float | None]) -> dict[float | None, object]:
-        both = answer([*(asked(q) for q in order), *(judged(q or 1.0) for q in order)])
+        both = check_claims([*(asked(q) for q in order), *(judged(q or 1.0) for q in order)])
         answers = [replace(one, record=gap()) for one in both]
         return dict(zip(order, zip(answers[: len(order)], answers[len(order) :], strict=True), strict=True))
 
@@ -91,38 +91,38 @@ def test_the_order_of_a_run_does_not_matter(p: list[float | None]) -> None:
 
 
 def test_a_finding_is_clear_where_holm_over_all_tested_ones_allows_it() -> None:
-    said = answer([asked(0.03), asked(None), asked(0.04, "effort"), judged(0.5)])
-    assert [one.clarity for one in said] == ["unclear", "untested", "unclear", None]
+    said = check_claims([asked(0.03), asked(None), asked(0.04, "effort"), judged(0.5)])
+    assert [one.significance for one in said] == ["not_significant", "untested", "not_significant", None]
     assert [one.p_adjusted for one in said] == [pytest.approx(0.06), None, pytest.approx(0.06), None]
     assert said[0].family == said[2].family == Family(2, "tested_findings", ("parity", "effort"))
     assert said[0].family.message.text == "2 tested findings of parity and effort"
-    assert [one.clarity for one in answer([asked(0.01), asked(0.03)])] == ["clear", "clear"]
+    assert [one.significance for one in check_claims([asked(0.01), asked(0.03)])] == ["significant", "significant"]
 
 
 def test_findings_of_audits_with_different_levels_keep_the_strictest() -> None:
-    looser = Question("improvability", claim(gap(0.04)), None, 0.1)
-    assert [one.clarity for one in answer([looser])] == ["clear"]
-    assert [one.clarity for one in answer([looser, asked(0.9)])] == ["unclear", "unclear"]
+    looser = ClaimCheck("improvability", claim(gap(0.04)), None, 0.1)
+    assert [one.significance for one in check_claims([looser])] == ["significant"]
+    assert [one.significance for one in check_claims([looser, asked(0.9)])] == ["not_significant", "not_significant"]
 
 
 def test_limits_at_one_level_break_a_limit_only_alone() -> None:
-    alone = Question("parity", claim(gap(low=0.11)), LIMIT, 0.05)
+    alone = ClaimCheck("parity", claim(gap(low=0.11)), LIMIT, 0.05)
     assert verdicts([alone]) == ["does_not_meet"]
     assert verdicts([alone, judged(1.0)]) == ["insufficient_evidence", "insufficient_evidence"]
     assert verdicts([alone, judged(0.001)]) == ["does_not_meet", "does_not_meet"]  # Holm's last step
 
 
 def test_what_cannot_be_judged_does_not_count() -> None:
-    unknown = Question("parity", claim(gap(low=None, high=None)), LIMIT, 0.05)
-    withheld = Question("parity", claim(gap(low=0.2), withheld=Message("too few")), LIMIT, 0.05)
-    said = answer([unknown, withheld, judged(0.05)])
+    unknown = ClaimCheck("parity", claim(gap(low=None, high=None)), LIMIT, 0.05)
+    withheld = ClaimCheck("parity", claim(gap(low=0.2), withheld=Message("too few")), LIMIT, 0.05)
+    said = check_claims([unknown, withheld, judged(0.05)])
     assert [one.verdict for one in said] == ["insufficient_evidence", "insufficient_evidence", "does_not_meet"]
     assert said[2].family == Family(1, "verdicts", ("parity",))
     assert said[2].family.message.text == "1 verdict of parity"
 
 
 def test_meets_is_held_for_each_alone() -> None:
-    meeting = Question("parity", claim(gap(value=0.01, low=0.0, high=0.09)), LIMIT, 0.05)
+    meeting = ClaimCheck("parity", claim(gap(value=0.01, low=0.0, high=0.09)), LIMIT, 0.05)
     assert set(verdicts([meeting] * 50)) == {"meets"}
 
 
@@ -138,7 +138,7 @@ def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None
 
 
 def test_a_family_is_said_in_one_sentence() -> None:
-    assert [said.text for said in in_words([], [gap(None)], [0.05])] == [
+    assert [said.text for said in family_sentences([], [gap(None)], [0.05])] == [
         "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
         "Bogomolov)."
     ]
@@ -161,7 +161,7 @@ def test_a_family_is_said_in_one_sentence() -> None:
 )
 def test_one_alone_is_not_called_a_family(family: Family, said: str) -> None:
     one = SimpleNamespace(family=family.message)
-    (told,) = in_words([one], [], [0.05])  # type: ignore[list-item]
+    (told,) = family_sentences([one], [], [0.05])  # type: ignore[list-item]
     assert told.text == said
     assert "5\u00a0%" in language("de").render(told)
     assert language("de").translates(told)
@@ -169,7 +169,7 @@ def test_one_alone_is_not_called_a_family(family: Family, said: str) -> None:
 
 def test_a_family_of_none_is_not_told() -> None:
     none = SimpleNamespace(family=Family(0, "verdicts", ("parity",)).message)
-    assert list(in_words([none], [], [0.05])) == []  # type: ignore[list-item]
+    assert list(family_sentences([none], [], [0.05])) == []  # type: ignore[list-item]
 
 
 def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:
@@ -181,13 +181,13 @@ def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() ->
 
 
 def test_an_adjusted_p_value_at_the_level_is_clear() -> None:
-    assert [said.clarity for said in answer([asked(0.05)])] == ["clear"]
-    assert [said.clarity for said in answer([asked(0.0501), asked(None)])] == ["unclear", "untested"]
+    assert [said.significance for said in check_claims([asked(0.05)])] == ["significant"]
+    assert [said.significance for said in check_claims([asked(0.0501), asked(None)])] == ["not_significant", "untested"]
 
 
 def test_a_broken_limit_of_a_value_is_clear() -> None:
     limit = Threshold(metric="tpr", min=0.8, of="value")
     record = Value(metric="tpr", n=9, value=0.5, low=0.4, high=0.6)
     told = Claim(estimates=(Estimate(record),), sentence_id="value", arguments={}, headline=True)
-    (said,) = answer([Question("parity", told, limit, 0.05)])
-    assert (said.verdict, said.clarity) == ("does_not_meet", "clear")
+    (said,) = check_claims([ClaimCheck("parity", told, limit, 0.05)])
+    assert (said.verdict, said.significance) == ("does_not_meet", "significant")

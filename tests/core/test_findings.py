@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Answer, Family
+from evenhand.core.families import ClaimOutcome, Family
 from evenhand.core.findings import Claim, Finding, FindingMaker, _covers, _p_values
 from evenhand.core.metrics import Limit, Metric, gap_limits
 from evenhand.core.records import Gap, Value, column
@@ -184,7 +184,7 @@ def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
     ],
 )
 def test_an_adjusted_p_value_says_what_for(family: Family | None, said: str) -> None:
-    assert _p_values(Answer(gap(), p_adjusted=0.04, family=family), 0.02, 0.05).text == said
+    assert _p_values(ClaimOutcome(gap(), p_adjusted=0.04, family=family), 0.02, 0.05).text == said
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ class Strict(Known):
 
 def test_verdicts_have_the_level_of_the_intervals_and_findings_their_own() -> None:
     claims = [claim(gap()), claim(Value(metric="tpr", n=3, value=0.5))]
-    limited, free = FindingMaker(Strict(confidence=0.9, **LIMIT)).questions(claims)
+    limited, free = FindingMaker(Strict(confidence=0.9, **LIMIT)).checks(claims)
     assert limited.threshold is not None
     assert (limited.alpha, free.alpha) == pytest.approx((0.1, 0.01))
 

@@ -96,8 +96,8 @@ def test_code_is_a_function_and_in_a_record_its_name() -> None:
     assert code_name(named_once) == "evenhand.settings:named_once"
     assert code_name(Metric(name="a", title="A", unit="share")) == "evenhand.core.metrics:Metric"
     own = Small(score="a", weigh=abs)
-    assert own.described().weigh == "builtins:abs"
-    assert own.described().score == ("a",)
+    assert own.without_code().weigh == "builtins:abs"
+    assert own.without_code().score == ("a",)
     with pytest.raises(ValidationError, match="must be a function; got 'builtins:abs'"):
         Small(score="a", weigh="builtins:abs")
 
@@ -113,7 +113,7 @@ def test_a_confidence_lies_between_0_and_1(confidence: float, fits: bool) -> Non
 
 def test_the_same_settings_with_another_confidence() -> None:
     own = Small(score=("a", "b"), seed=3)
-    assert own.at(0.5) == own.model_copy(update={"confidence": 0.5})
+    assert own.with_confidence(0.5) == own.model_copy(update={"confidence": 0.5})
     assert named_once("score", ("a", "b")) == ("a", "b")
     with pytest.raises(ValueError, match="`score` names the column 'b' twice"):
         named_once("score", ("a", "b", "b"))

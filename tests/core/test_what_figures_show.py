@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.core.display import DESCRIBES, what_it_shows
+from evenhand.core.display import DESCRIBES, figure_sentence
 from evenhand.core.findings import Finding
 from evenhand.messages import Message
 from evenhand.messages.shared import say
@@ -19,7 +19,7 @@ def headline(**arguments: str) -> Message:
 
 
 def shown(*findings: Finding) -> str:
-    return what_it_shows(findings, DRAWN, 0.05).text
+    return figure_sentence(findings, DRAWN, 0.05).text
 
 
 def finding(model: str, **changes: Any) -> Finding:

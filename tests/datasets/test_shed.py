@@ -152,7 +152,7 @@ def test_each_answer_of_the_codebook(tmp_path: Path) -> None:
     for question in QUESTIONS:
         for code, label, value in question.answers:
             for written in [label, label.upper(), *([] if code is None else [str(code), f"{code}.0"])]:
-                assert question.of({question.column: written, "CaseID": "1"}) == value
+                assert question.meaning({question.column: written, "CaseID": "1"}) == value
         for nothing in (
             "",
             " ",
@@ -164,7 +164,7 @@ def test_each_answer_of_the_codebook(tmp_path: Path) -> None:
             "Don’t know",
             "Not In Universe (not asked)",
         ):
-            assert question.of({question.column: nothing, "CaseID": "1"}) is None
+            assert question.meaning({question.column: nothing, "CaseID": "1"}) is None
 
 
 def test_income_brackets_are_their_lower_bounds() -> None:

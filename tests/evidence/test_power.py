@@ -217,11 +217,11 @@ def test_a_pilot_without_a_gap_does_not_make_gaps_easier_to_show(tmp_path: Path)
 
 def test_gaps_of_answers_are_scaled_from_the_pilot_at_the_level_that_all_findings_leave() -> None:
     """By hand: the pilot's standard error 0.1 / 1.96 for four times the rows, and half of what answers leave open."""
-    plan: Any = SimpleNamespace(rows=4_000, wanted=0.8)
+    plan: Any = SimpleNamespace(rows=4_000, power=0.8)
     found: dict[str, Any] = {"value": 0.3, "low": 0.15, "high": 0.45, "coordinates": {"lower": 0.25, "upper": 0.35}}
     told: dict[str, Any] = {"audit": "disagreement", "metric": "calibration", "kind": "difference", "n": 500}
     finding = Finding(**told, **found, headline=Message(""))
     for number, z_alpha in ((1, 1.959964), (10, 2.807034)):
         together = bonferroni(0.95, number)
-        line = pilot._scaled(plan, finding, together, 0.95, pilot=1_000)
+        line = pilot._scaled_line(plan, finding, together, 0.95, pilot=1_000)
         assert line.gap == pytest.approx((z_alpha + 0.841621) * 0.1 / 1.959964 / 2 + 0.05, rel=1e-6)

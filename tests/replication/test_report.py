@@ -11,7 +11,7 @@ from evenhand.cli.main import main
 from evenhand.datasets.registry import CACHE_VARIABLE, DATA_VARIABLE
 from evenhand.errors import ConfigError
 from evenhand.replication import PAPERS, replicate
-from evenhand.replication.records import Line, published
+from evenhand.replication.records import PrintedLine, published
 
 
 @pytest.fixture
@@ -51,10 +51,12 @@ def test_a_paper_or_folder_that_is_not_there_is_named() -> None:
 
 
 def test_a_range_agrees_within_its_ends_and_the_tolerance() -> None:
-    line = Line(item="Table 3", what="value", printed=7.17, ours=7.65, tolerance=0.02, printed_high=7.64)
+    line = PrintedLine(item="Table 3", what="value", printed=7.17, ours=7.65, tolerance=0.02, printed_high=7.64)
     assert line.difference == pytest.approx(0.01)
     assert line.agrees
-    assert not Line(item="Table 3", what="value", printed=7.17, ours=7.1, tolerance=0.02, printed_high=7.64).agrees
+    assert not PrintedLine(
+        item="Table 3", what="value", printed=7.17, ours=7.1, tolerance=0.02, printed_high=7.64
+    ).agrees
 
 
 def test_one_row_of_the_printed_tables_contradicts_itself() -> None:

@@ -21,7 +21,7 @@ from evenhand.messages import Message
 from evenhand.messages.shared import say
 from evenhand.report import front, short
 from evenhand.report.formats import make_files
-from evenhand.report.wording import wording
+from evenhand.report.wording import page_wording
 
 
 def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
@@ -223,7 +223,7 @@ def test_hostile_text_does_not_leave_the_title_of_a_picture() -> None:
 def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> None:
     data = {"race": ["A"] * 60 + ["B"] * 30 + [None] * 10, "hired": [1, 0] * 50}
     audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={})
-    (compared,) = front.who_was_compared(audit)
+    (compared,) = front.groups_compared(audit)
     assert (compared.grouping, compared.sizes, compared.missing) == ("race", (("A", 60), ("B", 30)), 10)
     page = audit.to_html()
     assert "Who was compared" in page
@@ -233,12 +233,12 @@ def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> N
 def test_a_group_with_too_few_people_is_not_listed_as_compared() -> None:
     data = {"race": ["A"] * 60 + ["B"] * 30 + ["C"] * 9, "hired": [1, 0, 1] * 33}
     audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={})
-    (compared,) = front.who_was_compared(audit)
-    assert front.who_is_missing([compared], audit.data, wording()) == [
+    (compared,) = front.groups_compared(audit)
+    assert front.missing_data_sentences([compared], audit.data, page_wording()) == [
         "No one's group is missing.",
         "Every row of the data was used.",
     ]
-    assert compared.in_words(wording()) == "race: A 60 · B 30 · C 9 (too few to compare)"
+    assert compared.in_words(page_wording()) == "race: A 60 · B 30 · C 9 (too few to compare)"
 
 
 def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() -> None:
@@ -246,7 +246,7 @@ def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() ->
     table = eh.Table(data, groups="race", predictions="hired", outcome="y")
     audit = eh.audit(table, parity={"metrics": ["tpr"]})
     assert audit.data["groups"] == {"race": {"A": 60, "B": 40}}
-    assert [item.sizes for item in front.who_was_compared(audit)] == [(("A", 60), ("B", 40))]
+    assert [item.sizes for item in front.groups_compared(audit)] == [(("A", 60), ("B", 40))]
 
 
 def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:

@@ -22,7 +22,7 @@ from evenhand.messages import LANGUAGES, Argument, Catalogue, Message
 from evenhand.messages.catalogue import catalogues, fields
 from evenhand.messages.shared import say as shared
 from evenhand.report import page
-from evenhand.report.wording import wording
+from evenhand.report.wording import page_wording
 
 OTHERS = [code for code in LANGUAGES if code != "en"]
 ROOT = Path(eh.__file__).parent
@@ -65,15 +65,15 @@ def test_every_section_and_every_metric_that_is_told_has_a_title(audit: str) -> 
 
 
 def test_german_writes_numbers_and_dates_its_own_way() -> None:
-    german = wording("de")
+    german = page_wording("de")
     assert german.number("1,234.5%") == "1.234,5\u00a0%"
     assert german.date("2026-11-16T09:00:00+00:00") == "16. November 2026"
-    assert wording().date("2026-11-16T09:00:00+00:00") == "16 November 2026"
+    assert page_wording().date("2026-11-16T09:00:00+00:00") == "16 November 2026"
 
 
 def test_a_language_that_is_not_there_is_refused_with_a_hint() -> None:
     with pytest.raises(ConfigError, match="there is no language 'dee'; did you mean 'de'"):
-        wording("dee")
+        page_wording("dee")
 
 
 def finding(arguments: Mapping[str, Argument] | None = None, **changes: Any) -> Finding:
@@ -118,7 +118,7 @@ def finding(arguments: Mapping[str, Argument] | None = None, **changes: Any) -> 
 
 
 def test_a_headline_in_german() -> None:
-    german = wording("de")
+    german = page_wording("de")
     alike = "; nicht alle Gruppen sind gleichgestellt (gemeinsamer Test)."
     assert german.headline(finding()) == (
         f"Nach race: boosting wählt 44,5\u00a0% von Black und 20,9\u00a0% von Asian aus{alike}"
@@ -145,17 +145,17 @@ def test_why_there_is_no_verdict_is_translated(value: float, low: float | None, 
 
     gap = ParityGap(metric="tpr", kind="difference", against="worst_pair", n=500, value=value, low=low, high=high)
     reason = shared("sentence", text=core._undecided(gap, METRICS["tpr"], 0.1, "people"))
-    german = wording("de")
-    assert german.speaks(reason)
-    assert "people" not in german.told(reason)
-    assert "limit" not in german.told(reason)
+    german = page_wording("de")
+    assert german.translates(reason)
+    assert "people" not in german.message(reason)
+    assert "limit" not in german.message(reason)
 
 
 def test_what_is_not_translated_in_one_part_is_told_in_english_as_a_whole() -> None:
     mixed = shared("undefined", why=Message("the moon was full"))
-    german = wording("de")
-    assert not german.speaks(mixed)
-    assert german.told(mixed) == "undefined: the moon was full"
+    german = page_wording("de")
+    assert not german.translates(mixed)
+    assert german.message(mixed) == "undefined: the moon was full"
 
 
 def test_a_saved_audit_is_told_in_german_and_still_belongs_together(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ def test_no_english_is_left_on_a_german_front_page(six_audits: eh.Audit) -> None
     for line in filter(None, map(str.strip, told.splitlines())):
         words = set(re.findall(r"[a-zäöüß]+", line.casefold()))
         assert not words & set(ENGLISH.split()), line
-    german = wording("de")
+    german = page_wording("de")
     reasons = [finding for finding in six_audits.findings if finding.threshold and finding.reason]
     assert reasons
     for layer in ("headline", "detail", "reason", "threshold"):
         english = [getattr(finding, layer) for finding in six_audits.findings]
-        assert [message.text for message in english if not german.speaks(message)] == []
+        assert [message.text for message in english if not german.translates(message)] == []

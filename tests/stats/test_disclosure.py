@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from evenhand.stats import disclosure
-from evenhand.stats.disclosure import People, _finest, _one_more, _System, hide_small_groups, is_safe, merged
+from evenhand.stats.disclosure import CountedPeople, _finest, _one_more, _System, hide_small_groups, is_safe, merged
 
 RACE, SEX, BOTH = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.arange(4)
-PEOPLE = People(np.array([3, 4, 5, 6]), (RACE, SEX, BOTH), (np.zeros(4, dtype=np.int64),))
+PEOPLE = CountedPeople(np.array([3, 4, 5, 6]), (RACE, SEX, BOTH), (np.zeros(4, dtype=np.int64),))
 
 
 def test_two_margins_narrow_a_count_to_its_bounds() -> None:
-    system = _System.of(PEOPLE, [RACE, SEX])
+    system = _System.from_published(PEOPLE, [RACE, SEX])
     for cell, (row, column) in enumerate([(7, 8), (7, 10), (11, 8), (11, 10)]):
         width = min(row, column) - max(0, row + column - 18)
         assert system.width(system.groups[2] == cell) == pytest.approx(width)
@@ -33,9 +33,9 @@ def test_a_hidden_block_of_an_intersection_is_as_wide_as_its_least_margin() -> N
     """Of three races and sexes four small counts are hidden, whose rows and columns add up to 5 and 7."""
     n = np.array([2, 3, 10, 3, 4, 10, 10, 10, 10])
     race, sex = np.divmod(np.arange(9), 3)
-    people = People(n, (race, sex, np.arange(9)), (np.zeros(9, dtype=np.int64),))
+    people = CountedPeople(n, (race, sex, np.arange(9)), (np.zeros(9, dtype=np.int64),))
     shown, hidden = np.zeros(3, dtype=np.bool_), np.isin(np.arange(9), [0, 1, 3, 4])
-    system = _System.of(people, [race, sex, merged(np.arange(9), hidden)])
+    system = _System.from_published(people, [race, sex, merged(np.arange(9), hidden)])
     assert [system.width(system.groups[2] == cell) for cell in (0, 1, 3, 4, 8)] == pytest.approx([5, 5, 5, 5, 0])
     assert is_safe(people, [shown, shown, hidden], 5)
     assert not is_safe(people, [shown, shown, hidden], 6)
@@ -43,7 +43,7 @@ def test_a_hidden_block_of_an_intersection_is_as_wide_as_its_least_margin() -> N
 
 def test_the_rest_grows_until_it_holds_two_groups_and_no_small_count() -> None:
     def hidden(n: list[int], least: int) -> list[int] | None:
-        people = People(np.array(n), (np.arange(len(n)),), (np.zeros(len(n), dtype=np.int64),))
+        people = CountedPeople(np.array(n), (np.arange(len(n)),), (np.zeros(len(n), dtype=np.int64),))
         (found,) = hide_small_groups(people, least)
         return None if found is None else np.flatnonzero(found).tolist()
 
@@ -62,7 +62,7 @@ def test_hidden_groups_become_the_last_one() -> None:
 
 
 def test_the_smallest_group_that_is_shown_is_the_next_to_be_hidden() -> None:
-    people = People(np.array([9, 3, 7, 3]), (np.arange(4),), (np.zeros(4, dtype=np.int64),))
+    people = CountedPeople(np.array([9, 3, 7, 3]), (np.arange(4),), (np.zeros(4, dtype=np.int64),))
     none = np.zeros(4, dtype=np.bool_)
     once = _one_more(people, np.arange(4), none)
     assert once is not None

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from evenhand.stats.draws import Draws, upper_quantile
-from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.types import FloatArray
 
 
@@ -27,7 +26,7 @@ def test_percentile_and_basic_by_hand() -> None:
     np.testing.assert_array_equal(np.ravel(draws.basic(0.9)), [-16.0, 75.0])
 
 
-@pytest.mark.parametrize("method", ["percentile", "basic", "bca", "max_t"])
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
 def test_intervals_mirror(method: str) -> None:
     values = generator(4).gamma(2.0, size=(999, 3))
     draws = Draws(np.array([1.5, 1.9, 2.5]), values, lambda: np.array([0.05, -0.02, 0.0]))
@@ -47,29 +46,6 @@ def test_ties_count_half_in_the_bias_even_when_rounding_parts_them() -> None:
     parted = values + generator(6).choice([0.0, 1e-16], size=values.shape)
     for draws in (draws_of(values, np.array([0.2])), draws_of(parted, np.array([0.2]))):
         np.testing.assert_allclose(draws.bca(0.5), draws.percentile(0.5), rtol=1e-12)
-
-
-def test_max_t_is_one_band_for_all() -> None:
-    rng = generator(9)
-    values = rng.normal(size=(20_000, 4)) * [1.0, 2.0, 5.0, 0.1]
-    limits = draws_of(values, np.zeros(4)).max_t()
-    critical = normal_quantile(0.95 ** (1 / 4))  # of four independent normals
-    np.testing.assert_allclose(limits.high, critical * np.array([1.0, 2.0, 5.0, 0.1]), rtol=0.03)
-    inside = (np.abs(values) <= limits.high).all(axis=1).mean()
-    assert inside == pytest.approx(0.95, abs=1e-3)
-
-
-def test_max_t_leaves_out_what_has_no_stderr() -> None:
-    values = generator(10).normal(size=(2000, 4))
-    values[:, 1] = 3.0
-    values[5:, 2] = np.nan
-    values[0, 3] = np.inf
-    draws = draws_of(values, np.array([0.0, 3.0, 0.0, 0.0]))
-    limits, alone = draws.max_t(), draws_of(values[:, :1], np.zeros(1)).max_t()
-    assert np.isnan(limits.low[1:]).all()
-    assert np.isnan(limits.high[1:]).all()
-    assert (limits.low[0], limits.high[0]) == (alone.low[0], alone.high[0])
-    assert np.isnan(draws_of(values[:, 1:], np.array([3.0, 0.0, 0.0])).max_t()).all()
 
 
 # Undefined and infinite draws
@@ -104,7 +80,7 @@ def test_infinite_draws_are_the_largest() -> None:
 
 def test_undefined_estimate_has_no_interval() -> None:
     draws = draws_of(generator().normal(size=(100, 1)), np.array([np.nan]))
-    for limits in (draws.percentile(), draws.basic(), draws.bca(), draws.max_t()):
+    for limits in (draws.percentile(), draws.basic(), draws.bca()):
         assert np.isnan(limits).all()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from scipy.stats import multivariate_normal
 
@@ -19,7 +20,6 @@ from evenhand.stats.improvability import (
     SplitTest,
     bootstrap_values,
     calibrated_p,
-    critical_value,
     forward_splits,
     get_utility,
     make_rows,
@@ -108,6 +108,12 @@ def test_it_is_the_supremum_over_the_null(rho: float) -> None:
         found = [both.cdf([a - k, b - k]) + both.cdf([-a - k, -b - k]) for a, b in null]
         assert max(found) <= calibrated_p(p, rho) + 1e-9
         assert calibrated_p(p, rho) == pytest.approx(max(found), abs=2e-3)
+
+
+def critical_value(alpha: float, correlation: float) -> float:
+    """Return the critical value of a level-alpha test against two directions, in standard errors."""
+    p_value = brentq(lambda p: float(calibrated_p(p, correlation)) - alpha, alpha / 2.1, alpha)
+    return float(-ndtri(p_value))
 
 
 def test_the_second_direction_is_free_unless_the_parts_are_highly_correlated() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, student_t
 from evenhand.stats.types import FloatArray, Interval
 from evenhand.stats.worst_pair import (
-    equality_p,
+    equality_p_values,
     narrowest_ratio,
     pair_differs,
     permutation_p,
@@ -102,7 +102,7 @@ def test_limits_hold_the_gap_are_nested_and_agree_with_the_p_value(counts: list[
     rate = np.array([yes for yes, _ in counts]) / people
     limits = partial(clopper_pearson, rate, people)
     gap = rate.max() - rate.min()
-    p = equality_p(rate, limits)
+    p = equality_p_values(rate, lambda confidence: limits(float(confidence[0])), [len(rate)])[0]
     before = (0.0, 0.0)
     for confidence in (0.2, 0.8, 0.95, 0.9999):
         low, high = worst_pair(rate, limits, "difference", confidence)

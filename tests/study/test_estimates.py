@@ -30,7 +30,7 @@ def told(responses: Responses, spec: AnalysisSpec) -> list[Estimate[Any]]:
 def test_limits_at_another_confidence_are_those_of_an_analysis_with_it(people: int, confidence: float) -> None:
     responses = simulate_responses(people, seed=2)
     spec = AnalysisSpec.parse({"resamples": 200, "exclusions": {"failed_checks": False}}, "the settings")
-    own, fresh = told(responses, spec), told(responses, spec.at(confidence))
+    own, fresh = told(responses, spec), told(responses, spec.with_confidence(confidence))
     found = [estimate.at(confidence) for estimate in own]
     assert found == [estimate.record for estimate in fresh]
     assert (found != [estimate.record for estimate in own]) == (people > 1)

@@ -13,13 +13,20 @@ from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.gaps import compare
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample
-from evenhand.stats.intervals import logit_t, mover_ratio, student_t, welch_difference, welch_log_ratio
+from evenhand.stats.intervals import logit_t, mover_ratio, student_t, welch_difference
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 AUC = 0.8
 
 Summary = tuple[FloatArray, FloatArray, FloatArray]
 """Means, standard errors and degrees of freedom of many samples."""
+
+
+def welch_log_ratio(a: Summary, b: Summary, confidence: float = 0.95) -> Interval:
+    """Return the interval of a ratio of means from Welch's interval of its logarithm; nan unless both are positive."""
+    with np.errstate(all="ignore"):
+        logs = [(np.log(mean), stderr / mean, df) for mean, stderr, df in (a, b)]
+        return Interval(*np.exp(welch_difference(logs[0], logs[1], confidence)))
 
 
 def beta_scores(mean: float, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:

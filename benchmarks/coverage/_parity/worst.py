@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.coverage._parity.core import Effort, Row, areas, covered, means, rates, stack
-from benchmarks.coverage._parity.means import AUC, Summary, beta_scores, score_cells, skewed, summarise
+from benchmarks.coverage._parity.means import AUC, Summary, beta_scores, score_cells, skewed, summarise, welch_log_ratio
 from benchmarks.coverage._parity.rates import KINDS, weighted_sample
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.gaps import compare
@@ -23,7 +23,6 @@ from evenhand.stats.intervals import (
     mover_difference,
     mover_ratio,
     welch_difference,
-    welch_log_ratio,
     wilson,
 )
 from evenhand.stats.types import FloatArray, IntArray, Interval

@@ -1,1 +1,1 @@
-"""What is computed from finished audits: periods, other shares of groups, legal profiles, small counts."""
+"""Computations on finished audits: periods, population shift, legal profiles, small counts."""

@@ -1,4 +1,4 @@
-"""The audit that counts people by group and decision, which gaps over time and legal profiles read."""
+"""Find the audit that counts people by group and decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section of a report on gaps over time: what drifted, charts of the gaps by period, and the numbers."""
+"""The report's section on gaps over time: drifts, charts by period, and tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from evenhand.messages.formats import show, show_confidence
 
 _MOST_PANELS, _MOST_NAMED = 12, 6
 _MOST_TOGETHER = 4
-"""Groups whose intervals can be told apart in one panel; more have a panel each."""
+"""The most groups whose intervals are legible in one panel; further groups get a panel each."""
 
 
-class _Place(NamedTuple):
-    """What a panel is of; without a group, of all groups."""
+class _PanelKey(NamedTuple):
+    """Coordinates of a panel; without a group, a panel of all groups."""
 
     audit: str
     metric: str
@@ -35,17 +35,17 @@ class _Place(NamedTuple):
 
 
 def section(extra: Extra) -> Section:
-    """Return the part of the report: what drifted, charts of the gaps by period, and the numbers."""
+    """Return the report's section: drifts, charts of the gaps by period, and tables."""
     drifts, periods = extra.tables["drifts"], extra.tables["periods"]
     confidence = extra.settings["confidence"]
     drifted = [drift for drift in drifts if drift.drifted]
-    told = [drift.headline for drift in drifted] or [_nothing(drifts, extra.settings["period"])]
+    sentences = [drift.headline for drift in drifted] or [_no_drift_message(drifts, extra.settings["period"])]
     return Section(
         "Over time",
         say("over_time_question", period=extra.settings["period"]),
         (*_figures(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
         tuple(_methods(extra)),
-        notes=(*told, *extra.notes),
+        notes=(*sentences, *extra.notes),
         caveats=(
             (
                 "Drift",
@@ -56,8 +56,8 @@ def section(extra: Extra) -> Section:
     )
 
 
-def _nothing(drifts: Sequence[Drift], period: str) -> Message:
-    """Say that no drift could be shown, which is not that there is none, and what could have been."""
+def _no_drift_message(drifts: Sequence[Drift], period: str) -> Message:
+    """Explain that no drift was shown, which does not prove that there is none, and what could have been shown."""
     least = sorted(drift.least for drift in drifts if drift.least is not None)
     key = "not_compared" if not least else "none_drifted" if len(drifts) > 1 else "not_drifted"
     ends = {"least": show(least[0], "points"), "most": show(least[-1], "points")} if least else {}
@@ -65,33 +65,33 @@ def _nothing(drifts: Sequence[Drift], period: str) -> Message:
 
 
 def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
-    """Yield a figure for each grouping: those that drifted first, then the largest gaps."""
+    """Yield a figure for each grouping: drifted gaps first, then the largest."""
     for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
-        told = [drift for drift in drifted if drift.grouping == grouping]
-        beyond = {_Place(d.audit, d.metric, d.model, group) for d in told for group in (None, d.group)}
-        panels = _by_place(row for row in extra.tables["periods"] if row.grouping == grouping)
-        ranked = sorted(panels, key=lambda place: (place not in beyond, *_size(panels[place])))
-        shows = _how_many(extra, grouping, len(told))
+        drifts_here = [drift for drift in drifted if drift.grouping == grouping]
+        beyond = {_PanelKey(d.audit, d.metric, d.model, group) for d in drifts_here for group in (None, d.group)}
+        panels = _panels_by_key(row for row in extra.tables["periods"] if row.grouping == grouping)
+        ranked = sorted(panels, key=lambda key: (key not in beyond, *_sort_key(panels[key])))
+        shows = _how_many(extra, grouping, len(drifts_here))
         yield Figure(
             f"Gaps over time, by {grouping}",
             f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the dashed line is no gap. "
             "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Panels "
             "of one metric share an axis. Where names of periods would collide, some are left out; the table has all."
-            f"{_left_out(ranked[_MOST_PANELS:])}",
-            " ".join(drift.headline.text for drift in told) or shows.text,
-            tuple(_panel(place, panels[place], _axis(panels, place.metric)) for place in ranked[:_MOST_PANELS]),
+            f"{_omitted_panels(ranked[_MOST_PANELS:])}",
+            " ".join(drift.headline.text for drift in drifts_here) or shows.text,
+            tuple(_panel(key, panels[key], _axis(panels, key.metric)) for key in ranked[:_MOST_PANELS]),
             shows,
-            sizes=_people(extra.tables["periods"], grouping),
+            sizes=_people_by_group(extra.tables["periods"], grouping),
         )
 
 
-def _by_place(periods: Iterable[Period]) -> dict[_Place, list[Period]]:
-    """Return the gaps of each metric and model, and of each group where there are many."""
+def _panels_by_key(periods: Iterable[Period]) -> dict[_PanelKey, list[Period]]:
+    """Return the gaps of each metric and model, split by group where there are many groups."""
     rows = [row for row in periods if row.reference is not None]
     many = len({row.group for row in rows}) > _MOST_TOGETHER
-    panels: dict[_Place, list[Period]] = {}
+    panels: dict[_PanelKey, list[Period]] = {}
     for row in rows:
-        panels.setdefault(_Place(row.audit, row.metric, row.model, row.group if many else None), []).append(row)
+        panels.setdefault(_PanelKey(row.audit, row.metric, row.model, row.group if many else None), []).append(row)
     return panels
 
 
@@ -104,42 +104,45 @@ def _how_many(extra: Extra, grouping: str, number: int) -> Message:
     return say("figure_gaps_drifted", n=number, total=total, grouping=grouping)
 
 
-def _axis(panels: Mapping[_Place, Sequence[Period]], metric: str) -> tuple[float, float]:
-    """Return the ends of the axis, in points, that all models share in one metric."""
-    alike = [row for place, rows in panels.items() if place.metric == metric for row in rows]
-    ends = [100 * end for row in alike for end in (row.low, row.high, row.gap) if end is not None]
+def _axis(panels: Mapping[_PanelKey, Sequence[Period]], metric: str) -> tuple[float, float]:
+    """Return the ends of the axis, in points, which all models of one metric share."""
+    same_axis = [row for key, rows in panels.items() if key.metric == metric for row in rows]
+    ends = [100 * end for row in same_axis for end in (row.low, row.high, row.gap) if end is not None]
     return min([*ends, 0.0]), max([*ends, 0.0])
 
 
-def _size(rows: Sequence[Period]) -> tuple[float, float]:
-    """Return how far the limits of some period are from no gap, then how large a gap is; the largest sorts first."""
+def _sort_key(rows: Sequence[Period]) -> tuple[float, float]:
+    """Return a sort key: how far any period's limits are from no gap, then the gap's size.
+
+    The largest comes first.
+    """
     clear = max((max(row.low or 0.0, -(row.high or 0.0)) for row in rows), default=0.0)
     return -max(clear, 0.0), -max((abs(row.gap or 0.0) for row in rows), default=0.0)
 
 
-def _left_out(places: Sequence[_Place]) -> str:
-    """Say which panels there is no room for."""
+def _omitted_panels(places: Sequence[_PanelKey]) -> str:
+    """Name the panels that the figure omits."""
     if not places:
         return ""
-    names = [place.name(", ") for place in places]
+    names = [key.name(", ") for key in places]
     more = len(names) - _MOST_NAMED
     named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
     return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
 
 
-def _people(periods: Sequence[Period], grouping: str) -> dict[str, int]:
-    """Return how many people each group has in all periods, at most: a rate may be of some of them."""
+def _people_by_group(periods: Sequence[Period], grouping: str) -> dict[str, int]:
+    """Return the largest number of people of each group in any rate, all periods together."""
     sizes = Counter[tuple[str, str, str]]()
     for row in periods:
         if row.grouping == grouping:
             sizes[row.group, row.model, row.metric] += row.n
-    return {group: max(n for place, n in sizes.items() if place[0] == group) for group, *_ in sizes}
+    return {group: max(n for key, n in sizes.items() if key[0] == group) for group, *_ in sizes}
 
 
-def _panel(place: _Place, rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
+def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
     """Return a panel: a line for each group, groups side by side in every period."""
     groups, periods = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("group", "period"))
-    aside = {group: (at - (len(groups) - 1) / 2) * 0.7 / len(groups) for at, group in enumerate(groups)}
+    aside = {group: (position - (len(groups) - 1) / 2) * 0.7 / len(groups) for position, group in enumerate(groups)}
     points = [
         {
             "x": periods.index(row.period) + aside[row.group],
@@ -150,9 +153,9 @@ def _panel(place: _Place, rows: Sequence[Period], domain: tuple[float, float]) -
         }
         for row in rows
     ]
-    counted = "" if place.group is None else f" (n = {sum(row.n for row in rows):,})"
+    counted = "" if key.group is None else f" (n = {sum(row.n for row in rows):,})"
     options: dict[str, Any] = {"names": tuple(periods), "domain": domain, "level": 0.0, "width": 2 * PANEL_WIDTH}
-    title = f"{place.name()}{counted}"
+    title = f"{key.name()}{counted}"
     return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
 
 

@@ -1,4 +1,4 @@
-"""What a report can show beside its audits: gaps over time, and verdicts with other shares of groups."""
+"""Optional parts of a report: gaps over time, and verdicts in other populations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECTIONS = {"over_time": drift_section, "population_shift": shift_section}
 
 
 def require_extras(config: AuditConfig, table: Table) -> None:
-    """Refuse what a report asks for beside its audits where that cannot be told, before anything is computed."""
+    """Refuse extras that cannot be computed, before anything is computed."""
     report = config.report
     names = [f"`{name}`" for name in report.beside]
     verb = "needs" if len(names) == 1 else "need"
@@ -58,7 +58,7 @@ def require_extras(config: AuditConfig, table: Table) -> None:
 def make_extras(
     config: AuditConfig, results: dict[str, Result], table: Table, safe: Suppressed | None = None
 ) -> tuple[Extra, ...]:
-    """Return what the report asks for beside its audits, and add to each verdict whether it would hold for others."""
+    """Compute the requested extras, and note at each verdict whether it would hold elsewhere."""
     report, counted = config.report, counting_result(results)
     extras: list[Extra] = []
     if counted is not None and report.period is not None:
@@ -73,7 +73,7 @@ def make_extras(
         step("Judging verdicts with other shares")
         population = read_population(table if safe is None else safe.whole, report)
         population = population if safe is None else published_shares(population, safe)
-        told, tried = judge_other_shares(config, results, table, population, safe)
-        results.update(told)
+        results_with_lines, tried = judge_other_shares(config, results, table, population, safe)
+        results.update(results_with_lines)
         extras.append(tried)
     return tuple(extras)

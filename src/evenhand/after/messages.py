@@ -1,4 +1,4 @@
-"""The sentences of what is computed after an audit: periods, other shares of groups, profiles, small counts."""
+"""The sentences of periods, population shift, legal profiles and small counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Would a verdict hold in another population? The same people, with other shares of other groups among them.
 
-A rate within a group does not depend on how large the group is: whatever its share of the people, the gap by race is
-the same. It can depend on who is in the group. So for every other group column (sex, for a gap by race) people are
+A rate within a group does not depend on the group's size: the gap by race is the same for any share of the people. It
+can depend on the people in the group. So for every other group column (sex, for a gap by race) people are
 weighted so that a group of it has 10 points more or less of everybody, or the shares of a named population, and the
 gap is judged again. A gap to everybody, and individual fairness, depend on the shares of the groups themselves as well.
 Each audit says how its own numbers change (`reweight` of its descriptor); `stats/weighted.py` has the formulas.
@@ -19,14 +19,14 @@ from evenhand.after.messages import say
 from evenhand.after.records import Extra, Shift
 from evenhand.audits import REGISTRY
 from evenhand.core.display import Figure, Method, Number, Range, Section, make_table
-from evenhand.core.findings import SHORT_VERDICTS, Finding, in_one
+from evenhand.core.findings import SHORT_VERDICTS, Finding, join_sentences
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
 from evenhand.core.reweighting import Mix, Reweighter
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
-from evenhand.errors import ConfigError, count, did_you_mean
+from evenhand.errors import ConfigError, count, require_name
 from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
 from evenhand.messages import Message
 from evenhand.messages.formats import Format, finite
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 _LEAST_SHARE = 0.01
 _MOST_PANELS = 6
-_PLACE = ("audit", "model", "grouping", "stratum", "metric", "kind", "group", "reference", "threshold")
+_COORDINATES = ("audit", "model", "grouping", "stratum", "metric", "kind", "group", "reference", "threshold")
 
 
 @dataclass(frozen=True)
-class Shares:
-    """The shares of a population by group, and of how many people they are; None where they are taken as exact."""
+class PopulationShares:
+    """The shares of a population by group, and its size; None where the shares are exact."""
 
     of: Mapping[str, float]
     people: int | None = None
@@ -58,15 +58,15 @@ def judge_other_shares(
     config: AuditConfig,
     results: Mapping[str, Result],
     table: Table,
-    population: Mapping[str, Shares],
+    population: Mapping[str, PopulationShares],
     safe: Suppressed | None = None,
 ) -> tuple[dict[str, Result], Extra]:
-    """Return the results with a line beside every verdict, and what was tried for each."""
+    """Return the results with a line beside every verdict, and all mixes tried for each."""
     points = config.report.shift
-    mixes = list(_mixes(table, points, population))
-    several = _verdicts(results) > 1
+    mixes = list(_all_mixes(table, points, population))
+    several = sum(finding.limit is not None for result in results.values() for finding in result.findings) > 1
     rows: list[Shift] = []
-    told: dict[str, Result] = {}
+    judged_results: dict[str, Result] = {}
     for name, result in results.items():
         judge = _judge(config.audits if safe is None else safe.audits, table, result)
         findings = []
@@ -74,57 +74,56 @@ def judge_other_shares(
             if finding.limit is None:
                 findings.append(finding)
                 continue
-            tried, line = _told(judge, finding, mixes, safe, several)
+            tried, line = _judge_shifts(judge, finding, mixes, safe, several)
             rows += tried
-            findings.append(replace(finding, detail=in_one([*filter(None, [finding.detail]), line])))
-        told[name] = replace(result, findings=tuple(findings))
+            findings.append(replace(finding, detail=join_sentences([*filter(None, [finding.detail]), line])))
+        judged_results[name] = replace(result, findings=tuple(findings))
     sampled = {column: shares.people for column, shares in population.items() if shares.people is not None}
-    given = {column: dict(shares.of) for column, shares in population.items()}
-    settings = {"shift": points, "population": given, "population_people": sampled}
+    share_settings = {column: dict(shares.of) for column, shares in population.items()}
+    settings = {"shift": points, "population": share_settings, "population_people": sampled}
     sizes = tuple(say("people_by", n=n, column=column) for column, n in sampled.items())
     notes = (say("sampled_population", sizes=sizes),)
-    return told, Extra("population_shift", settings, notes if sampled else (), {"shifts": tuple(rows)})
-
-
-def _verdicts(results: Mapping[str, Result]) -> int:
-    return sum(finding.limit is not None for result in results.values() for finding in result.findings)
+    return judged_results, Extra("population_shift", settings, notes if sampled else (), {"shifts": tuple(rows)})
 
 
 def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> Reweighter | None:
     make = result.descriptor.reweight
-    # the settings of the result itself may hold no data, only their names
+    # the settings of the result itself may hold column names without data
     return None if make is None else make(table, result, audits[result.audit])
 
 
-def _told(
+def _judge_shifts(
     judge: Reweighter | None,
     finding: Finding,
     mixes: Sequence[Mix],
     safe: Suppressed | None,
     several: bool,
 ) -> tuple[list[Shift], Message]:
-    """Return what was tried for a verdict, and the line beside it; `several` if it is one of several verdicts."""
+    """Return the mixes tried for a verdict and the line beside it.
+
+    `several` says whether it is one of several verdicts.
+    """
     if judge is None:
         return [], say("cannot_tell", why=Message(REGISTRY[finding.audit].not_reweighted))
     if (why := judge.why_not(finding)) is not None:
         return [], say("cannot_tell", why=why if isinstance(why, Message) else Message(str(why)))
-    mine = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
-    shown = [mix for mix in mine if safe is None or _is_coarse(judge, finding, mix, safe)]
-    if mine and not shown:
+    relevant = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
+    shown = [mix for mix in relevant if safe is None or _is_coarse(judge, finding, mix, safe)]
+    if relevant and not shown:
         return [], say("cannot_tell", why=say("crossed_counts_hidden", grouping=finding.grouping))
-    tried = [] if finding.threshold is None else list(_judged_again(judge, finding, finding.threshold, shown))
-    return tried, _line(finding, tried, shown, several)
+    tried = [] if finding.threshold is None else list(_shift_records(judge, finding, finding.threshold, shown))
+    return tried, _verdict_line(finding, tried, shown, several)
 
 
 def _is_coarse(judge: Reweighter, finding: Finding, mix: Mix, safe: Suppressed) -> bool:
-    """Tell whether no small count could be worked out from a number among people with other shares."""
+    """Tell whether a number among people with other shares cannot reveal a small count."""
     if finding.grouping is None:
         return True
     return finding.stratum is None and judge.by_counts and safe.may_cross(finding.grouping, mix.column)
 
 
-def _line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> Message:
-    """Return the line beside a verdict; what was tried is judged by itself, the verdict among all of the run."""
+def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> Message:
+    """Return the line beside a verdict; `several` says whether the verdict is one of several."""
     if not mixes:
         return say("cannot_matter")
     is_open = finding.verdict == "insufficient_evidence"
@@ -162,45 +161,47 @@ def _amount(row: Shift) -> Message:
 # Other shares --------------------------------------------------------------------------------------------------------
 
 
-def _mixes(table: Table, points: float | None, population: Mapping[str, Shares]) -> Iterator[Mix]:
-    """Yield every other mix: each group of each column with so many points more or less, or the population's shares."""
+def _all_mixes(table: Table, points: float | None, population: Mapping[str, PopulationShares]) -> Iterator[Mix]:
+    """Yield every other mix: each group with more or less of everybody, or the shares of the population."""
     for column in table.roles.group_columns:
         labels = table.cells.labels[column_key(column)]
         sizes = np.bincount(table.cells.codes[column_key(column)], weights=table.cells.n, minlength=len(labels))
         shares = sizes / sizes.sum()
         if column in population:
-            yield _to_population(column, labels, shares, population[column])
+            yield _population_mix(column, labels, shares, population[column])
         if points is not None:
-            yield from _shifted(column, labels, shares, points)
+            yield from _shifted_mixes(column, labels, shares, points)
 
 
-def _shifted(column: str, labels: tuple[str, ...], shares: FloatArray, points: float) -> Iterator[Mix]:
-    """Yield the mixes in which one group has more or less of everybody, and all others share the rest as they do."""
-    for at, label in enumerate(labels[:1] if len(labels) == 2 else labels):  # of two, more of one is less of the other
+def _shifted_mixes(column: str, labels: tuple[str, ...], shares: FloatArray, points: float) -> Iterator[Mix]:
+    """Yield the mixes in which one group has more or less of everybody.
+
+    The others keep their proportions.
+    """
+    for position, label in enumerate(
+        labels[:1] if len(labels) == 2 else labels
+    ):  # of two, more of one is less of the other
         for change in (points, -points):
-            share = shares[at] + change
+            share = shares[position] + change
             if label not in UNNAMED and _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
-                weight = np.full(len(labels), (1 - share) / (1 - shares[at]))
-                weight[at] = share / shares[at]
-                words = {"share": _percent(share), "group": label, "here": _percent(shares[at])}
+                weight = np.full(len(labels), (1 - share) / (1 - shares[position]))
+                weight[position] = share / shares[position]
+                words = {"share": _percent(share), "group": label, "here": _percent(shares[position])}
                 yield Mix(column, say("other_share", **words), weight)
 
 
 def _percent(share: float) -> str:
-    """Return a share in percent, with one decimal where it has one: 57.5% and 10%."""
+    """Format a share in percent, with one decimal where needed: 57.5% and 10%."""
     return f"{round(100 * share, 1):g}%"
 
 
-def _to_population(column: str, labels: tuple[str, ...], shares: FloatArray, wanted: Shares) -> Mix:
-    """Return the mix with the shares of a population; people whose group is not known keep theirs."""
+def _population_mix(column: str, labels: tuple[str, ...], shares: FloatArray, wanted: PopulationShares) -> Mix:
+    """Return the mix with the shares of a population.
+
+    People without a known group keep theirs.
+    """
     for label in wanted.of:
-        if label not in labels:
-            raise ConfigError(
-                "`population` names {label!r} of {column!r}; {hint}",
-                label=label,
-                column=column,
-                hint=did_you_mean(label, labels),
-            )
+        require_name(label, labels, "`population` names {name!r} of {column!r}; {hint}", column=column)
     lacking = [label for label in labels if label not in wanted.of and label not in UNNAMED]
     if lacking and wanted.people is None:
         raise ConfigError(
@@ -209,62 +210,57 @@ def _to_population(column: str, labels: tuple[str, ...], shares: FloatArray, wan
             lacking=lacking[0],
         )
     named = np.array([label not in UNNAMED for label in labels])
-    there = np.array([wanted.of.get(label, 0.0) for label in labels])
+    target = np.array([wanted.of.get(label, 0.0) for label in labels])
     factor = shares[named].sum() / np.where(shares > 0, shares, 1.0)
-    weight = np.where(named, there * factor, 1.0)
+    weight = np.where(named, target * factor, 1.0)
     spread = None
     if wanted.people is not None:
-        spread = (np.diag(there) - np.outer(there, there)) / wanted.people * np.outer(factor, factor)
+        spread = (np.diag(target) - np.outer(target, target)) / wanted.people * np.outer(factor, factor)
     return Mix(column, say("population_shares", column=column), weight, spread)
 
 
-def read_population(table: Table, report: ReportSettings) -> dict[str, Shares]:
-    """Return the shares of the population by group column: those given, or those of the people of a second table."""
-    asked = report.population
+def read_population(table: Table, report: ReportSettings) -> dict[str, PopulationShares]:
+    """Return the shares of the population by group column, as given or counted in a second table."""
+    population = report.population
     if report.population_shares is not None:
         for column in report.population_shares:
-            if column not in table.roles.group_columns:
-                raise ConfigError(
-                    "`population` names {column!r}; {hint}",
-                    column=column,
-                    hint=did_you_mean(column, table.roles.group_columns),
-                )
-        return {column: Shares(shares) for column, shares in report.population_shares.items()}
-    data = str(report.folder / asked) if isinstance(asked, str) else asked
-    other = _second_table(table, data)
+            require_name(column, table.roles.group_columns, "`population` names {name!r}; {hint}")
+        return {column: PopulationShares(shares) for column, shares in report.population_shares.items()}
+    data = str(report.folder / population) if isinstance(population, str) else population
+    other = _open_population_table(table, data)
     table.record_table("population", other)
-    found = {}
+    populations = {}
     for column in other.roles.group_columns:
         labels = other.cells.labels[column_key(column)]
         sizes = np.bincount(other.cells.codes[column_key(column)], weights=other.cells.n, minlength=len(labels))
-        known = {label: int(n) for label, n in zip(labels, sizes, strict=True) if label not in UNNAMED}
-        people = sum(known.values())
+        named_sizes = {label: int(n) for label, n in zip(labels, sizes, strict=True) if label not in UNNAMED}
+        people = sum(named_sizes.values())
         if not people:
             raise ConfigError(
                 "the table of `population` has no group in column {column!r}; fill it in.",
                 column=column,
             )
-        found[column] = Shares({label: n / people for label, n in known.items()}, people)
-    return found
+        populations[column] = PopulationShares({label: n / people for label, n in named_sizes.items()}, people)
+    return populations
 
 
-def published_shares(population: Mapping[str, Shares], safe: Suppressed) -> dict[str, Shares]:
-    """Return the shares of groups that are shown among one another, without those that tell of few people."""
-    found = {}
+def published_shares(population: Mapping[str, PopulationShares], safe: Suppressed) -> dict[str, PopulationShares]:
+    """Return each published group's share among the published groups, without small groups."""
+    published = {}
     for column, shares in population.items():
         hidden = safe.hidden.get(column, ())
-        kept = {group: share for group, share in shares.of.items() if group not in hidden}
-        total = sum(kept.values())
-        sizes = [round(share * (shares.people or 0)) for share in kept.values()]
+        visible = {group: share for group, share in shares.of.items() if group not in hidden}
+        total = sum(visible.values())
+        sizes = [round(share * (shares.people or 0)) for share in visible.values()]
         people = None if shares.people is None else sum(sizes)
         few = any(map(safe.rule.is_small, sizes))
         if column in safe.table.roles.group_columns and total > 0 and not few:
-            found[column] = Shares({group: share / total for group, share in kept.items()}, people)
-    return found
+            published[column] = PopulationShares({group: share / total for group, share in visible.items()}, people)
+    return published
 
 
-def _second_table(table: Table, data: TableData) -> Table:
-    """Open the table of a population with the group columns that it has, labelled and cut as those of the data."""
+def _open_population_table(table: Table, data: TableData) -> Table:
+    """Open the table of a population with the group columns it has, labelled and cut as in the data."""
     from evenhand.table.sources import open_source
 
     names = open_source(data).frame.collect_schema().names()
@@ -285,8 +281,8 @@ def _kind(finding: Finding) -> Kind | None:
     return next((kind for kind in get_args(Kind) if kind == finding.kind), None)
 
 
-def _judged_again(judge: Reweighter, finding: Finding, limit: Message, mixes: list[Mix]) -> Iterator[Shift]:
-    """Yield the verdict on a finding for each mix; it holds where it is the verdict on the people as they are."""
+def _shift_records(judge: Reweighter, finding: Finding, limit: Message, mixes: list[Mix]) -> Iterator[Shift]:
+    """Yield the verdict on a finding under each mix, and whether it equals the original verdict."""
     for mix in mixes:
         (value, low, high), verdict = judge.judged(finding, mix)
         as_is = judge.judged(finding, mix.as_is)[1]
@@ -317,7 +313,7 @@ def _judged_again(judge: Reweighter, finding: Finding, limit: Message, mixes: li
 
 
 def section(extra: Extra) -> Section:
-    """Return the part of the report: every verdict with every mix that was tried."""
+    """Return the report's section: every verdict under every mix."""
     rows = extra.tables["shifts"]
     changed = [row for row in rows if not row.holds]
     columns = {
@@ -339,14 +335,14 @@ def section(extra: Extra) -> Section:
         make_table("Everything that was tried", columns, rows, folded=True),
     ]
     key = "verdicts_change" if changed else "no_verdict_changes" if rows else "nothing_tried"
-    told = say(key, changed=len(changed), tried=len(rows))
+    summary = say(key, changed=len(changed), tried=len(rows))
     panels, left_out = _panels(rows)
     figure = Figure(
         "Verdicts with other shares",
         f"Points: the value or gap with these shares among the people. Lines: its interval.{left_out}",
-        told.text,
+        summary.text,
         tuple(panels),
-        told,
+        summary,
     )
     method = Method(
         "Other shares",
@@ -364,31 +360,31 @@ def section(extra: Extra) -> Section:
         "Would the verdicts hold among people with other shares of groups?",
         (*([figure] if figure.charts else []), *(part for part in parts if part.rows)),
         (method,),
-        notes=extra.notes if figure.charts else (told, *extra.notes),
+        notes=extra.notes if figure.charts else (summary, *extra.notes),
     )
 
 
 def _panels(rows: Sequence[Shift]) -> tuple[list[Forest], str]:
-    """Return a panel for each verdict, those that would change first, and what there was no room for."""
+    """Return a panel for each verdict, least stable first, and the number of omitted verdicts."""
     verdicts: dict[tuple[Any, ...], list[Shift]] = {}
     for row in sorted(rows, key=lambda row: row.holds):
-        place = tuple(getattr(row, name) for name in _PLACE)
-        verdicts.setdefault(place, []).append(row)
+        key = tuple(getattr(row, name) for name in _COORDINATES)
+        verdicts.setdefault(key, []).append(row)
     shown = list(verdicts.values())[:_MOST_PANELS]
-    cut = len(rows) - sum(len(mine[:MOST_ROWS]) for mine in shown)
+    cut = len(rows) - sum(len(panel_rows[:MOST_ROWS]) for panel_rows in shown)
     left_out = f" {count(cut, 'more gap')} {'is' if cut == 1 else 'are'} in the table only." if cut else ""
-    return [_panel(mine[:MOST_ROWS]) for mine in shown], left_out
+    return [_panel(panel_rows[:MOST_ROWS]) for panel_rows in shown], left_out
 
 
-def _short(shares: Message) -> str:
-    """Return shares in words as short as they can be."""
+def _share_text(shares: Message) -> str:
+    """Describe shares as briefly as possible."""
     of_population = shares.id == "after.population_shares"
     return "population" if of_population else f"{shares.args['share']} {shares.args['group']}"
 
 
 def _panel(rows: Sequence[Shift]) -> Forest:
     first = rows[0]
-    drawn = [{**forest_row(row, f"{row.attribute}: {_short(row.shares)}"), "limits": (row.limit,)} for row in rows]
+    drawn = [{**forest_row(row, f"{row.attribute}: {_share_text(row.shares)}"), "limits": (row.limit,)} for row in rows]
     by = f" by {first.grouping}" if first.grouping is not None else ""
     who = " and ".join(name for name in (first.group, first.reference) if name not in (None, OVERALL))
     where = "".join(f", {part}" for part in (who, first.stratum and f"within {first.stratum}") if part)

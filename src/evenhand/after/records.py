@@ -1,4 +1,4 @@
-"""What a report can hold beside its audits: gaps over time, and whether a verdict would hold in another population."""
+"""Records of extras: gaps over time, and verdicts in other populations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenhand.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period(Record):
-    """A rate and a gap in one period; `low` and `high` hold in all periods together, also in those still to come."""
+    """A rate and a gap in one period; `low` and `high` hold in all periods together, future ones included."""
 
     audit: str = column("the audit that counts the people", reveals="name")
     model: str = column("the model", reveals="name")
@@ -33,7 +33,7 @@ class Period(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift(Record):
-    """Whether a gap has drifted beyond chance."""
+    """The test of drift of one gap."""
 
     audit: str = column("the audit that counts the people", reveals="name")
     model: str = column("the model", reveals="name")
@@ -93,7 +93,7 @@ EXTRAS: dict[str, dict[str, type[Record]]] = {
 
 @dataclass(frozen=True)
 class Extra:
-    """One of them, of one audit: its name, what it rests on, and its tables by name."""
+    """An extra of one audit: its name, its basis, and its tables by name."""
 
     name: str
     settings: dict[str, Any]
@@ -101,12 +101,12 @@ class Extra:
     tables: dict[str, tuple[Any, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what stands in `results.json`."""
+        """Return the extra for `results.json`."""
         about = {"name": self.name, "settings": self.settings, "notes": [note.to_dict() for note in self.notes]}
         return {**about, "tables": written_tables(self.tables)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Extra:
-        """Return the extra that stands in `results.json`."""
+        """Build an extra from `results.json`."""
         tables = read_tables(written["tables"], EXTRAS[written["name"]])
         return cls(written["name"], dict(written["settings"]), tuple(map(Message.from_dict, written["notes"])), tables)

@@ -1,8 +1,8 @@
-"""Small counts hidden in everything that is published: `suppress_below` of `[report]`.
+"""Hide small counts in everything that is published: `suppress_below` of `[report]`.
 
-Groups are hidden before anything is counted, so that no number of any format can tell of them: the people of hidden
-groups are one rest, shown as "(small groups)" and not compared. Which groups, `stats/disclosure.py` finds. What audits
-count in finer parts than groups, `after/withholding.py` withholds where it is small.
+Groups are hidden before anything is counted, so that no number in any format can reveal them: the people of hidden
+groups are pooled as "(small groups)" and not compared. `stats/disclosure.py` chooses the groups. Small counts in finer
+parts than groups are withheld by `after/withholding.py`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from evenhand.core.progress import step
 from evenhand.core.provenance import data_record
 from evenhand.core.result import Draft, Result
 from evenhand.core.spec import Spec
-from evenhand.core.withhold import Kept, Withholder, published_states
+from evenhand.core.withhold import AllowedSettings, Withholder, published_states
 from evenhand.errors import ConfigError, count
 from evenhand.messages import Argument, Message
 from evenhand.messages.disclosure import DisclosureRule
 from evenhand.messages.shared import say as shared
-from evenhand.stats.disclosure import People, hide_small_groups, is_small
+from evenhand.stats.disclosure import CountedPeople, hide_small_groups, is_small
 from evenhand.table.keys import column_key
 from evenhand.table.labels import hide_groups
 from evenhand.table.roles import MISSING, SMALL
@@ -44,49 +44,49 @@ P = TypeVar("P", "ProfileResult", "Extra")
 
 @dataclass(frozen=True)
 class Suppressed:
-    """A table and settings from which nothing small can be published.
+    """A table and settings whose results reveal no small count.
 
     Parameters
     ----------
     whole : the data as they are.
     table : the data, small groups hidden.
-    audits : the settings of the audits, without what would tell small counts.
-    asked : the settings as they were asked for, which stand in the results.
+    audits : the settings of the audits, without those that would reveal small counts.
+    requested : the requested settings, recorded in the results.
     hidden : the groups that are hidden, by grouping.
-    gone : the groupings that are withheld.
-    rule : what withholds small parts of results.
-    dropped : by audit the tables that are not published at all.
-    notes : what was hidden, in sentences.
+    withheld_groupings : the groupings that are withheld completely.
+    rule : withholds small parts of results.
+    dropped : by audit, the tables that are not published.
+    notes : sentences on what was hidden.
     """
 
     whole: Table
     table: Table
     audits: Mapping[str, Spec]
-    asked: Mapping[str, Spec]
+    requested: Mapping[str, Spec]
     hidden: Mapping[str, tuple[str, ...]]
-    gone: tuple[str, ...]
+    withheld_groupings: tuple[str, ...]
     rule: Withholding
     dropped: Mapping[str, tuple[str, ...]]
     notes: tuple[Message, ...]
 
     def withheld(self, drafts: Mapping[str, Draft[Any]]) -> dict[str, Draft[Any]]:
-        """Return the drafts of audits without what is small, or not declared."""
+        """Return the drafts of audits without small or undeclared numbers."""
         return {
-            name: self.rule.applied(replace(draft, result=self._as_asked(draft.result)))
+            name: self.rule.applied(replace(draft, result=self._reported_spec(draft.result)))
             for name, draft in drafts.items()
         }
 
-    def _as_asked(self, result: Result) -> Result:
-        return replace(result, spec=withholder_of(result).as_asked(result.spec, self.asked[result.audit]))
+    def _reported_spec(self, result: Result) -> Result:
+        return replace(result, spec=withholder_of(result).reported_spec(result.spec, self.requested[result.audit]))
 
     def relabelled(self, results: Mapping[str, Result]) -> dict[str, Result]:
-        """Return results in which the rest is called what it is, and what is withheld is not there."""
+        """Return results that label the pooled rest as small groups and omit withheld groupings."""
         return {name: self._relabelled(result) for name, result in results.items()}
 
     def _relabelled(self, result: Result) -> Result:
         result = self.rule.reviewed(result)
         tables: dict[str, Any] = {
-            name: tuple(map(self._called, records))
+            name: tuple(map(self._label_rest, records))
             for name, records in result.tables.items()
             if {"group", "grouping"} <= set(result.record_types()[name].columns())
         }
@@ -100,29 +100,32 @@ class Suppressed:
         return replace(result, findings=findings, notes=(*self.notes, *result.notes), **tables)
 
     def record(self) -> dict[str, Any]:
-        """Return the record of the data, the rest called what it is."""
+        """Return the record of the data, with the pooled rest labelled as small groups."""
         record = data_record(self.table)
         for grouping in self.hidden.keys() & record["groups"].keys():
             sizes = record["groups"][grouping]
             record["groups"][grouping] = {SMALL if group == MISSING else group: n for group, n in sizes.items()}
         return record
 
-    def _called(self, record: Any) -> Any:
+    def _label_rest(self, record: Any) -> Any:
         if record.group != MISSING or record.grouping not in self.hidden:
             return record
         words = {name: _renamed(getattr(record, name)) for name in ("status", "reason") if hasattr(record, name)}
         return replace(record, group=SMALL, **words)
 
     def profiles(self, made: Sequence[ProfileResult]) -> tuple[ProfileResult, ...]:
-        """Return profiles without scoring rates, where those count few people or some groups are hidden."""
+        """Return profiles without scoring rates if those count few people or some groups are hidden."""
         return tuple(self._publishable(self._profile(profile)) for profile in made)
 
     def extras(self, made: Sequence[Extra]) -> tuple[Extra, ...]:
-        """Return extras without what is small or not declared; their periods and shares are large ones already."""
+        """Return extras without small or undeclared numbers.
+
+        Their periods and shares are large already.
+        """
         return tuple(map(self._publishable, made))
 
     def _publishable(self, made: P) -> P:
-        """Return tables and notes made beside the audits, without what is small or not declared."""
+        """Return extra tables and notes without small or undeclared numbers."""
         numbers, names = published_numbers(made.tables.values())
         rule = DisclosureRule(self.rule.least, numbers=numbers, names=names)
         filtered = RecordFilter(rule)
@@ -134,24 +137,24 @@ class Suppressed:
         rates = profile.tables.get("rates", ())
         scoring = [row for row in rates if row.kind == "scoring"]
         few = any(self.rule.is_small(number) for row in scoring for number in _counts_of(row))
-        if not scoring or not (self.hidden or self.gone or few):
+        if not scoring or not (self.hidden or self.withheld_groupings or few):
             return profile
-        kept = tuple(row for row in rates if row.kind != "scoring")
+        selection_rates = tuple(row for row in rates if row.kind != "scoring")
         why = say("small_scoring_rates")
         short = str(say("small_scoring_rates_clause"))
-        clauses = tuple(without_rates(profile.name, profile.tables["checklist"], bool(kept), short))
-        tables = {**profile.tables, "rates": kept, "checklist": clauses}
+        clauses = tuple(without_rates(profile.name, profile.tables["checklist"], bool(selection_rates), short))
+        tables = {**profile.tables, "rates": selection_rates, "checklist": clauses}
         return replace(profile, tables=tables, notes=(*profile.notes, why))
 
     def periods(self, period: str) -> tuple[str, ...] | None:
-        """Return the periods whose people must be in none; None where nothing can be told by period."""
-        gone = [self._periods_of(model, period) for model in self.table.models]
-        if self.rule.entangled or any(periods is None or periods != gone[0] for periods in gone):
+        """Return the periods to hide; None where nothing can be published by period."""
+        hidden_periods = [self._periods_of(model, period) for model in self.table.models]
+        if self.rule.entangled or any(periods is None or periods != hidden_periods[0] for periods in hidden_periods):
             return None
-        return gone[0]
+        return hidden_periods[0]
 
     def _periods_of(self, model: str, period: str) -> tuple[str, ...] | None:
-        """Return the periods to hide so that no count by period, group, outcome and decision of a model is small."""
+        """Return the periods to hide so that no count by period, group, outcome and decision is small."""
         cells, least = self.table.counts(model, (period,)), self.rule.least
         codes, labels = cells.joint([period])
         states = tuple(
@@ -159,7 +162,7 @@ class Suppressed:
             for group in (cells.joint(columns)[0] for columns in self.table.groupings.values())
             for state in published_states(cells, [model])
         )
-        people = People(cells.n, (codes,), states)
+        people = CountedPeople(cells.n, (codes,), states)
         (out,) = hide_small_groups(people, least)
         undated = labels.index(MISSING) if MISSING in labels else None  # in no period, and so among the hidden ones
         few = undated is not None and any(is_small(people.counts(codes, s)[undated], least).any() for s in states)
@@ -174,7 +177,7 @@ class Suppressed:
         cells = self.table.cells
         group, parts = cells.joint(self.table.groupings[grouping])[0], cells.codes[column_key(column)]
         crossed = np.unique(group * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1].reshape(-1)
-        people = People(cells.n, (crossed,), tuple(published_states(cells, self.table.models)))
+        people = CountedPeople(cells.n, (crossed,), tuple(published_states(cells, self.table.models)))
         return not any(is_small(people.counts(crossed, s), self.rule.least).any() for s in people.states)
 
 
@@ -188,11 +191,11 @@ _RENAMED = {
     "core.group_missing_in_gaps": "small_groups",
     "core.group_missing": "small_groups_apart",
 }
-"""What is said of the rest in the place of what is said of a missing group."""
+"""Statuses of a missing group, and their counterparts for the pooled small groups."""
 
 
 def _renamed(message: Message) -> Message:
-    """Return a message in which the rest of a grouping is called small groups, not missing."""
+    """Return a message that calls the pooled rest of a grouping small groups, not missing."""
     if message.id in _RENAMED:
         return shared(_RENAMED[message.id])
     args = {name: _renamed_argument(value) for name, value in message.args.items()}
@@ -210,21 +213,21 @@ def _renamed_argument(value: Argument) -> Argument:
 def run_hidden(
     table: Table, audits: Mapping[str, Spec], least: int, run: Callable[[str, Table, Spec], Draft[Any]]
 ) -> tuple[Suppressed, dict[str, Draft[Any]]]:
-    """Run audits on a table whose small groups are hidden, and withhold what is small of what they count.
+    """Run audits on a table with small groups hidden, and withhold other small counts.
 
-    Where an audit counts few people of a group in its own way, such as a pair of ratings, the group is hidden too and
-    all audits are run again: everything that is published comes from one table.
+    If an audit counts few people of a group in its own way, such as a pair of ratings, the group is hidden too and
+    all audits run again: everything published comes from one table.
     """
     more: dict[str, set[str]] = {}
     for left in reversed(range(_MOST_RUNS)):
         safe = suppress(table, audits, least, more)
         drafts = {name: run(name, safe.table, spec) for name, spec in safe.audits.items()}
         finer = [draft.result for draft in drafts.values() if not withholder_of(draft.result).by_decision]
-        found = [safe.rule.groups_to_hide(result) for result in finer]
-        if not left or not any(found):
+        groups_by_result = [safe.rule.groups_to_hide(result) for result in finer]
+        if not left or not any(groups_by_result):
             break
         step("Hiding more small counts")
-        for wanted in found:
+        for wanted in groups_by_result:
             for grouping, groups in wanted.items():
                 more.setdefault(grouping, set()).update(groups, safe.hidden.get(grouping, ()))
     return safe, safe.withheld(drafts)
@@ -233,70 +236,85 @@ def run_hidden(
 def suppress(
     table: Table, audits: Mapping[str, Spec], least: int, more: Mapping[str, Collection[str]] | None = None
 ) -> Suppressed:
-    """Hide the groups of a table that would tell a count from 1 to `least - 1`, by itself or by difference.
+    """Hide the groups that reveal a count from 1 to `least - 1`, directly or by difference.
 
-    `more` are groups to hide beside them.
+    `more` are further groups to hide.
     """
     _require_can_hide(table, least)
-    own = {name: REGISTRY[name].withhold or Withholder[Any]() for name in audits}
-    hidden, withheld = _hidden(table, least, by_decision=any(each.by_decision for each in own.values()))
-    hidden |= _more_hidden(table, more or {})
+    withholders = {name: REGISTRY[name].withhold or Withholder[Any]() for name in audits}
+    hidden, withheld = _groups_to_hide(table, least, by_decision=any(each.by_decision for each in withholders.values()))
+    hidden |= _merge_hidden(table, more or {})
     _require_groups(table, audits, hidden, withheld, least)
     touched = {*hidden, *withheld}
-    kept = {name: own[name].before(table, _without_people(spec), touched) for name, spec in audits.items()}
-    safe = hide_groups(table, hidden, withheld, _columns(kept.values())) if touched else table
-    families = _families(table.groupings)
-    rule = _rule(safe, families, touched, least)
+    prepared = {name: withholders[name].before(table, _without_people(spec), touched) for name, spec in audits.items()}
+    safe = hide_groups(table, hidden, withheld, _extra_columns(prepared.values())) if touched else table
+    families = _connected_families(table.groupings)
+    rule = _withholding_rule(safe, families, touched, least)
     notes = [
         say("small_rule", least=least),
         *_hidden_notes(hidden, withheld),
         *_entangled_notes(families, rule.entangled),
-        *chain.from_iterable(each.notes for each in kept.values()),
+        *chain.from_iterable(each.notes for each in prepared.values()),
     ]
-    left = {name: own[name].after(safe, kept[name].spec, least, is_entangled=bool(rule.entangled)) for name in audits}
+    left = {
+        name: withholders[name].after(safe, prepared[name].spec, least, is_entangled=bool(rule.entangled))
+        for name in audits
+    }
     return Suppressed(
         whole=table,
         table=safe,
         audits={name: each.spec for name, each in left.items()},
-        asked=audits,
+        requested=audits,
         hidden=hidden,
-        gone=withheld,
+        withheld_groupings=withheld,
         rule=rule,
         dropped={name: each.dropped for name, each in left.items()},
         notes=(*notes, *chain.from_iterable(each.notes for each in left.values())),
     )
 
 
-def _columns(kept: Iterable[Kept]) -> dict[str, Any]:
-    """Return the columns that audits need in the place of hidden groups."""
-    return {name: column for each in kept for name, column in each.columns.items()}
-
-
-def _more_hidden(table: Table, more: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+def _merge_hidden(table: Table, more: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     """Return more groups to hide, by grouping, where two groups would be left."""
-    return {name: groups for name, wanted in more.items() if (groups := _rest(table, name, wanted))}
+    return {name: groups for name, extra in more.items() if (groups := _complete_hidden(table, name, extra))}
 
 
-def _rule(table: Table, families: Sequence[Sequence[str]], touched: Collection[str], least: int) -> Withholding:
-    """Return what is withheld of the results of a table with hidden groups."""
-    entangled = frozenset(at for at, names in enumerate(families) if len(names) > 1 and set(touched) & set(names))
-    of_family = {name: at for at, names in enumerate(families) for name in names}
+def _extra_columns(prepared: Iterable[AllowedSettings]) -> dict[str, Any]:
+    """Return the columns that audits need instead of hidden groups."""
+    return {name: column for each in prepared for name, column in each.columns.items()}
+
+
+def _entangled_notes(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[Message]:
+    for position in sorted(entangled):
+        yield say("small_tables_add_up", groupings=tuple(families[position]))
+
+
+def _withholding_rule(
+    table: Table, families: Sequence[Sequence[str]], touched: Collection[str], least: int
+) -> Withholding:
+    """Return the withholding rule for the results of a table with hidden groups."""
+    entangled = frozenset(
+        position for position, names in enumerate(families) if len(names) > 1 and set(touched) & set(names)
+    )
+    of_family = {name: position for position, names in enumerate(families) for name in names}
     totals = (table.rows, table.rows + table.dropped, *([table.dropped] if table.dropped else []))
     return Withholding(least, of_family, entangled, totals)
 
 
-def _rest(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ...]:
-    """Return groups to hide, with the smallest other one where they would be one alone; none where two are not left."""
+def _complete_hidden(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ...]:
+    """Return groups to hide, never a single one: with the next smallest.
+
+    There are none where two groups would not be left.
+    """
     codes, labels = table.cells.joint(table.groupings[grouping])
     sizes = np.bincount(codes, weights=table.cells.n, minlength=len(labels))
-    known = [
+    visible_sizes = [
         label for label in sorted(labels, key=lambda label: (sizes[labels.index(label)], label)) if label != MISSING
     ]
-    gone = set(wanted)
-    if len(gone - {MISSING}) == 1:
-        gone |= set([label for label in known if label not in gone][:1])
-    left = len(known) - len(gone - {MISSING})
-    return tuple(label for label in labels if label in gone or label == MISSING) if left > 1 else ()
+    chosen = set(wanted)
+    if len(chosen - {MISSING}) == 1:
+        chosen |= set([label for label in visible_sizes if label not in chosen][:1])
+    left = len(visible_sizes) - len(chosen - {MISSING})
+    return tuple(label for label in labels if label in chosen or label == MISSING) if left > 1 else ()
 
 
 def _without_people(spec: Spec) -> Spec:
@@ -317,7 +335,7 @@ def _require_can_hide(table: Table, least: int) -> None:
 def _require_groups(
     table: Table, audits: Mapping[str, Spec], hidden: Mapping[str, Any], withheld: Sequence[str], least: int
 ) -> None:
-    """Refuse where nothing is left to compare, and a group or grouping that an audit names and that is hidden."""
+    """Refuse if nothing is left to compare, or if an audit names a hidden group or grouping."""
     if table.groupings and len(withheld) == len(table.groupings):
         raise ConfigError(
             "`suppress_below` {least} leaves no grouping with two groups to publish; make groups coarser "
@@ -357,34 +375,36 @@ def _require_groups(
                 )
 
 
-def _hidden(table: Table, least: int, *, by_decision: bool) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+def _groups_to_hide(
+    table: Table, least: int, *, by_decision: bool
+) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the groups to hide by grouping, and the groupings to withhold.
 
-    Groupings that share no column are looked at apart: people who change places between hidden races change nothing
-    in a table by sex.
+    Groupings that share no column are checked separately: people who swap hidden races change nothing in a table by
+    sex.
     """
     hidden: dict[str, tuple[str, ...]] = {}
     withheld: list[str] = []
     cells = table.cells
     states = tuple(published_states(cells, table.models)) if by_decision else (np.zeros(len(cells.n), dtype=np.int64),)
-    for names in _families(table.groupings):
+    for names in _connected_families(table.groupings):
         coded = [cells.joint(table.groupings[name]) for name in names]
-        people = People(cells.n, tuple(codes for codes, _ in coded), states)
-        for name, (_, labels), gone in zip(names, coded, hide_small_groups(people, least), strict=True):
-            shown = () if gone is None else _shown(labels, gone)
+        people = CountedPeople(cells.n, tuple(codes for codes, _ in coded), states)
+        for name, (_, labels), is_hidden in zip(names, coded, hide_small_groups(people, least), strict=True):
+            shown = () if is_hidden is None else _shown(labels, is_hidden)
             if len(shown) < 2:
                 withheld.append(name)
-            elif gone is not None and gone.any():
+            elif is_hidden is not None and is_hidden.any():
                 hidden[name] = tuple(label for label in labels if label not in shown)
     return hidden, tuple(withheld)
 
 
-def _shown(labels: Sequence[str], gone: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(label for label, out in zip(labels, gone, strict=True) if not out and label != MISSING)
+def _shown(labels: Sequence[str], is_hidden: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(label for label, out in zip(labels, is_hidden, strict=True) if not out and label != MISSING)
 
 
-def _families(groupings: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the groupings that hang together by their columns, single columns first."""
+def _connected_families(groupings: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return sets of groupings that share columns, single columns first."""
     families: list[tuple[set[str], list[str]]] = []
     for name, columns in sorted(groupings.items(), key=lambda item: len(item[1])):
         touching = [family for family in families if family[0] & set(columns)]
@@ -399,8 +419,3 @@ def _hidden_notes(hidden: Mapping[str, Sequence[str]], withheld: Sequence[str]) 
         yield say("small_groups_together", grouping=grouping, small=SMALL, groups=tuple(groups))
     for grouping in withheld:
         yield say("small_grouping_withheld", grouping=grouping)
-
-
-def _entangled_notes(families: Sequence[Sequence[str]], entangled: Collection[int]) -> Iterator[Message]:
-    for at in sorted(entangled):
-        yield say("small_tables_add_up", groupings=tuple(families[at]))

@@ -1,4 +1,4 @@
-"""The audits: one folder each, and the registry of all that are installed, ours and those of others."""
+"""The audits: a folder for each, and the registry of all installed ones."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ if TYPE_CHECKING:
     from evenhand.core.descriptor import AuditDescriptor
 
 GROUP = "evenhand.audits"
-"""The entry points under which a package names the descriptors of its audits."""
+"""The entry-point group in which packages declare their audits."""
 
 DEFAULT = "parity"
-"""The audit that runs where none is named."""
+"""The audit that runs by default."""
 
 
 class _Registry(Mapping[str, "AuditDescriptor"]):
-    """The installed audits by name, in the order in which a report shows them.
+    """The installed audits by name, in the order of a report.
 
-    One that cannot be imported is known by its name only: to ask for it is an error that names it, and the others are
-    not touched.
+    An audit that cannot be imported is listed by name only: requesting it raises its error; the others are not
+    affected.
     """
 
     def __getitem__(self, name: str) -> AuditDescriptor:
-        found = _installed(tuple(sys.path))[name]
-        if isinstance(found, ConfigError):
-            raise found
-        return found
+        descriptor = _installed(tuple(sys.path))[name]
+        if isinstance(descriptor, ConfigError):
+            raise descriptor
+        return descriptor
 
     def __contains__(self, name: object) -> bool:
         return name in _installed(tuple(sys.path))
 
     def __iter__(self) -> Iterator[str]:
-        working = [found for found in _installed(tuple(sys.path)).values() if not isinstance(found, ConfigError)]
+        working = [
+            descriptor for descriptor in _installed(tuple(sys.path)).values() if not isinstance(descriptor, ConfigError)
+        ]
         return iter([audit.name for audit in sorted(working, key=lambda audit: (audit.order, audit.name))])
 
     def __len__(self) -> int:
@@ -46,15 +48,15 @@ class _Registry(Mapping[str, "AuditDescriptor"]):
 
 @cache
 def _installed(_path: tuple[str, ...]) -> Mapping[str, AuditDescriptor | ConfigError]:
-    """Return the descriptors of what is installed on this path, or why there is none, by name."""
+    """Return the descriptor of every audit installed on this path, or its error, by name."""
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):
         points.setdefault(point.name, []).append(point)
-    return {name: _loaded(name, found) for name, found in points.items()}
+    return {name: _loaded(name, entry_points_found) for name, entry_points_found in points.items()}
 
 
 def _loaded(name: str, points: list[EntryPoint]) -> AuditDescriptor | ConfigError:
-    """Return the descriptor that an entry point names, or the error that tells why it cannot be had."""
+    """Return an entry point's descriptor, or the error of loading it."""
     from evenhand.core.descriptor import AuditDescriptor
 
     places = sorted({point.value for point in points})
@@ -65,7 +67,7 @@ def _loaded(name: str, points: list[EntryPoint]) -> AuditDescriptor | ConfigErro
             names=" and ".join(places),
         )
     try:
-        found = points[0].load()
+        descriptor = points[0].load()
     except Exception as error:  # the package is another's: anything may be wrong in it
         why = f"{type(error).__name__}: {error}"
         return ConfigError(
@@ -74,13 +76,13 @@ def _loaded(name: str, points: list[EntryPoint]) -> AuditDescriptor | ConfigErro
             places=places[0],
             why=why,
         )
-    if not isinstance(found, AuditDescriptor) or found.name != name:
+    if not isinstance(descriptor, AuditDescriptor) or descriptor.name != name:
         return ConfigError(
             "the audit {name!r} ({places}) is no AuditDescriptor of that name; mend its package.",
             name=name,
             places=places[0],
         )
-    return found
+    return descriptor
 
 
 REGISTRY: Mapping[str, AuditDescriptor] = _Registry()

@@ -1,1 +1,1 @@
-"""The command line: one file for each large command; each only reads its arguments and shows results."""
+"""The command line: a file for each large command; each reads its arguments and shows results."""

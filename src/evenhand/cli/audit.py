@@ -41,7 +41,7 @@ _NO_THRESHOLDS = (
 
 
 def _of_data(*names: str, about: str) -> Any:
-    """Return an option that says what a data file holds; an audit.toml says it itself."""
+    """Return an option that describes a data file; an audit.toml describes it itself."""
     return typer.Option(*names, help=about, rich_help_panel="For a data file")
 
 
@@ -207,7 +207,7 @@ def _print_result(result: Audit, files: Mapping[str, Path]) -> None:
 
 
 def _keep_plan(plan: Path, folder: Path) -> None:
-    """Put the plan beside the results, where `verify` and `pack` look for it."""
+    """Copy the plan to the results, where `verify` and `pack` look for it."""
     from evenhand.core.files import write_files
 
     write_files(folder, {"plan.json": plan.read_bytes()})
@@ -218,7 +218,7 @@ def _is_toml(target: str) -> bool:
 
 
 def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
-    """Run an audit.toml, or the first of the audits on a data file."""
+    """Run an audit.toml, or the first applicable audit of a data file."""
     from evenhand import audit as run_audit
     from evenhand.audits import DEFAULT
     from evenhand.core.progress import step, timed
@@ -231,9 +231,9 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
         with timed() as clock, clock.timing("read"):
             step(f"Reading {target}")
             table = _table(target, for_data)
-        within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
+        within, metrics = (_split_columns(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
         sections: dict[str, Any] = {DEFAULT: {"within": within, "metrics": metrics or None}}
-        report = {"profile": _listed(for_data["profile"] or (), ())}
+        report = {"profile": _split_columns(for_data["profile"] or (), ())}
         return run_audit(table, seed=seed, plan=plan, thresholds=limits, report=report, **sections)
 
 
@@ -256,14 +256,14 @@ def _checked(findings: Sequence[Finding], strict: bool, quiet: bool) -> int:
     if not any(finding.threshold for finding in findings):
         raise ConfigError(_NO_THRESHOLDS)
     verdicts = [finding.verdict for finding in findings if finding.threshold]
-    told = f"{count(len(verdicts), 'comparison')} with a threshold"
+    verdict_count = f"{count(len(verdicts), 'comparison')} with a threshold"
     if broken := verdicts.count("does_not_meet"):
         if not quiet:
-            err.print(f"Check: {broken} of {told} {'does' if broken == 1 else 'do'} not meet it.")
+            err.print(f"Check: {broken} of {verdict_count} {'does' if broken == 1 else 'do'} not meet it.")
         return BROKEN
     if strict and "insufficient_evidence" in verdicts:
         if not quiet:
-            err.print(f"Check: for {verdicts.count('insufficient_evidence')} of {told} the data cannot tell.")
+            err.print(f"Check: for {verdicts.count('insufficient_evidence')} of {verdict_count} the data cannot tell.")
         return UNDECIDED
     return FINE
 
@@ -282,14 +282,14 @@ def _refuse_data_options(options: Mapping[str, Any]) -> None:
 def _file_options(options: Mapping[str, Any]) -> FileOptions:
     from evenhand.table.sources import FileOptions
 
-    given = {
+    given_options = {
         "decimal": options["decimal"] or ".",
         "encoding": options["encoding"],
         "delimiter": options["delimiter"],
         "missing_values": ("", *(options["missing-values"] or ())),
         "memory_limit": options["memory-limit"],
     }
-    return FileOptions.parse(given, "the options of the file")
+    return FileOptions.parse(given_options, "the options of the file")
 
 
 def _table(path: str, options: Mapping[str, Any]) -> Table:
@@ -298,7 +298,7 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
 
     reading = _file_options(options)
     if not options["groups"] or not (options["scores"] or options["decisions"]):
-        open_source(path, reading)  # a file that is not there is told first
+        open_source(path, reading)  # a missing file is reported first
         raise ConfigError(
             "to audit a data file name its columns with --groups and --scores or --decisions (and "
             "--outcome); or write an audit.toml with: evenhand init {path}",
@@ -310,7 +310,10 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
         path,
         outcome=options["outcome"],
         positive=options["positive"],
-        groups=[group if group in columns else _parts(group) for group in _listed(options["groups"], columns)],
+        groups=[
+            group if group in columns else _split_intersection(group)
+            for group in _split_columns(options["groups"], columns)
+        ],
         cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
         labels=_labels(options["labels"] or ()),
         one_hot=one_hot,
@@ -325,13 +328,13 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
     )
 
 
-def _listed(texts: Sequence[str], columns: Collection[str]) -> list[str]:
-    """Return what an option names: `race,sex` are two columns, unless there is one of that name."""
+def _split_columns(texts: Sequence[str], columns: Collection[str]) -> list[str]:
+    """Split an option into columns: `race,sex` are two, unless a column has that name."""
     return [part.strip() for text in texts for part in ([text] if text in columns else text.split(","))]
 
 
-def _parts(group: str) -> str | list[str]:
-    """Return the columns of an intersection such as `race+sex`; anything else is one column."""
+def _split_intersection(group: str) -> str | list[str]:
+    """Split an intersection such as `race+sex` into columns; other names are one column."""
     return group.split("+") if "+" in group else group
 
 
@@ -353,10 +356,10 @@ def _each_prediction(options: Mapping[str, Any], columns: Collection[str]) -> It
     if options["range"] is not None:
         threshold["range"] = _numbers("--range", options["range"], "two numbers such as 1,10", exactly=2)
     selected = {} if options["selected"] is None else {"selected": options["selected"]}
-    for text in _listed(options["scores"] or (), columns):
+    for text in _split_columns(options["scores"] or (), columns):
         name, column = _named(text)
         yield name, {"column": column, "kind": "score", **threshold}
-    for text in _listed(options["decisions"] or (), columns):
+    for text in _split_columns(options["decisions"] or (), columns):
         name, column = _named(text)
         yield name, {"column": column, "kind": "decision", **selected}
 
@@ -387,8 +390,8 @@ def _family(text: str) -> tuple[str, list[str]]:
 
 
 def _labels(texts: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Read the names of groups, such as 'black:0=not Black,1=Black'; a column may be named several times."""
-    found: dict[str, dict[str, str]] = {}
+    """Parse names of groups, such as 'black:0=not Black,1=Black'; a column may occur several times."""
+    labels: dict[str, dict[str, str]] = {}
     for text in texts:
         column, colon, names = text.partition(":")
         named = [part.partition("=") for part in names.split(",")]
@@ -398,8 +401,8 @@ def _labels(texts: Sequence[str]) -> dict[str, dict[str, str]]:
                 "'black:0=not Black,1=Black'.",
                 text=text,
             )
-        found.setdefault(column, {}).update({value.strip(): label.strip() for value, _, label in named})
-    return found
+        labels.setdefault(column, {}).update({value.strip(): label.strip() for value, _, label in named})
+    return labels
 
 
 def _numbers(option: str, text: str, wanted: str, exactly: int | None = None) -> list[float]:

@@ -1,4 +1,4 @@
-"""The commented audit.toml that `evenhand init` writes: what is certain, and what is open as blanks.
+"""Write the commented audit.toml of `evenhand init`: certain settings, and blanks for open ones.
 
 A blank is an empty text. `evenhand audit` refuses it by the name of its setting.
 """
@@ -34,10 +34,10 @@ def audit_toml(source: str, options: FileOptions, roles: Proposal, seen: Look) -
 
 
 def seen_file(source: str, roles: Proposal, seen: Look) -> SeenFile:
-    """Return what audits may propose a section from."""
+    """Return the file's description, from which audits propose their sections."""
     person = roles.long[0] if roles.long else ""
     numbers = [c.name for c in seen.columns.values() if c.is_number and c.distinct > 20 and c.name != person]
-    numbers.sort(key=roles.used.__contains__)  # what has no role yet comes first
+    numbers.sort(key=roles.used.__contains__)  # columns without a role come first
     return SeenFile(source=source, long=roles.long, panel=roles.panel, numbers=numbers)
 
 
@@ -102,14 +102,14 @@ class _Writer:
         else:
             yield f'# outcome = "..."    # what really happened: error rates and calibration need it{guesses}'
 
-    def _value(self, setting: str, said: str | None, column: str) -> Iterator[str]:
-        """Yield the value that counts as yes, where that is not plain."""
+    def _value(self, setting: str, positive: str | None, column: str) -> Iterator[str]:
+        """Yield the value that counts as yes, if it is not obvious."""
         profile = self.seen.columns[column]
-        if said is not None and (not profile.values or said in map(str, profile.values)):
-            yield f"{setting} = {said if profile.is_number else quoted(said)}    # the value that counts"
+        if positive is not None and (not profile.values or positive in map(str, profile.values)):
+            yield f"{setting} = {positive if profile.is_number else quoted(positive)}    # the value that counts"
         elif not profile.two_valued:
-            held = ", ".join(quoted(value) for value in profile.values[:_GUESSES]) or "many values"
-            yield f'{setting} = ""    # open: the value of {column} that counts; it holds {held}'
+            shown = ", ".join(quoted(value) for value in profile.values[:_GUESSES]) or "many values"
+            yield f'{setting} = ""    # open: the value of {column} that counts; it holds {shown}'
 
     def _groups(self) -> Iterator[str]:
         roles = self.roles
@@ -159,8 +159,8 @@ class _Writer:
         if roles.drop_missing:
             yield 'missing = "drop"    # rows without outcome or prediction are dropped and counted'
         else:
-            held = f"; some rows lack {', '.join(lacking)}" if lacking else ""
-            yield f'# missing = "drop"    # drops rows without outcome or prediction, and counts them{held}'
+            lacking_note = f"; some rows lack {', '.join(lacking)}" if lacking else ""
+            yield f'# missing = "drop"    # drops rows without outcome or prediction, and counts them{lacking_note}'
         if "predictions" in roles.open and not roles.predictions:
             yield f'predictions = ""    # open: the column of a decision or a score{self._listed("predictions")}'
 
@@ -184,7 +184,7 @@ class _Writer:
             yield ""
 
     def _percent(self) -> list[str]:
-        """Return the columns that may be scores in percent, where others have that role for certain."""
+        """Return the columns that may be scores in percent, where certain predictions exist."""
         guesses = self.roles.guesses.get("predictions", []) if self.roles.predictions else []
         return [name for name in guesses if looks_like_percent(self.seen.columns[name])]
 
@@ -225,5 +225,5 @@ def _wrapped(names: Sequence[str]) -> Iterator[str]:
 
 
 def number(value: float) -> str:
-    """Return a number without losing a digit: a range must hold every score seen."""
+    """Format a number without losing a digit: a range must hold every score in the file."""
     return str(int(value)) if value.is_integer() else repr(value)

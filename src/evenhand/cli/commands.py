@@ -133,7 +133,7 @@ def power(
         typer.echo(json_text.dumps(lines_as_dicts(lines), indent=1, ensure_ascii=False))
         return FINE
     for line in lines:
-        print_line(_where(line), _what(line))
+        print_line(_where(line), _line_subject(line))
         out.print(f"  {line.how}", style="dim", markup=False)
     return FINE
 
@@ -143,8 +143,8 @@ def _where(line: PowerLine) -> str:
     return f"{', '.join(part for part in parts if part)}: "
 
 
-def _what(line: PowerLine) -> str:
-    """Return what a line says."""
+def _line_subject(line: PowerLine) -> str:
+    """Describe a line's subject."""
     if line.chance is not None or line.rows is not None:
         needed = "no number of rows" if line.rows is None else f"{line.rows:,} rows"
         chance = "unknown" if line.chance is None else f"{line.chance:.0%}"
@@ -159,14 +159,14 @@ def _what(line: PowerLine) -> str:
 
 
 def _chances(line: PowerLine) -> str:
-    """Say how likely it is that a gap as in the pilot is seen, and that a limit is met where there is no gap."""
-    told = ""
+    """Describe the chance of seeing the pilot's gap, and of meeting a limit when there is no gap."""
+    sentence = ""
     if line.as_piloted is not None:
         likely = f"{100 * line.as_piloted:.0f} ± {100 * (line.error or 0.0):.0f} %"
-        told += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
+        sentence += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
     if line.threshold is not None and line.meets is not None:
-        told += f"; without a gap it is met with a chance of {line.meets:.0%}"
-    return told
+        sentence += f"; without a gap it is met with a chance of {line.meets:.0%}"
+    return sentence
 
 
 def _smallest_gap(line: PowerLine, verb: str) -> str:
@@ -202,15 +202,15 @@ def doctor() -> int:
     print_line("\nWhat evenhand needs")
     _show(needed, "pip install evenhand")
     for extra in sorted(packages):
-        print_line(f"\nExtra '{extra}'" + ("" if _lacking(packages[extra]) else ": complete"))
+        print_line(f"\nExtra '{extra}'" + ("" if _missing_packages(packages[extra]) else ": complete"))
         _show(packages[extra], f"pip install 'evenhand[{extra}]'")
-    broken = [*_lacking(needed), *_broken()]
+    broken = [*_missing_packages(needed), *_broken_features()]
     print_line("\nNot working: " + "; ".join(broken) if broken else "\nEverything that evenhand needs works.")
     return BROKEN if broken else FINE
 
 
 def _parts() -> Iterator[tuple[str, str]]:
-    """Yield every package that evenhand asks for, with the extra it belongs to; what it always needs has none."""
+    """Yield every package that evenhand requires, with its extra; "" for base requirements."""
     try:
         wanted = requires("evenhand") or []
     except PackageNotFoundError:  # run from a folder of source code
@@ -229,22 +229,22 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _lacking(packages: Sequence[str]) -> list[str]:
+def _missing_packages(packages: Sequence[str]) -> list[str]:
     return [package for package in packages if _version(package) is None]
 
 
 def _show(packages: Sequence[str], install: str) -> None:
-    """Show the version of each package, or the line that installs it."""
+    """Print the version of each package, or the command that installs it."""
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for package in packages:
         installed, line = _version(package), install.format(package=package)
-        told = Text(installed) if installed else Text(f"not installed: {line}", style="yellow")
-        table.add_row(Text(f"  {package}"), told)
+        shown = Text(installed) if installed else Text(f"not installed: {line}", style="yellow")
+        table.add_row(Text(f"  {package}"), shown)
     out.print(table)
 
 
-def _broken() -> Iterator[str]:
-    """Yield what does not work although it is installed: reading, drawing, writing."""
+def _broken_features() -> Iterator[str]:
+    """Yield installed features that fail: reading, drawing, writing."""
     from evenhand.charts import to_svg
     from evenhand.core.files import write_files
     from evenhand.table.sources import open_source
@@ -257,7 +257,7 @@ def _broken() -> Iterator[str]:
             open_source(written["people.csv"]).frame.collect_schema()
             points = altair.Chart(altair.InlineData(values=[{"x": 1}])).mark_point().encode(x="x:Q")
             write_files(Path(folder) / "out", {"chart.svg": to_svg(points, "Points", "One point.", name="points")})
-    except Exception as error:  # whatever it is, it is what the user has to know
+    except Exception as error:  # report any error to the user
         yield f"reading a file, drawing a chart and writing it failed ({type(error).__name__}: {error})"
 
 
@@ -279,9 +279,9 @@ def replicate(
     from evenhand.replication import replicate as replicate_papers
 
     with progress(quiet):
-        found = replicate_papers(papers or (), data=data)
-        files = found.save(out_folder)
+        replication = replicate_papers(papers or (), data=data)
+        files = replication.save(out_folder)
     if not quiet:
-        out.print(found.summary(), markup=False)
+        out.print(replication.summary(), markup=False)
         print_line("\nReport: ", str(files["replication.html"]))
     return FINE

@@ -1,4 +1,4 @@
-"""What the commands share: where they print, how they show progress and an audit, and how they end."""
+"""Shared output of the commands: consoles, progress, and the summary of an audit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.progress import Clock, listening, timed
+from evenhand.core.progress import RunClock, listening, timed
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import count
 from evenhand.messages import showable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 TIMINGS_HELP = "Show at the end where the time went, by section and step; run.json keeps it."
-_SHORT = 2.0  # seconds after which a query is worth an estimate
+_SHORT = 2.0  # seconds after which a query's remaining time is estimated
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _STYLES: dict[Verdict, str] = {
@@ -40,13 +40,13 @@ _STYLES: dict[Verdict, str] = {
 
 class _Console(Console):
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        """Let all text pass `showable` on its way to the terminal; styles and cursor moves are Rich's own."""
+        """Pass all text through `showable` on its way to the terminal; styles and cursor moves are Rich's own."""
         return super()._render_buffer(
             part if part.control else Segment(showable(part.text), part.style) for part in buffer
         )
 
     def on_broken_pipe(self) -> None:
-        """Leave it to `main`: that nobody reads on is no failure."""
+        """Leave a broken pipe to `main`: it is no failure if the reader stops."""
         raise BrokenPipeError
 
 
@@ -56,22 +56,22 @@ err = _Console(stderr=True, highlight=False, emoji=False)
 
 
 def print_line(start: str, value: str = "") -> None:
-    """Print a line as it is, with the value in bold; long lines are not broken."""
+    """Print a line verbatim, with the value in bold; long lines are not broken."""
     out.print(Text.assemble(start, (value, "bold")), soft_wrap=True)
 
 
 def print_error(message: str) -> None:
-    """Print a line about what went wrong to standard error."""
+    """Print an error message to standard error."""
     err.print(Text(message), soft_wrap=True)
 
 
 def print_json(text: str) -> None:
-    """Print JSON as UTF-8 whatever the terminal's encoding, or as text where the program that called us takes text."""
+    """Print JSON as UTF-8 in any terminal encoding, or as text to a caller's text stream."""
     typer.echo(text.encode() if hasattr(sys.stdout, "buffer") else text, nl=False)
 
 
 class _Reading(ProgressColumn):
-    """How much of the data DuckDB has read for the step, and when it will have read all at this pace."""
+    """DuckDB's progress in reading the data for a step, and the expected end."""
 
     max_refresh = 0.5
 
@@ -91,8 +91,8 @@ class _Reading(ProgressColumn):
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Clock]:
-    """Show each step of an audit on the terminal while it runs; nothing stays behind but what took how long."""
+def progress(quiet: bool) -> Iterator[RunClock]:
+    """Show each step of an audit on the terminal while it runs; only slow steps remain visible afterwards."""
     with timed() as clock:
         if quiet or not sys.stderr.isatty():
             yield clock
@@ -104,8 +104,8 @@ def progress(quiet: bool) -> Iterator[Clock]:
                 yield clock
 
 
-def print_timings(clock: Clock, console: Console = out) -> None:
-    """Print where the time went, by section and step, but for steps that took less than a hundredth of it."""
+def print_timings(clock: RunClock, console: Console = out) -> None:
+    """Print the time by section and step, without steps under a hundredth of the total."""
     records = clock.records()
     total = sum(record["seconds"] for record in records)
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -123,13 +123,13 @@ def print_timings(clock: Clock, console: Console = out) -> None:
 
 
 def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
-    """Return seconds, CPU seconds and the share of all seconds that some steps took."""
+    """Return seconds, CPU seconds and the share of all seconds of some steps."""
     wall, cpu = (sum(record[column] for record in records) for column in ("seconds", "cpu"))
     return f"{wall:.2f}", f"{cpu:.2f}", f"{wall / max(total, 1e-9):.0%}"
 
 
 def print_summary(audit: Audit, most: int = 8) -> None:
-    """Print the verdicts first, then at most so many findings without one; the report has the rest."""
+    """Print the verdicts, then at most the given number of other findings; the report has the rest."""
     from evenhand.report.front import in_order
     from evenhand.report.short import drift_in_short
 
@@ -140,7 +140,7 @@ def print_summary(audit: Audit, most: int = 8) -> None:
         followed = "followed" if audit.plan["followed"] else f"not followed. {changes}"
         _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
     lines = in_order(audit.findings)
-    judged = [alike for alike in lines if alike[0].threshold is not None]
+    judged = [group for group in lines if group[0].threshold is not None]
     others = lines[len(judged) :]
     out.print(_table(judged or others[:most]))
     for sentence in drift_in_short(audit):
@@ -157,7 +157,7 @@ def _print_dim(line: str) -> None:
 
 
 def _left_out(judged: int, others: int) -> str:
-    """Say how many findings the summary leaves to the report."""
+    """Print how many findings the summary omits."""
     if not judged:
         more = f"{count(others, 'more finding')} in the report. " if others else ""
         return f"{more}No thresholds were set."

@@ -1,4 +1,4 @@
-"""How the settings that an error speaks of are written on the command line: as flags."""
+"""Show the settings in error messages as command-line flags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN_FLAGS = {
 
 
 class FlagStyle(SettingStyle):
-    """Writes settings as flags, where there is one.
+    """Formats settings as flags, where flags exist.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class FlagStyle(SettingStyle):
     """
 
     def mention(self, setting: Setting) -> str:
-        """Return a setting within a sentence."""
+        """Format a setting within a sentence."""
         if setting.shown:
             return _with_value(setting) or super().mention(setting)
         if not setting.where:
@@ -43,7 +43,7 @@ class FlagStyle(SettingStyle):
         return (_flag_of_path(setting) if _is_given_by_flags(setting.where) else None) or super().mention(setting)
 
     def prefix(self, setting: Setting) -> str:
-        """Return a setting before what is wrong with it; nothing where that names it, or it is a whole model."""
+        """Format a setting before its error; empty if the error names it, or the setting is a whole model."""
         if not _is_given_by_flags(setting.where):
             return super().prefix(setting)
         flag = _flag_of_path(setting)
@@ -59,7 +59,7 @@ def _is_given_by_flags(where: str) -> bool:
 
 
 def _flag_of_path(setting: Setting) -> str | None:
-    """Return the flag that a setting such as `predictions.risk.threshold` comes from."""
+    """Return the flag behind a setting such as `predictions.risk.threshold`."""
     parts = [part for part in setting.name.split(".") if not part.isdigit()]
     return "--require" if parts[0] == "thresholds" else _flag(parts[-1])
 
@@ -80,7 +80,7 @@ def _with_value(setting: Setting) -> str | None:
     if flag is None:
         return None
     repeated = value if name == "missing_values" and isinstance(value, list | tuple) else [value]
-    return " ".join(f"{flag} {_word(one)}" for one in repeated)
+    return " ".join(f"{flag} {_word(item)}" for item in repeated)
 
 
 def _word(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`evenhand init`: look at a table, settle the roles of its columns, write a commented audit.toml."""
+"""`evenhand init`: inspect a table, assign roles to its columns, write a commented audit.toml."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from evenhand.audits import REGISTRY
 from evenhand.cli.audit_toml import audit_toml, seen_file
 from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.flags import COMMAND
-from evenhand.cli.proposal import Proposal, has_many_numbers, in_unit_range, looks_like_percent, propose, sounds
+from evenhand.cli.proposal import Proposal, has_many_numbers, has_role_word, in_unit_range, looks_like_percent, propose
 from evenhand.core.files import write_files
-from evenhand.errors import ConfigError, count, did_you_mean, error_messages_for
+from evenhand.errors import ConfigError, count, did_you_mean, error_messages_for, require_name
 from evenhand.messages import showable
 from evenhand.run.config import open_settings
 from evenhand.table.files import FileOptions, dialect
@@ -86,17 +86,17 @@ def init(
     reading = {"decimal": decimal, "encoding": encoding, "delimiter": delimiter, "missing_values": words}
     with error_messages_for(COMMAND):
         seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
-    given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
-    given.favourable, given.drop_missing = _known_side(favourable), drop_missing
-    values = {"groups": given.groups, "predictions": given.predictions, "outcome": given.outcome}
-    said = {role for role, value in values.items() if value}
-    roles = propose(seen, given)
+    stated = _stated_roles(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
+    stated.favourable, stated.drop_missing = _known_side(favourable), drop_missing
+    values = {"groups": stated.groups, "predictions": stated.predictions, "outcome": stated.outcome}
+    answered = {role for role, value in values.items() if value}
+    roles = propose(seen, stated)
     _show_columns(seen)
     for remark in (*remarks, *_remarks(roles, seen)):
         print_line(remark)
     if not yes and _is_terminal():
-        _Dialogue(seen, roles, said).run()
-    text = audit_toml(_relative(data, path), options, roles, seen)
+        _Dialogue(seen, roles, answered).run()
+    text = audit_toml(Path(os.path.relpath(data, path.parent)).as_posix(), options, roles, seen)
     write_files(path.parent, {path.name: text})
     print_line(f"Wrote {path}")
     for role, value in _summary(roles, seen):
@@ -106,7 +106,7 @@ def init(
 
 
 def _to_do(text: str) -> str:
-    """Return what somebody should do with an `audit.toml` before it is used."""
+    """Return the user's next steps with an `audit.toml`."""
     left = open_settings(tomllib.loads(text))
     return f"Fill in what is open ({', '.join(left)})" if left else "Check these roles"
 
@@ -115,24 +115,19 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _relative(data: str, path: Path) -> str:
-    """Return the data's path as seen from the audit.toml, which is where it is looked up."""
-    return Path(os.path.relpath(data, path.parent)).as_posix()
+# The properties of the file -------------------------------------------------------------------------------
 
 
-# What the file is like ------------------------------------------------------------------------------------
-
-
-def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[str]]:
-    """Look at the data; read it again where decimal commas or words for missing values keep numbers from being read."""
-    options = FileOptions.parse(said, "the options of the file")
+def _read(data: str, answered: Mapping[str, Any]) -> tuple[Look, FileOptions, list[str]]:
+    """Read the data; again with decimal commas or words for missing values if numbers need them."""
+    options = FileOptions.parse(answered, "the options of the file")
     seen = look(data, options)
     remarks = [note.text for note in seen.notes]
     delimiter = options.delimiter or dialect(data)
     is_odd = delimiter not in (None, ",")
     if is_odd:
         remarks.append(f"Columns are separated by {delimiter!r}.")
-    changes = list(_needed_options(seen, options, commas_possible=is_odd and "decimal" not in said))
+    changes = list(_needed_options(seen, options, commas_possible=is_odd and "decimal" not in answered))
     remarks += [remark for _, _, remark in changes]
     if changes and delimiter is not None:
         options = options.model_copy(update={option: value for option, value, _ in changes})
@@ -141,25 +136,33 @@ def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[s
 
 
 def _needed_options(seen: Look, options: FileOptions, *, commas_possible: bool) -> Iterator[tuple[str, Any, str]]:
-    """Yield the options without which numbers are not read as numbers, their values, and what to say of each."""
+    """Yield the options that make numbers readable, their values, and notes on each."""
     commas = [c.name for c in seen.columns.values() if c.decimal_commas]
     if commas and commas_possible:
-        yield "decimal", ",", f"Numbers have decimal commas ({_some(commas, 3)}): read and written with decimal = ','."
-    held = {c.name: c.missing_words for c in seen.columns.values() if c.missing_words}
-    if held:
-        words = sorted(set(chain.from_iterable(held.values())))
+        yield (
+            "decimal",
+            ",",
+            f"Numbers have decimal commas ({_first(commas, 3)}): read and written with decimal = ','.",
+        )
+    missing_words = {c.name: c.missing_words for c in seen.columns.values() if c.missing_words}
+    if missing_words:
+        words = sorted(set(chain.from_iterable(missing_words.values())))
         listed = ", ".join(map(repr, words))
-        known = tuple(dict.fromkeys((*options.missing_values, *words)))
-        yield "missing_values", known, f"{listed} among numbers ({_some(list(held), 3)}) is read as missing."
+        missing_values = tuple(dict.fromkeys((*options.missing_values, *words)))
+        yield (
+            "missing_values",
+            missing_values,
+            f"{listed} among numbers ({_first(list(missing_words), 3)}) is read as missing.",
+        )
 
 
-def _some(names: Sequence[str], most: int) -> str:
-    """Return the first few names, with a mark where there are more."""
+def _first(names: Sequence[str], most: int) -> str:
+    """Return the first few names, with a mark if there are more."""
     return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 def _show_columns(seen: Look) -> None:
-    """Show the name of every column, as many beside each other as fit."""
+    """Print the name of every column, as many side by side as fit."""
     print_line(f"{count(len(seen.columns), 'column')}, {count(seen.rows, 'row')} looked at:")
     names = [showable(name) for name in seen.columns]
     width = max(cell_len(name) for name in names) + 2
@@ -169,7 +172,7 @@ def _show_columns(seen: Look) -> None:
 
 
 def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
-    """Yield what somebody should know before they settle the roles."""
+    """Yield remarks to read before assigning roles."""
     if roles.repeated:
         n = seen.columns[roles.repeated].distinct
         yield f"{roles.repeated} repeats ({n:,} values in {seen.rows:,} rows): it is no id of a row."
@@ -178,29 +181,39 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
         yield from audit.propose.remarks(file) if audit.propose is not None else ()
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
-    yield from chain.from_iterable(map(_odd, seen.columns.values(), (name in roles.groups for name in seen.columns)))
+    yield from chain.from_iterable(
+        map(_oddities, seen.columns.values(), (name in roles.groups for name in seen.columns))
+    )
     for column in (seen.columns[name] for name in roles.scores or roles.guesses.get("predictions", [])):
         if looks_like_percent(column):
             yield f"{column.name} runs from {column.low:g} to {column.high:g}: percent? Its range would be [0, 100]."
 
 
-def _odd(column: ColumnProfile, is_group: bool) -> Iterator[str]:
-    """Yield what is odd about a column: labels that differ in blanks, one value only, percent signs."""
+def _oddities(column: ColumnProfile, is_group: bool) -> Iterator[str]:
+    """Yield oddities of a column: labels that differ in blanks, a single value, percent signs."""
     if is_group:
         labels = list(dict.fromkeys(str(value).strip() for value in column.values))
         yield from (note.text for note in label_notes(column.name, column.kind, column.values, labels))
-    if column.distinct < 2 and any(sounds(column.name, role) for role in ("group", "outcome", "decision")):
-        held = f"is {column.values[0]!r} in every row" if column.values else "has no values"
-        yield f"{column.name} {held}: there is nothing to compare in it."
+    if column.distinct < 2 and any(has_role_word(column.name, role) for role in ("group", "outcome", "decision")):
+        description = f"is {column.values[0]!r} in every row" if column.values else "has no values"
+        yield f"{column.name} {description}: there is nothing to compare in it."
     elif column.percent_signs:
         yield f"{column.name} is text, with percent signs: to use it as a score, write the numbers without them."
 
 
-# What was said by options ---------------------------------------------------------------------------------
+# Options --------------------------------------------------------------------------------------------------
 
 
-def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, scores: Many, id: str | None) -> Proposal:  # noqa: A002
-    """Return the roles that options gave, or refuse a column that the data lacks."""
+def _stated_roles(
+    seen: Look,
+    *,
+    outcome: str | None,
+    groups: Many,
+    decisions: Many,
+    scores: Many,
+    id: str | None,  # noqa: A002
+) -> Proposal:
+    """Return the roles that options give, or refuse a column that the data lack."""
     listed = {
         option: [part for text in texts or () for part in _columns_of(option, text, seen)]
         for option, texts in {"--groups": groups, "--decisions": decisions, "--scores": scores}.items()
@@ -210,11 +223,11 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
             _require(option, name, seen)
     if outcome is not None and seen.columns[outcome].distinct < 2:
         values = seen.columns[outcome].values
-        held = f"is {values[0]!r} in every row" if values else "has no values"
+        description = f"is {values[0]!r} in every row" if values else "has no values"
         raise ConfigError(
             "--outcome {outcome!r} {held}; an outcome has two values: name another column.",
             outcome=outcome,
-            held=held,
+            held=description,
         )
     for name in listed["--scores"]:
         if not seen.columns[name].is_number:
@@ -228,12 +241,8 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
 
 
 def _known_side(favourable: str | None) -> str | None:
-    if favourable is not None and favourable not in _SIDES:
-        raise ConfigError(
-            "--favourable got {favourable!r}; {hint}",
-            favourable=favourable,
-            hint=did_you_mean(favourable, _SIDES),
-        )
+    if favourable is not None:
+        require_name(favourable, _SIDES, "--favourable got {name!r}; {hint}")
     return favourable
 
 
@@ -247,36 +256,30 @@ def _columns_of(option: str, text: str, seen: Look) -> list[str]:
 
 
 def _require(option: str, name: str, seen: Look) -> None:
-    if name not in seen.columns:
-        raise ConfigError(
-            "{option} got {name!r}, which is not in the data; {hint}",
-            option=option,
-            name=name,
-            hint=did_you_mean(name, seen.columns),
-        )
+    require_name(name, seen.columns, "{option} got {name!r}, which is not in the data; {hint}", option=option)
 
 
-# What is settled ------------------------------------------------------------------------------------------
+# Assigned roles -------------------------------------------------------------------------------------------
 
 
 def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     """Yield each role with its columns, or that it is open, with guesses."""
     yield "groups", ", ".join(roles.groups) or _unsettled(roles, "groups", "none")
-    yield from _predicted(roles, seen)
+    yield from _prediction_summary(roles, seen)
     yield "outcome", roles.outcome or _unsettled(roles, "outcome", "none found: error rates need one")
     yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
         yield "weight", roles.weight
-    yield from _unsaid(roles, seen)
+    yield from _default_remarks(roles, seen)
 
 
-def _predicted(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
+def _prediction_summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     """Yield scores and decisions, or the columns that could be either."""
     guesses = [] if roles.predictions else roles.guesses.get("predictions", [])
     numbers = [name for name in guesses if has_many_numbers(seen.columns[name])]
 
     def guessed(names: Sequence[str], nothing: str) -> str:
-        return f"open ({_some(names, 6)}?)" if names else nothing
+        return f"open ({_first(names, 6)}?)" if names else nothing
 
     if roles.scores or not roles.decisions:
         yield "scores", ", ".join(roles.scores) or guessed(numbers, "none found")
@@ -284,8 +287,8 @@ def _predicted(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     yield "decisions", ", ".join(roles.decisions) or guessed([c for c in guesses if c not in numbers], nothing)
 
 
-def _unsaid(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what an audit does where nothing was said of it."""
+def _default_remarks(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield the defaults of settings left open."""
     lacking = roles.lacking(seen)
     if lacking and not roles.drop_missing:
         yield "missing", f'some rows lack {", ".join(lacking)}: an audit stops there, unless missing = "drop" is set'
@@ -295,15 +298,15 @@ def _unsaid(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
 
 def _unsettled(roles: Proposal, role: str, nothing: str) -> str:
     guesses = roles.guesses.get(role, [])
-    asked = f" ({_some(guesses, 6)}?)" if guesses else ""
-    return f"open{asked}" if role in roles.open else nothing
+    guess_text = f" ({_first(guesses, 6)}?)" if guesses else ""
+    return f"open{guess_text}" if role in roles.open else nothing
 
 
 class _Dialogue:
-    """Asks for the roles on a terminal: one question a line, the best guesses first, Enter takes what is offered."""
+    """Asks for the roles on a terminal: one question a line, best guesses first; Enter accepts the default."""
 
-    def __init__(self, seen: Look, roles: Proposal, said: Collection[str]) -> None:
-        self.seen, self.roles, self.said = seen, roles, said
+    def __init__(self, seen: Look, roles: Proposal, answered: Collection[str]) -> None:
+        self.seen, self.roles, self.said = seen, roles, answered
 
     def run(self) -> None:
         """Ask for every role that no option gave."""
@@ -313,8 +316,8 @@ class _Dialogue:
         if roles.long and not self._yes(several.format(*roles.long)):
             roles.id = roles.long = None
         self._roles()
-        settled = {"groups": roles.groups, "predictions": roles.predictions}
-        roles.open = {role for role, columns in settled.items() if not columns}
+        roles_by_kind = {"groups": roles.groups, "predictions": roles.predictions}
+        roles.open = {role for role, columns in roles_by_kind.items() if not columns}
         self._values()
         self._side()
         lacking = roles.lacking(self.seen)
@@ -339,29 +342,24 @@ class _Dialogue:
             return list(offered)
         guesses = [name for name in self.roles.guesses.get(role, ()) if name not in offered]
         if guesses and not offered:
-            print_line(f"  could be: {_some(guesses, 8)}")
+            print_line(f"  could be: {_first(guesses, 8)}")
 
         def read(answer: str) -> list[str]:
             if answer == "-":
                 return []
             names = [answer] if answer in self.seen.columns else [part.strip() for part in answer.split(",")]
-            known = {*self.seen.columns, *self.roles.one_hot}
+            choices = {*self.seen.columns, *self.roles.one_hot}
             for name in names:
-                for part in [name] if name in known or role != "groups" else name.split("+"):
-                    if part not in known:
-                        raise ConfigError(
-                            "{part!r} is not in the data; {hint}",
-                            part=part,
-                            hint=did_you_mean(part, known),
-                        )
+                for part in [name] if name in choices or role != "groups" else name.split("+"):
+                    require_name(part, choices, "{name!r} is not in the data; {hint}")
             if most is not None and len(names) > most:
                 raise ConfigError("name one column.")
             return names
 
-        return _asked(question, ", ".join(offered) or "-", read) if offered else _asked(question, "-", read)
+        return _ask(question, ", ".join(offered) or "-", read) if offered else _ask(question, "-", read)
 
     def _values(self) -> None:
-        """Ask for what outcome and predictions need beside their column."""
+        """Ask for the further settings of outcome and predictions."""
         roles = self.roles
         if roles.outcome and not self.seen.columns[roles.outcome].two_valued:
             roles.positive = self._value("Which value of the outcome counts?", roles.outcome)
@@ -371,12 +369,12 @@ class _Dialogue:
         wide = [self.seen.columns[name] for name in roles.scores if not in_unit_range(self.seen.columns[name])]
         if wide:
             low, high = wide[0].low or 0.0, wide[0].high or 0.0
-            roles.range = _asked(
+            roles.range = _ask(
                 f"Lowest and highest possible {wide[0].name} (seen: {low:g} to {high:g})",
                 "0, 100" if looks_like_percent(wide[0]) else "",
                 _two_numbers,
             )
-            roles.threshold = _asked("Above which score is a person selected?", "", _one_number)
+            roles.threshold = _ask("Above which score is a person selected?", "", _one_number)
 
     def _value(self, question: str, column: str) -> str | None:
         values = [str(value) for value in self.seen.columns[column].values]
@@ -391,7 +389,7 @@ class _Dialogue:
                 )
             return answer or None
 
-        return _asked(question, "", read)
+        return _ask(question, "", read)
 
     def _side(self) -> None:
         if self.roles.favourable is not None or not self.roles.predictions:
@@ -403,7 +401,7 @@ class _Dialogue:
                 raise ConfigError("answer good, bad, or nothing.")
             return sides[answer.lower()]
 
-        self.roles.favourable = _asked("Is being selected good or bad for a person? Enter leaves it unsaid", "", read)
+        self.roles.favourable = _ask("Is being selected good or bad for a person? Enter leaves it unsaid", "", read)
 
     def _yes(self, question: str, default: bool = True) -> bool:
         def read(answer: str) -> bool:
@@ -411,11 +409,11 @@ class _Dialogue:
                 raise ConfigError("answer y or n.")
             return answer.lower().startswith("y")
 
-        return _asked(question, "y" if default else "n", read)
+        return _ask(question, "y" if default else "n", read)
 
 
-def _asked(question: str, offered: str, read: Callable[[str], T]) -> T:
-    """Ask until the answer can be read."""
+def _ask(question: str, offered: str, read: Callable[[str], T]) -> T:
+    """Ask until the answer is valid."""
     while True:
         out.print(Text.assemble(question, (f" [{offered}]" if offered else "", "bold"), ": "), end="")
         try:

@@ -63,12 +63,12 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command and leave with its exit code; errors are told in a sentence, not in a traceback."""
+    """Run the command and exit with its code; errors are printed as a sentence, without a traceback."""
     _print_any_text()
-    given = sys.argv[1:] if arguments is None else arguments
-    tell = _tell_programs if _JSON_ERRORS in given else _tell_people
+    words = sys.argv[1:] if arguments is None else arguments
+    tell = _print_error_json if _JSON_ERRORS in words else _print_error_text
     try:
-        sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
+        sys.exit(_run([word for word in words if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
-        if "KeyboardInterrupt" in str(error):  # an engine was stopped and told it in its own words
+        if "KeyboardInterrupt" in str(error):  # an engine was interrupted and raised its own error
             tell(KeyboardInterrupt(), INTERRUPTED)
         if os.environ.get("EVENHAND_DEBUG"):
             raise
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> int:
-    """Run the command that the words name and return its exit code."""
+    """Run the named command and return its exit code."""
     try:
         code = app(args=words, prog_name="evenhand", standalone_mode=False)
     except typer.TyperException as error:
@@ -98,38 +98,38 @@ def _run(words: list[str]) -> int:
 
 
 def _print_any_text() -> None:
-    """Let a terminal that lacks a character show a question mark instead of failing."""
+    """Replace characters that a terminal lacks by question marks instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def _tell_people(error: BaseException, code: int) -> NoReturn:
-    """Say what went wrong in a sentence; a wrong option as Typer does, with the command's usage line."""
+def _print_error_text(error: BaseException, code: int) -> NoReturn:
+    """Print an error as a sentence; an invalid option in Typer's style, with the usage line."""
     if code == INTERRUPTED:
         print_error("Stopped.")
     elif code == BUG:
         print_error(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}")
         print_error("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
     elif isinstance(error, typer.TyperException) and hasattr(error, "show"):
-        told = io.StringIO()
-        error.show(told)  # not to the terminal: it repeats what was typed
-        print_error(told.getvalue().rstrip("\n"))
+        output = io.StringIO()
+        error.show(output)  # not on a terminal: it repeats the input
+        print_error(output.getvalue().rstrip("\n"))
     else:
         print_error(f"Error: {error}")
     sys.exit(code)
 
 
-def _tell_programs(error: BaseException, code: int) -> NoReturn:
-    """Write what went wrong as one line of JSON to standard error."""
+def _print_error_json(error: BaseException, code: int) -> NoReturn:
+    """Write an error as one line of JSON to standard error."""
     message = getattr(error, "format_message", error.__str__)() or "stopped"
-    told = {
+    record = {
         "error": "InternalError" if code == BUG else type(error).__name__,
         "message": message,
         "problems": list(error.problems) if isinstance(error, DataError) else [message],
         "exit_code": code,
     }
-    typer.echo(json.dumps(told), err=True)
+    typer.echo(json.dumps(record), err=True)
     sys.exit(code)
 
 

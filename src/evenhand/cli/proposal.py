@@ -1,7 +1,7 @@
-"""Which roles the columns of a table may have: what is certain, what is a question, and the best guesses for it.
+"""Propose roles for the columns of a table: certain ones, open ones, and best guesses.
 
-Certain is what somebody said, and a column whose name and values fit exactly one role. Nothing else is taken: a bare
-0/1 column can be an outcome, a decision, a group or none of them.
+A role is certain if the user gave it, or if a column's name and values fit exactly one role. Nothing else is assumed: a
+bare 0/1 column can be an outcome, a decision, a group or none of them.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ _AGES = frozenset(["age", "edad", "alter", "eta", "idade", "leeftijd", "alder"])
 
 @dataclass
 class Proposal:
-    """What the columns of a table may be.
+    """The possible roles of the columns of a table.
 
     Parameters
     ----------
-    id, outcome, groups, scores, decisions, weight : what is certain.
-    guesses : for each role that is open, columns that could have it, the best first.
-    open : the roles that somebody has to settle before an audit can run as it is meant.
+    id, outcome, groups, scores, decisions, weight : the certain roles.
+    guesses : for each open role, its possible columns, the best first.
+    open : the roles that the user must assign before an audit.
     one_hot : families of 0/1 columns that are one grouping, by its name.
     panel : columns of one feature over time, earliest first, and their years.
     long : the columns of the person and of the time, where a person has several rows.
-    repeated : a column that sounds like an id but repeats.
-    favourable, positive, selected, threshold, range : what was said of outcome and predictions.
-    drop_missing : whether rows without outcome or prediction are to be dropped, as was said.
+    repeated : a column that is named like an id but repeats.
+    favourable, positive, selected, threshold, range : the user's settings of outcome and predictions.
+    drop_missing : whether the user wants rows without outcome or prediction dropped.
     """
 
     id: str | None = None
@@ -110,12 +110,12 @@ class Proposal:
         return [*self.scores, *self.decisions]
 
     def lacking(self, seen: Look) -> list[str]:
-        """Return the columns of outcome and predictions that some rows lack."""
+        """Return the outcome and prediction columns with missing values."""
         return [c for c in (self.outcome, *self.predictions) if c and seen.columns[c].missing]
 
 
 def propose(seen: Look, given: Proposal | None = None) -> Proposal:
-    """Find the roles of columns; what was `given` stands.
+    """Assign roles to columns, keeping the `given` ones.
 
     Examples
     --------
@@ -125,19 +125,19 @@ def propose(seen: Look, given: Proposal | None = None) -> Proposal:
     (['female'], ['approved'], None)
     """
     roles = given or Proposal()
-    _people(seen, roles, _free(seen, roles))
+    _people(seen, roles, _unassigned(seen, roles))
     if roles.weight is None:
-        roles.weight = next((c.name for c in _strong(_free(seen, roles), "weight") if _is_weight(c)), None)
-    _groups(seen, roles, _free(seen, roles))
-    roles.panel = {} if roles.long else _panel(_free(seen, roles))
-    _outcome(roles, _free(seen, roles))
-    _predictions(roles, _free(seen, roles))
+        roles.weight = next((c.name for c in _certain(_unassigned(seen, roles), "weight") if _is_weight(c)), None)
+    _groups(seen, roles, _unassigned(seen, roles))
+    roles.panel = {} if roles.long else _panel(_unassigned(seen, roles))
+    _outcome(roles, _unassigned(seen, roles))
+    _predictions(roles, _unassigned(seen, roles))
     roles.guesses = {role: [n for n in names if n not in roles.used] for role, names in roles.guesses.items()}
     return roles
 
 
-def _free(seen: Look, roles: Proposal) -> list[ColumnProfile]:
-    """Return the columns that have no role yet, and more than one value."""
+def _unassigned(seen: Look, roles: Proposal) -> list[ColumnProfile]:
+    """Return the columns without a role that have more than one value."""
     used = roles.used
     return [c for c in seen.columns.values() if c.name not in used and c.distinct > 1]
 
@@ -147,7 +147,7 @@ def _free(seen: Look, roles: Proposal) -> list[ColumnProfile]:
 
 def _people(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     """Find the id, and whether a person has several rows."""
-    named = _strong(filter(_can_identify, free), "id")
+    named = _certain(filter(_can_identify, free), "id")
     if roles.id is None:
         roles.id = next((c.name for c in named if c.unique), None)
     if roles.id is not None and seen.columns[roles.id].unique:
@@ -177,7 +177,7 @@ def _is_time(column: ColumnProfile, rows: int) -> bool:
 
 
 def _is_panel_of(person: ColumnProfile, time: ColumnProfile, seen: Look) -> bool:
-    """Tell whether a column can be of persons who have a row for most times, and one only."""
+    """Tell whether a column can identify persons with a row for most times, and at most one per time."""
     rows = seen.rows
     if person.missing or not _can_identify(person):
         return False
@@ -192,36 +192,36 @@ def _groups(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     if not roles.groups:
         roles.one_hot = _families(seen, free)
         members = set(chain.from_iterable(roles.one_hot.values()))
-        named = [c for c in _strong(free, "group") if c.name not in members and can_group(c)]
+        named = [c for c in _certain(free, "group") if c.name not in members and can_group(c)]
         roles.groups = [*roles.one_hot, *_each_once(named)]
     if not roles.groups:
         roles.open.add("groups")
         able = [c for c in free if can_group(c)]
         text = [c for c in able if c.kind in ("text", "boolean")]
-        roles.guesses["groups"] = list(dict.fromkeys(_names([*_weak(able, "group"), *text, *_two_valued(free)])))
+        roles.guesses["groups"] = list(dict.fromkeys(_names([*_possible(able, "group"), *text, *_two_valued(free)])))
 
 
 def _each_once(columns: Sequence[ColumnProfile]) -> list[str]:
-    """Return the names; a number such as `age` is left out where the table has `age_group` too."""
+    """Return the names, without numbers such as `age` if the table has `age_group` too."""
     bands = [c for c in columns if not cut_points(c)]
-    return [c.name for c in columns if c in bands or not any(_says(c, other) for other in bands)]
+    return [c.name for c in columns if c in bands or not any(_is_banded_name(c, other) for other in bands)]
 
 
-def _says(number: ColumnProfile, bands: ColumnProfile) -> bool:
+def _is_banded_name(number: ColumnProfile, bands: ColumnProfile) -> bool:
     """Tell whether a column of bands is named after a column of numbers."""
     return any(word.startswith(tuple(words(number.name))) for word in words(bands.name))
 
 
 def _families(seen: Look, free: Sequence[ColumnProfile]) -> dict[str, list[str]]:
     """Return the 0/1 columns of one name and one group each, as `race_black` and `race_white`."""
-    found: dict[str, list[str]] = {}
+    families: dict[str, list[str]] = {}
     for column in free:
         family, mark, rest = column.name.rpartition("_")
-        if mark and rest and column.two_valued and sounds(family, "group"):
-            found.setdefault(family, []).append(column.name)
+        if mark and rest and column.two_valued and has_role_word(family, "group"):
+            families.setdefault(family, []).append(column.name)
     return {
         family: members
-        for family, members in found.items()
+        for family, members in families.items()
         if len(members) > 1 and family not in seen.columns and seen.exclusive(members)
     }
 
@@ -249,8 +249,8 @@ def _outcome(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     if roles.outcome is not None:
         return
     binary = _two_valued(free)
-    strong, weak = _names(_strong(binary, "outcome")), _names(_weak(binary, "outcome"))
-    if len(strong) == 1 and not weak and not sounds(strong[0], "decision"):
+    strong, weak = _names(_certain(binary, "outcome")), _names(_possible(binary, "outcome"))
+    if len(strong) == 1 and not weak and not has_role_word(strong[0], "decision"):
         roles.outcome = strong[0]
     elif strong or weak:
         roles.open.add("outcome")
@@ -261,27 +261,27 @@ def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     if roles.predictions:
         return
     binary = _two_valued(free)
-    strong, weak = _names(_strong(binary, "decision")), _names(_weak(binary, "decision"))
+    strong, weak = _names(_certain(binary, "decision")), _names(_possible(binary, "decision"))
     numbers = list(filter(has_many_numbers, free))
-    if len(strong) == 1 and not sounds(strong[0], "outcome"):
+    if len(strong) == 1 and not has_role_word(strong[0], "outcome"):
         roles.decisions = strong
-    roles.scores = _scores(_strong(numbers, "score"), beside=roles.decisions)
+    roles.scores = _scores(_certain(numbers, "score"), beside=roles.decisions)
     if not roles.predictions:
         roles.open.add("predictions")
     elif len(strong) > 1:
         roles.open.add("decisions")
-    texts = [c for c in _strong(free, "decision") if c.kind == "text" and c.distinct <= 5]
+    texts = [c for c in _certain(free, "decision") if c.kind == "text" and c.distinct <= 5]
     roles.guesses["predictions"] = [*strong, *_names(texts), *_names(_strong_or_weak(numbers, "score")), *weak]
 
 
 def _scores(named: Sequence[ColumnProfile], beside: Sequence[str]) -> list[str]:
-    """Return the columns that can only be scores; those in percent, of which more must be said, for want of any."""
+    """Return the columns that can only be scores; without any, the possible scores in percent."""
     certain = _names(filter(_is_score, named))
     return certain if certain or beside else _names(filter(_is_percent_score, named))
 
 
 def _is_score(column: ColumnProfile) -> bool:
-    """Tell whether numbers with a score's name can only be one: from 0 to 1, or deciles."""
+    """Tell whether numbers with a score's name can only be a score: from 0 to 1, or deciles."""
     if column.kind == "real":
         return in_unit_range(column)
     low, high = column.low, column.high
@@ -290,7 +290,7 @@ def _is_score(column: ColumnProfile) -> bool:
 
 
 def _is_percent_score(column: ColumnProfile) -> bool:
-    """Tell whether numbers in percent are named as a model's score; a bare "score" may be that of an examination."""
+    """Tell whether numbers in percent are named like a model's score; a bare "score" may be an exam's."""
     return looks_like_percent(column) and bool(((_SETS["score"][0] | _PERCENT) - {"score"}) & {*words(column.name)})
 
 
@@ -309,7 +309,7 @@ def _is_weight(column: ColumnProfile) -> bool:
 
 
 def has_many_numbers(column: ColumnProfile) -> bool:
-    """Tell whether a column holds numbers, and not only two of them."""
+    """Tell whether a column holds more than two different numbers."""
     return column.is_number and column.distinct > 2
 
 
@@ -317,7 +317,7 @@ def has_many_numbers(column: ColumnProfile) -> bool:
 
 
 def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
-    """Return the first feature that has columns for three years or more, earliest first, each with its year."""
+    """Return the first feature with columns for three years or more, earliest first, with their years."""
     stems: dict[str, dict[str, int]] = {}
     for column in free:
         match = _YEAR_OF.fullmatch(column.name)
@@ -333,23 +333,23 @@ def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
 # Names ----------------------------------------------------------------------------------------------------
 
 
-def sounds(name: str, role: str) -> bool:
-    """Tell whether a name has a word that stands for a role."""
+def has_role_word(name: str, role: str) -> bool:
+    """Tell whether a name contains a word for a role."""
     parts = words(name)
     return bool({*parts, "".join(parts)} & _SETS[role][0])
 
 
-def _strong(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
-    return [c for c in columns if sounds(c.name, role)]
+def _certain(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
+    return [c for c in columns if has_role_word(c.name, role)]
 
 
-def _weak(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
-    """Return the columns whose names sound a little like a role, and not like it plainly."""
-    return [c for c in _strong_or_weak(columns, role) if not sounds(c.name, role)]
+def _possible(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
+    """Return the columns whose names weakly suggest a role."""
+    return [c for c in _strong_or_weak(columns, role) if not has_role_word(c.name, role)]
 
 
 def _strong_or_weak(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
-    return [c for c in columns if sounds(c.name, role) or set(words(c.name)) & _SETS[role][1]]
+    return [c for c in columns if has_role_word(c.name, role) or set(words(c.name)) & _SETS[role][1]]
 
 
 def _two_valued(columns: Iterable[ColumnProfile]) -> list[ColumnProfile]:

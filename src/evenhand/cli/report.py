@@ -1,4 +1,4 @@
-"""`evenhand report`, `compare`, `plan`, `verify`, `pack`: what is done before an audit, and with saved ones."""
+"""`evenhand report`, `compare`, `plan`, `verify`, `pack`: commands before an audit, and on saved audits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMATS_HELP = f"{', '.join(FORMATS)}; separated by commas."
 
 
 def listed_formats(text: str) -> list[str]:
-    """Return the formats that an option names, each once."""
+    """Return the formats that an option names, without repetitions."""
     names = list(dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower())))
     if not names:
         raise ConfigError(
@@ -47,12 +47,12 @@ def report(
     PDF needs `pip install 'evenhand[pdf]'`, XLSX `pip install 'evenhand[files]'`.
     """
     from evenhand import Audit
-    from evenhand.report.wording import wording
+    from evenhand.report.wording import page_wording
 
     with progress(quiet):
         audit = Audit.load(folder)
         if language is not None:
-            audit = replace(audit, run={**audit.run, "language": wording(language).code})
+            audit = replace(audit, run={**audit.run, "language": page_wording(language).code})
         written = audit.save(out_folder or folder, listed_formats(formats))
     if not quiet:
         for name, path in written.items():
@@ -82,7 +82,7 @@ def plan(
     from evenhand.messages.formats import json_text
     from evenhand.run.plan import seal
 
-    if os.path.lexists(out_file):  # also of a name that no file can have, which is refused on writing
+    if os.path.lexists(out_file):  # also names that no file can have, which fail on writing
         raise ConfigError(
             "'{out_file}' is there already; a plan is sealed once: give another name with --out.",
             out_file=out_file,

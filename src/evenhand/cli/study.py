@@ -1,4 +1,4 @@
-"""`evenhand study`: write a study down and run it on a web server; what is done with answers is in `study_data`."""
+"""`evenhand study`: create a study and serve it; `study_data` handles its answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import typer
 from evenhand.cli import study_data, study_people
 from evenhand.cli.console import FINE, print_error, print_line
 from evenhand.cli.study_data import STUDY, Database, Opened, StudyFile, open_study, start_study
-from evenhand.errors import ConfigError, EvenhandError, did_you_mean
+from evenhand.errors import ConfigError, EvenhandError, require_name
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenhand.study.store import Study
 
 _SWITCH = 0.001
-"""Seconds after which a thread lets others run: five times as soon as usual, for short waits count here."""
+"""Seconds until a thread yields: a fifth of the default, since short waits matter here."""
 _SETTINGS = "EVENHAND_STUDY_SERVING"
 RESEARCHER = "researcher"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -77,21 +77,21 @@ def new(
     from evenhand.study import template
     from evenhand.study.schema import kind_of, save_text
 
-    known, files = kind_of(kind, "--kind"), data or []
-    settings, unseen = _own_data(known, files, id_column, decision) if files else ({}, [])
-    if known == "disagreement":
+    study_kind, files = kind_of(kind, "--kind"), data or []
+    settings, unseen = _own_data(study_kind, files, id_column, decision) if files else ({}, [])
+    if study_kind == "disagreement":
         settings["checks"] = template.spread_checks(settings.get("cases", template.CASES)["per_critic"])
-    names = [path.name for path in files] or list(template.made_up_names(known))
+    names = [path.name for path in files] or list(template.made_up_names(study_kind))
     _make_folder(folder, ["study.toml", *names], force, [path.resolve() for path in files])
-    text = template.study_template(known, instructions=template.INSTRUCTIONS[known], **settings)
+    text = template.study_template(study_kind, instructions=template.INSTRUCTIONS[study_kind], **settings)
     save_text(folder / "study.toml", text)
     for path in files:
         _copy(path, folder / path.name)
     if not files:
-        template.write_made_up(folder, known)
+        template.write_made_up(folder, study_kind)
     print_line(f"Wrote {folder / 'study.toml'} and {', '.join(names)}.")
     ready = _is_ready(folder / "study.toml")
-    for line in (*unseen, *_to_change(known, bool(files))):
+    for line in (*unseen, *_to_change(study_kind, bool(files))):
         print_line(f"  {line}")
     if ready:
         print_line(f"Then: evenhand study serve {folder / 'study.toml'}")
@@ -101,7 +101,7 @@ def new(
 def _own_data(
     kind: Kind, data: Sequence[Path], id_column: str | None, decision: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what the template is to say of the user's own files, and which columns people are not shown, and why."""
+    """Return the template's text on the user's files, the hidden columns, and why they are hidden."""
     for path in data:
         if not path.is_file():
             raise ConfigError(
@@ -131,7 +131,7 @@ def _own_data(
 
 
 def _columns(path: Path, id_column: str | None, decision: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
+    """Find the meaning of the columns of a file of cases: from options, the template's names, or a guess."""
     from evenhand.cli.proposal import propose
     from evenhand.study.schema import as_text, read_columns
     from evenhand.table.files import FileOptions
@@ -148,7 +148,9 @@ def _columns(path: Path, id_column: str | None, decision: str | None) -> tuple[d
     labels = {str(label) for label in as_text(cells[decided]) if label is not None}
     groups = [name for name in proposal.groups if name in names and name not in (case, decided)][:1]
     free = [name for name in names if name not in (case, decided)]
-    seen_by, unseen = _shown(free, proposal, [name for name in free if _same_parts(cells[name], cells[decided])])
+    seen_by, unseen = _shown_columns(
+        free, proposal, [name for name in free if _is_same_partition(cells[name], cells[decided])]
+    )
     meaning = {
         "cases": path.name,
         "id": case,
@@ -161,18 +163,18 @@ def _columns(path: Path, id_column: str | None, decision: str | None) -> tuple[d
     return meaning, unseen
 
 
-def _shown(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that people see of a case, and sentences on those that they do not see.
+def _shown_columns(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns of a case that people see, and sentences on the hidden ones.
 
-    Nobody is shown a protected group, for critics shall judge the decision and not the group; nor what says the
-    decision again, or what became of the case.
+    Protected groups are hidden, so that critics judge the decision and not the group; so are columns that repeat the
+    decision or give the outcome of the case.
     """
-    from evenhand.cli.proposal import sounds
+    from evenhand.cli.proposal import has_role_word
     from evenhand.table.keys import shown
 
     groups = {*proposal.groups, *chain.from_iterable(proposal.one_hot.values())}
     reasons: dict[str, Collection[str | None]] = {
-        "a protected group by its name": {*groups, *(name for name in free if sounds(name, "group"))},
+        "a protected group by its name": {*groups, *(name for name in free if has_role_word(name, "group"))},
         "the decision in other words": copies,
         "a score, a decision or an outcome": {*proposal.predictions, proposal.outcome, proposal.weight},
     }
@@ -185,8 +187,8 @@ def _shown(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tu
     return left[:_MOST_SHOWN], lines
 
 
-def _same_parts(first: Sequence[object], second: Sequence[object]) -> bool:
-    """Tell whether two columns part the rows alike, so that one is the other in other words."""
+def _is_same_partition(first: Sequence[object], second: Sequence[object]) -> bool:
+    """Tell whether two columns partition the rows alike, so that one renames the other."""
     from evenhand.study.schema import as_text
 
     a, b = as_text(first), as_text(second)
@@ -196,16 +198,11 @@ def _same_parts(first: Sequence[object], second: Sequence[object]) -> bool:
 def _column(
     path: Path, names: Sequence[str], option: tuple[str, str | None], guesses: Sequence[str | None], role: str
 ) -> str:
-    """Return the column that an option names, else the first guess that is there."""
-    flag, given = option
-    if given is not None and given not in names:
-        raise ConfigError(
-            "{flag} got {given!r}; {hint}",
-            flag=flag,
-            given=given,
-            hint=did_you_mean(given, names),
-        )
-    for name in (given, *guesses):
+    """Return the column that an option names, else the first available guess."""
+    flag, value = option
+    if value is not None:
+        require_name(value, names, "{flag} got {name!r}; {hint}", flag=flag)
+    for name in (value, *guesses):
         if name is not None and name in names:
             return name
     raise ConfigError(
@@ -216,12 +213,12 @@ def _column(
     )
 
 
-def _make_folder(folder: Path, names: Sequence[str], force: bool, given: Sequence[Path]) -> None:
-    there = [name for name in names if (folder / name).exists() and (folder / name).resolve() not in given]
-    if there and not force:
+def _make_folder(folder: Path, names: Sequence[str], force: bool, sources: Sequence[Path]) -> None:
+    existing = [name for name in names if (folder / name).exists() and (folder / name).resolve() not in sources]
+    if existing and not force:
         raise ConfigError(
             "'{value}' exists already; give --force to overwrite it, or name another folder.",
-            value=folder / there[0],
+            value=folder / existing[0],
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -247,7 +244,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _is_ready(path: Path) -> bool:
-    """Tell whether the study could be served as it is; say what is in the way if not."""
+    """Tell whether the study could be served now, and print the obstacles if not."""
     from evenhand.study.flow.design import load_design
     from evenhand.study.spec import read_study
 
@@ -259,9 +256,9 @@ def _is_ready(path: Path) -> bool:
     return True
 
 
-def _to_change(kind: Kind, own: bool) -> list[str]:
+def _to_change(kind: Kind, own_data: bool) -> list[str]:
     lines = ["Change in study.toml: name, title, consent, instructions, payment, and the texts that people read."]
-    if own:
+    if own_data:
         what = (
             "what each condition is about"
             if kind == "effort"
@@ -335,7 +332,7 @@ def password(
 
 @dataclass(frozen=True)
 class Serving:
-    """How a study is served; a process of the server gets it through its environment."""
+    """The settings of a server; worker processes read them from the environment."""
 
     study: str
     database: str
@@ -350,7 +347,7 @@ class Serving:
 
 
 def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
-    """Say where the study is, and serve it until it is stopped."""
+    """Print the study's address, and serve it until interrupted."""
     import uvicorn
 
     from evenhand.study.server.middleware import require_proxies
@@ -373,13 +370,13 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
     finally:
         listener.close()
         single = None
-        gc.collect()  # what engines hold is let go before Python ends, or they complain
+        gc.collect()  # engines must release their resources before Python exits
     print_line("Stopped. Everything that was acknowledged is stored.")
     return FINE
 
 
 def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
-    """Return the web application, with the estimates that its dashboard shows."""
+    """Return the web application, with live estimates for its dashboard."""
     from evenhand.study.live import live_estimates, rating_agreement
     from evenhand.study.server.app import create_app
 
@@ -399,7 +396,7 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
         enrolments=serving.enrolments,
         on_close=close,
     )
-    # What is there now stays: the garbage collector need not look through it, which would hold everybody up.
+    # Exempt current objects from garbage collection, which would block all requests.
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(_SWITCH)
@@ -407,7 +404,7 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
 
 
 def app_of_environment() -> FastAPI:
-    """Return the web application that the environment describes: one of several processes calls this."""
+    """Return the web application that the environment describes, in one of several processes."""
     from evenhand.study.server.protocol import end_with_parent
 
     end_with_parent()
@@ -437,12 +434,12 @@ def _announce(opened: Opened, serving: Serving, port: int, fresh: str | None) ->
 
 
 def new_password() -> str:
-    """Return a password to print: four groups of five letters and digits, about 99 bits."""
+    """Return a new password: four groups of five letters and digits, about 99 bits."""
     return "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
 
 
 def first_password(study: Study) -> str | None:
-    """Set a new password where there is none yet and return it."""
+    """Set a new password if there is none yet, and return it."""
     if study.researchers.names():
         return None
     from evenhand.study.server.security import hash_password

@@ -1,4 +1,4 @@
-"""The commands of `evenhand study` that look at a study's answers, take care of them, or try a study out."""
+"""The commands of `evenhand study` that read, manage or test a study's answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ENDINGS: dict[Ending, str] = {
 
 @dataclass(frozen=True)
 class Opened:
-    """A study with its database: `url` is where it is, `shown` the same without a password."""
+    """An open study with its database: `url` is its address, `shown` the same without a password."""
 
     spec: StudySpec
     study: Study
@@ -69,7 +69,7 @@ class Opened:
 
 
 def open_study(path: Path, database: str | None) -> Opened:
-    """Open the database of a study that has been served before, whatever its study.toml says by now."""
+    """Open the database of a study that has been served, regardless of its current study.toml."""
     _require_server()
     from evenhand.study.spec import read_study
     from evenhand.study.store import open_store
@@ -80,7 +80,7 @@ def open_study(path: Path, database: str | None) -> Opened:
 
 
 def start_study(path: Path, database: str | None, *, accept: bool = False) -> tuple[Opened, Design]:
-    """Check a study with its sets or cases, and open its database; both are made where there are none."""
+    """Check a study with its sets or cases, and open its database, creating both if needed."""
     _require_server()
     from evenhand.study.flow.design import load_design
     from evenhand.study.spec import read_study
@@ -102,7 +102,7 @@ def _closed_on_failure(store: Store) -> Iterator[Store]:
 
 
 def database_of(path: Path, database: str | None) -> str:
-    """Return where the answers of a study are; a file must be there."""
+    """Return the address of a study's answers; a file must exist."""
     url = database or str(path.with_suffix(".db"))
     if "://" not in url and not Path(url).exists():
         raise ConfigError(
@@ -119,7 +119,7 @@ def _require_server() -> None:
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module."""
+    """Register the commands of this module."""
     for command in (simulate, status, export, analyze, backup, close, reopen):
         app.command(command.__name__.replace("_", "-"))(command)
 
@@ -168,7 +168,7 @@ def simulate(
 
 
 def _report(visits: Sequence[Visit]) -> int:
-    """Print what became of virtual respondents; return the exit code."""
+    """Print the outcome for virtual respondents; return the exit code."""
     import numpy as np
 
     from evenhand.study.bots import count_events
@@ -209,9 +209,11 @@ def status(study: StudyFile = STUDY, database: Database = None) -> int:
     rows = [astuple(replace(row, condition=row.condition or "all")) for row in counts.conditions]
     for row in (head, *rows):
         print_line(f"  {row[0]!s:<16}" + "".join(f"{cell!s:>12}" for cell in row[1:]))
-    for one in counts.traits:
-        most = "" if one.most is None else f" (at most {one.most:,})"
-        print_line(f"  {one.question}, {one.answer}: {one.taking_part:,} take part{most}, {one.finished:,} finished")
+    for trait in counts.traits:
+        most = "" if trait.most is None else f" (at most {trait.most:,})"
+        print_line(
+            f"  {trait.question}, {trait.answer}: {trait.taking_part:,} take part{most}, {trait.finished:,} finished"
+        )
     for check in counts.checks:
         print_line(f"  Attention check {check.check}: {check.passed:,} passed, {check.failed:,} failed")
     last = f"; the last at {counts.last_answer:%Y-%m-%d %H:%M:%S} UTC" if counts.last_answer else ""
@@ -296,11 +298,14 @@ def analyze(
 
 
 def _left_out(audit: Audit) -> Iterator[str]:
-    """Yield whom the analysis left out, one line a rule, or that it left out nobody."""
+    """Yield the people excluded from the analysis, one line per rule, or that there are none."""
     left_out = [
-        one for result in audit.results.values() for one in result.left_out if one.reason.id == "responses.people_who"
+        entry
+        for result in audit.results.values()
+        for entry in result.left_out
+        if entry.reason.id == "responses.people_who"
     ]
-    excluded = [_excluded(one.n, **one.reason.args) for one in left_out]
+    excluded = [_excluded(entry.n, **entry.reason.args) for entry in left_out]
     yield f"Left out: {'; '.join(excluded)}." if excluded else "No exclusion rule left anybody out."
 
 
@@ -354,17 +359,17 @@ def reopen(study: StudyFile = STUDY, database: Database = None) -> int:
 
 
 def note(opened: Opened, action: str, detail: str = "") -> None:
-    """Write into the log of actions what was done from the command line."""
+    """Log an action of the command line."""
     opened.study.researchers.log("command line", action, detail)
 
 
 def deliver(content: bytes, target: Path | None, summary: str) -> None:
-    """Write a file for nobody else on this machine, or to standard output."""
+    """Write a file readable by its owner only, or to standard output."""
     if target is None:
         sys.stdout.write(content.decode())
         return
     try:
-        # What people said, and sometimes who they are: for nobody else on this machine.
+        # Answers, and sometimes identities: readable by the owner only.
         with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(content)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The commands of `evenhand study` about people: who was recruited, whom to pay, and who wants to be forgotten."""
+"""The commands of `evenhand study` on people: recruits, bonuses, ratings, withdrawals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_IDS = 10
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module."""
+    """Register the commands of this module."""
     for command in (recruits, ratings, bonus, withdraw, erase_ids):
         app.command(command.__name__.replace("_", "-"))(command)
 
@@ -46,37 +46,38 @@ def recruits(
     from evenhand.study.people import RecruitRecord, check_recruits
 
     with open_study(study, database) as opened:
-        found = check_recruits(export, opened.study.participants.recruits(), opened.spec.recruitment)
-    meets, broken, unknown = (found.people(status) for status in ("meets", "breaks", "unknown"))
+        check = check_recruits(export, opened.study.participants.recruits(), opened.spec.recruitment)
+    meets, broken, unknown = (check.people(status) for status in ("meets", "breaks", "unknown"))
     checked = count(len(broken) + len(unknown) + len(meets), "person", "people")
     print_line(
         f"{checked} checked: {len(meets):,} meet every filter, {len(broken):,} break one; about "
         f"{len(unknown):,} the recruiter does not say."
     )
-    for one in found.records:
-        if one.status == "breaks":
-            print_line(f"  {one.recruitment_id} ({one.participant}): {one.column} is {one.value!r}, not {one.asked}")
-    _tell_unmatched(found)
+    for record in check.records:
+        if record.status == "breaks":
+            who = f"{record.recruitment_id} ({record.participant})"
+            print_line(f"  {who}: {record.column} is {record.value!r}, not {record.asked}")
+    _print_unmatched(check)
     if out_file is not None:
-        rows = [asdict(one) for one in found.records]
+        rows = [asdict(record) for record in check.records]
         names = [field.name for field in fields(RecruitRecord)]
         deliver(write_csv({name: [row[name] for row in rows] for name in names}).encode(), out_file, "the check")
     return BROKEN if broken else FINE
 
 
-def _tell_unmatched(found: RecruitCheck) -> None:
-    """Say who is in one list but not in the other, and what could not be checked."""
+def _print_unmatched(check: RecruitCheck) -> None:
+    """Print who is in only one list, and what could not be checked."""
     lists = {
-        "in the study, but not in the export": found.unmatched,
-        "in the export, but not in the study": found.absent,
-        "in the export with different values in several rows": found.repeated,
-        "in the study without an id": found.without_id,
+        "in the study, but not in the export": check.unmatched,
+        "in the export, but not in the study": check.absent,
+        "in the export with different values in several rows": check.repeated,
+        "in the study without an id": check.without_id,
     }
     for words, ids in lists.items():
         if ids:
             more = ", ..." if len(ids) > _MOST_IDS else ""
             print_line(f"  {count(len(ids), 'person', 'people')} {words}: {', '.join(ids[:_MOST_IDS])}{more}")
-    for sentence in found.unchecked:
+    for sentence in check.unchecked:
         print_error(f"Not checked: {sentence}")
 
 
@@ -90,17 +91,17 @@ def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile
 
     with open_study(study, database) as opened:
         rows, responses = opened.study.participants.bonus_rows(), opened.study.results.responses()
-        given, spec = opened.study.ratings.all(), opened.spec
-    reasons, agreed = _agreement(responses, given, spec)
-    paid = bonus_list(responses, rows, spec, given, agreed)
+        ratings, spec = opened.study.ratings.all(), opened.spec
+    reasons, agreed = _agreement(responses, ratings, spec)
+    paid = bonus_list(responses, rows, spec, ratings, agreed)
     summary = (
         f"{count(len(paid['participant']), 'bonus', 'bonuses')} for {count(len(rows), 'person', 'people')} who finished"
     )
     deliver(write_csv(paid).encode(), out_file, summary)
     if any(name is None for name in paid["recruitment_id"]):
         print_error("Some of them have no recruitment id: they came without one, or the ids were erased.")
-    for one in spec.payment.bonuses:
-        why = bonus_problem(one, reasons, given, spec.rationales.raters, agreed) if one.by == "reasons" else None
+    for bonus in spec.payment.bonuses:
+        why = bonus_problem(bonus, reasons, ratings, spec.rationales.raters, agreed) if bonus.by == "reasons" else None
         if why is not None:
             print_error(f"Bonuses for the best reasons are not in it: {why}.")
     return FINE
@@ -115,34 +116,34 @@ def ratings(study: StudyFile = STUDY, database: Database = None, out_file: OutFi
     from evenhand.study.ratings import rated_by_both, rating_columns
 
     with open_study(study, database) as opened:
-        responses, given, spec = opened.study.results.responses(), opened.study.ratings.all(), opened.spec
+        responses, ratings, spec = opened.study.results.responses(), opened.study.ratings.all(), opened.spec
     if not spec.rationales.raters:
         raise ConfigError("nobody rates the reasons of this study; name two `raters` in [rationales].")
-    reasons, agreed = _agreement(responses, given, spec)
-    both = rated_by_both(reasons, given, spec.rationales.raters)
+    reasons, agreed = _agreement(responses, ratings, spec)
+    both = rated_by_both(reasons, ratings, spec.rationales.raters)
     print_line(f"{count(len(reasons), 'reason')} of people who finished; {both:,} rated by both raters.")
-    for one in agreed:
-        told = one.status if one.value is None else f"{one.value:.3f}"
-        ends = "" if one.low is None or one.high is None else f" ({one.low:.3f} to {one.high:.3f})"
-        print_line(f"  {one.what}: {one.title}: {told}{ends}, {count(one.n, 'reason')}")
+    for row in agreed:
+        shown = row.status if row.value is None else f"{row.value:.3f}"
+        ends = "" if row.low is None or row.high is None else f" ({row.low:.3f} to {row.high:.3f})"
+        print_line(f"  {row.what}: {row.title}: {shown}{ends}, {count(row.n, 'reason')}")
     if out_file is not None:
-        content = write_csv(rating_columns(reasons, given)).encode()
-        deliver(content, out_file, count(len(given), "rating"))
+        content = write_csv(rating_columns(reasons, ratings)).encode()
+        deliver(content, out_file, count(len(ratings), "rating"))
     return FINE
 
 
 def _agreement(
-    responses: Responses, given: Sequence[Rating], spec: StudySpec
+    responses: Responses, ratings: Sequence[Rating], spec: StudySpec
 ) -> tuple[list[Reason], list[RatingAgreement]]:
-    """Return the reasons that are rated, and how far the raters agree."""
+    """Return the reasons that are rated, and the raters' agreement."""
     from evenhand.study.live import rating_agreement
     from evenhand.study.ratings import rating_columns, reasons_to_rate
 
-    asked = spec.rationales
-    reasons = reasons_to_rate(responses, asked.first)
-    if not asked.raters:
+    rationales = spec.rationales
+    reasons = reasons_to_rate(responses, rationales.first)
+    if not rationales.raters:
         return reasons, []
-    return reasons, rating_agreement(rating_columns(reasons, given), len(asked.scale), asked.raters)
+    return reasons, rating_agreement(rating_columns(reasons, ratings), len(rationales.scale), rationales.raters)
 
 
 def withdraw(

@@ -1,4 +1,4 @@
-"""People counted by group and decision: what gaps over time and legal profiles ask of an audit."""
+"""Counts of people by group and decision, for gaps over time and legal profiles."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Series:
-    """One metric of one group beside its reference, in every period: who counts, and how many of them."""
+class GroupSeries:
+    """One metric of one group and of its reference, in every period."""
 
     model: str
     grouping: str
@@ -33,9 +33,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Periods:
-    """The cells of one model, which period each is in, and how many periods there are.
+    """The cells of one model, and the period of each cell.
 
-    Cells that are in no period have the number after the last.
+    Cells in no period have the code `number`, one more than the last period.
     """
 
     model: str
@@ -45,10 +45,10 @@ class Periods:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The people of one grouping under one model, and who of them counts: of decisions, those with the good one.
+class GroupCounts:
+    """The people of one grouping under one model, and how many of them have the favourable decision.
 
-    `unknown` are those whose group is not known or `hidden` because it is small.
+    `unknown` are people whose group is unknown or `hidden` because it is small.
     """
 
     model: str
@@ -61,25 +61,25 @@ class Counted:
     nobody: str = "nobody was selected"
 
 
-def counted_groups(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> Counted:
-    """Return the people of a grouping from the size of each group and how many of it count, unknown groups apart."""
-    known = [group for group, (n, _) in groups.items() if group not in UNNAMED and n > 0]
-    n, counted = (tuple(groups[group][side] for group in known) for side in (0, 1))
+def counted_groups(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> GroupCounts:
+    """Return the counts of a grouping from each group's size and favourable decisions; unknown groups apart."""
+    named = [group for group, (n, _) in groups.items() if group not in UNNAMED and n > 0]
+    n, counted = (tuple(groups[group][side] for group in named) for side in (0, 1))
     unknown = sum(groups[group][0] for group in UNNAMED if group in groups)
-    return Counted(model, grouping, tuple(known), n, counted, unknown, groups.get(SMALL, (0, 0))[0])
+    return GroupCounts(model, grouping, tuple(named), n, counted, unknown, groups.get(SMALL, (0, 0))[0])
 
 
 class Counting(Protocol):
-    """How an audit counts people by group and decision."""
+    """Counts the people of an audit by group and decision."""
 
     metric: str
-    """The metric whose counts legal profiles need: the share of a group that is selected."""
+    """The metric that legal profiles need: the share of a group that is selected."""
 
-    def series(self, table: Table, spec: Any, periods: Periods) -> Iterator[Series]:
-        """Yield every rate of every group beside the reference group's, period by period."""
+    def series(self, table: Table, spec: Any, periods: Periods) -> Iterator[GroupSeries]:
+        """Yield every rate of every group and of the reference group, by period."""
 
-    def selections(self, result: Result, groupings: Collection[str]) -> Iterator[Counted]:
-        """Yield who got the favourable decision, for every model and each of these groupings."""
+    def selections(self, result: Result, groupings: Collection[str]) -> Iterator[GroupCounts]:
+        """Yield the favourable decisions by group, for every model and each of these groupings."""
 
     def favourable(self, result: Result) -> dict[str, str | None]:
-        """Return by model which side of the decision is good for the person: selected, not_selected, or None."""
+        """Return the decision that is good for the person by model: selected, not_selected, or None."""

@@ -1,7 +1,7 @@
-"""`AuditDescriptor`: everything that the rest of evenhand knows of an audit.
+"""`AuditDescriptor`: everything that the rest of evenhand knows about an audit.
 
-An audit is a plug-in. Its package names a descriptor under the entry-point group `evenhand.audits`; whatever is not
-light to import stands there as 'module:attribute' and is imported when it is first asked for.
+An audit is a plug-in. Its package names a descriptor under the entry-point group `evenhand.audits`. Members that are
+slow to import are given as 'module:attribute' and imported on first use.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from evenhand.core.counting import Counting
     from evenhand.core.display import DisplayTable, Figure, Method
     from evenhand.core.live import Live
     from evenhand.core.metrics import Metric
-    from evenhand.core.pairing import Influence
     from evenhand.core.power import Power
     from evenhand.core.proposing import Proposing
     from evenhand.core.result import Draft, Result
@@ -24,16 +23,24 @@ if TYPE_CHECKING:
     from evenhand.core.spec import Spec
     from evenhand.core.withhold import Withholder
     from evenhand.messages import Catalogue
-    from evenhand.stats.types import IntArray
+    from evenhand.stats.types import BoolArray, FloatArray, IntArray
+    from evenhand.table.decided import DecidedRows
     from evenhand.table.engines import TransferLimit
     from evenhand.table.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Result", contravariant=True)
 
+Influence: TypeAlias = "Callable[[Any, DecidedRows, str, BoolArray, str], tuple[float, FloatArray] | None]"
+"""Returns the value of a metric in a group, and each person's contribution to its error.
+
+The arguments are the settings of the audit, all people, the model, a mask of the group, and the metric. People outside
+the group contribute 0. It returns None if the audit cannot compute it.
+"""
+
 
 class SectionMaker(Protocol[R]):
-    """A module that makes an audit's part of a report: its tables and figures, and how they were computed."""
+    """A module that makes an audit's part of a report."""
 
     def parts(self, result: R, /) -> Iterable[DisplayTable | Figure]:
         """Return the tables and figures, in order."""
@@ -43,7 +50,7 @@ class SectionMaker(Protocol[R]):
 
 
 class Lazy(Generic[T]):
-    """A member of a descriptor that may be given as 'module:attribute', or 'module', and is imported on first use."""
+    """A member of a descriptor that may be given as 'module:attribute' or 'module', and is imported on first use."""
 
     def __init__(self, *, optional: bool = False) -> None:
         self._optional = optional
@@ -56,7 +63,7 @@ class Lazy(Generic[T]):
     @overload
     def __get__(self, descriptor: AuditDescriptor, owner: type) -> T: ...
     def __get__(self, descriptor: AuditDescriptor | None, owner: type) -> Any:
-        if descriptor is None:  # a dataclass asks for the default
+        if descriptor is None:  # dataclasses read the default from the class
             if self._optional:
                 return None
             raise AttributeError(self._name)
@@ -71,42 +78,42 @@ class Lazy(Generic[T]):
 
 def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    found: Any = import_module(module)
+    value: Any = import_module(module)
     for part in attribute.split(".") if attribute else ():
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AuditDescriptor:
-    """What an audit is, and what it can do.
+    """The description of an audit, and its capabilities.
 
-    Any member from `spec` on may be given as 'module:attribute'. Capabilities are optional: what an audit lacks is
-    answered by one sentence.
+    Any member from `spec` on may be given as 'module:attribute'. Capabilities are optional: where one is missing, a
+    sentence says so.
 
     Parameters
     ----------
     name : its section in `audit.toml` and in `results.json`.
     title : its heading in a report.
-    question : what it asks.
-    order : its place in a report; audits with the same one stand by name.
-    evidence : what it is evidence of, in the words of legal profiles, such as 'gaps'.
+    question : the question it answers.
+    order : its position in a report; audits with the same order are sorted by name.
+    evidence : what it is evidence of, in the terms of legal profiles, such as 'gaps'.
     spec : its settings.
-    metrics : the rows of its metrics by name.
+    metrics : its metrics by name.
     result : what it returns.
     run : makes the draft of a result from a table and settings.
-    section : a module with `parts` and `methods`, which make its part of a report.
+    section : a module with `parts` and `methods`, its part of a report.
     charts : the charts by name.
-    reweight : makes what judges verdicts among people with other shares of groups.
-    not_reweighted : why there is none, in half a sentence.
-    pair : what each person adds to the error of a number: two audits of the same people are compared by it.
-    power : what a plan could show before there are data.
-    counts : how people are counted by group and decision, over time and in legal profiles.
-    withhold : what of its records tells of few people.
-    transfer : what an engine elsewhere sends to this process at most.
-    messages : the catalogue of its sentences.
-    live : what is told of answers while a study of this name still collects them.
-    propose : its section in the `audit.toml` that `evenhand init` writes.
+    reweight : makes the reweighter, which judges verdicts among people with other shares of groups.
+    not_reweighted : why it has none, in half a sentence.
+    pair : each person's contribution to the error of a number, to compare two audits of the same people.
+    power : what a plan could show before data exist.
+    counts : the counts of people by group and decision, for gaps over time and legal profiles.
+    withhold : which of its records reveal something about few people.
+    transfer : how many rows a remote engine may send to this process.
+    messages : its catalogue of sentences.
+    live : the gaps shown while a study of this name still collects answers.
+    propose : its section of the `audit.toml` that `evenhand init` writes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a record reveals of few people, by what its columns declare, and what of it may be published."""
+"""What records reveal about few people, by the declarations of their columns, and what may be published."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EMPTY: dict[type, object] = {bool: False, int: 0, float: 0.0, str: "", tuple: (
 
 
 def revealed_counts(record: Record, balances: Collection[str] = ()) -> Iterator[float]:
-    """Yield the counts that a record reveals: its counts, the rest of their whole, and those that its shares make.
+    """Yield the counts that a record reveals: its counts, their complements, and counts that follow from shares.
 
     `balances` are metrics whose value is the difference of two shares that add up to 1.
 
@@ -41,7 +41,7 @@ def _count_and_rest(record: Record, name: str, declaration: Declaration) -> Iter
     number, whole = getattr(record, name), getattr(record, declaration.of, None)
     if number is None:
         return
-    yield number if _is_number(number) else 1  # whatever it is, it is not known to be large
+    yield number if _is_number(number) else 1  # not a number, so treated as small
     if declaration.of != name and _is_number(number) and _is_number(whole) and number <= whole:
         yield whole - number
 
@@ -53,7 +53,7 @@ def _share_counts(record: Record, name: str, declaration: Declaration, is_balanc
 
 
 def whole_parts(people: int, share: float, *, is_balance: bool = False) -> Iterator[int]:
-    """Yield both parts of so many people that a share makes, where they are whole numbers of people.
+    """Yield both parts of `people` that a share implies, if they are whole numbers.
 
     Examples
     --------
@@ -67,7 +67,9 @@ def whole_parts(people: int, share: float, *, is_balance: bool = False) -> Itera
 
 
 def _has_count(record: Record, declared: Mapping[str, Declaration]) -> bool:
-    return any(each.reveals == "count" and getattr(record, name) is not None for name, each in declared.items())
+    return any(
+        declaration.reveals == "count" and getattr(record, name) is not None for name, declaration in declared.items()
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -80,9 +82,9 @@ class RecordFilter:
 
     Parameters
     ----------
-    rule : which messages and counts may be published.
-    metrics : the metrics of the records; numbers of one that does not declare what they reveal are withheld.
-    undeclared : filled with the columns that were withheld because nothing declares them.
+    rule : decides which messages and counts may be published.
+    metrics : the metrics of the records; numbers are withheld if their metric does not declare what they reveal.
+    undeclared : collects the columns withheld because they are undeclared.
     """
 
     rule: DisclosureRule
@@ -90,9 +92,9 @@ class RecordFilter:
     undeclared: set[str] = field(default_factory=set)
 
     def publishable(self, record: R, *, whole: bool = False) -> R | None:
-        """Return a record without what is not declared; None where that cannot be null, or a count of it is small.
+        """Return a record without undeclared values; None if a required value or a small count would be left.
 
-        `whole` is for tables of numbers that tell of all people, or of none, and so need no count beside them.
+        `whole` is for tables about all people, or about nobody, whose numbers need no count beside them.
         """
         declared = self._declared(record)
         has_count = whole or _has_count(record, declared)
@@ -127,29 +129,29 @@ class RecordFilter:
         return declaration.reveals in ("name", "safe") or (declaration.reveals in ("share", "number") and has_count)
 
     def all_publishable(self, records: Iterable[R], *, whole: bool = False) -> tuple[R, ...]:
-        """Return the records that may be published, without what is not declared."""
+        """Return the publishable records, without undeclared values."""
         filtered = (self.publishable(record, whole=whole) for record in records)
         return tuple(record for record in filtered if record is not None)
 
     def reason(self, message: Message, instead: str = "why_withheld") -> Message:
-        """Return a status or a reason; where it may not be published, one that says so and keeps what it is about.
+        """Return a status or reason, or a publishable replacement for it.
 
-        `instead` is the shared sentence that stands in the place of one that cannot be kept at all.
+        `instead` names the shared sentence that replaces one that cannot be published at all.
         """
         published = self.rule.publishable(message)
         if published is not None:
             return published
         outer = Message(message.id, {"why": say("why_withheld", least=self.rule.least)})
-        kept = "why" in message.args and self.rule.may_publish(outer)
-        return outer if kept else say(instead, least=self.rule.least)
+        keeps_id = "why" in message.args and self.rule.may_publish(outer)
+        return outer if keeps_id else say(instead, least=self.rule.least)
 
     def sentence(self, message: Message | None) -> Message | None:
-        """Return a sentence that stands by itself; None where it may not be published."""
+        """Return a sentence, or None if it may not be published."""
         return None if message is None else self.rule.publishable(message)
 
 
-def emptied(record: R, status: Message) -> R:
-    """Return a record that tells nothing but where it stands, and its status."""
+def without_values(record: R, status: Message) -> R:
+    """Return a record that keeps only its coordinates and a status."""
     changed: dict[str, Any] = {}
     for name, declaration in declarations(type(record)).items():
         value = getattr(record, name)
@@ -161,5 +163,5 @@ def emptied(record: R, status: Message) -> R:
 
 
 def empty_like(value: object) -> object:
-    """Return what stands for a value that is withheld and may not be null."""
+    """Return the empty value of the same type, for a withheld value that may not be null."""
     return next((empty for kind, empty in _EMPTY.items() if isinstance(value, kind)), None)

@@ -1,7 +1,7 @@
-"""What an audit shows of itself: figures, tables and methods that any renderer can lay out.
+"""What an audit displays: figures, tables and methods, for any renderer.
 
-A displayed table holds numbers with a format, not finished text: HTML, terminal, notebook and Markdown render the same
-table, and a spreadsheet gets numbers.
+A displayed table holds numbers with a format, not finished text: HTML, terminal, notebook and Markdown render the
+same table, and a spreadsheet gets numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evenhand.messages.shared import say
 
 
 class Number(NamedTuple):
-    """A number in a table, and how it is written."""
+    """A number in a table, with its format."""
 
     value: float | None
     style: Format = "number"
@@ -35,7 +35,7 @@ class Number(NamedTuple):
 
 
 class Range(NamedTuple):
-    """An interval in a table, and how its ends are written."""
+    """An interval in a table, with the format of its ends."""
 
     low: float | None
     high: float | None
@@ -46,10 +46,10 @@ class Range(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A part of the report in a table: its title, and the name that a page links to."""
+    """A link in a table to a part of the report: its title and anchor."""
 
     title: str
-    place: str
+    anchor: str
 
     def __str__(self) -> str:
         return self.title
@@ -62,23 +62,23 @@ Cell: TypeAlias = str | Number | Range | Link | None
 
 
 def showable_value(value: object) -> object:
-    """Return what a template prints as a page may have it; for the `finalize` of every Jinja environment."""
+    """Escape a value that a template prints; for the `finalize` of every Jinja environment."""
     if isinstance(value, Markup):
         return Markup(showable(value))  # noqa: S704
     return showable(str(value)) if isinstance(value, str | Message) else value
 
 
 def cell_text(cell: Cell) -> str:
-    """Return a cell as text; a dash where there is nothing."""
+    """Return a cell as text, a dash if it is empty."""
     return DASH if cell is None else showable(str(cell))
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One or more panels, a caption for all, and the description that stands for them where they cannot be seen.
+    """One or more panels, their caption, and a description for readers who cannot see them.
 
-    `shows` says in one sentence what is to be seen, no more than findings allow; `sizes` are the people behind series.
-    A figure that only explains another one stands `aside`: on paper it is named, not drawn.
+    `shows` says in one sentence what the figure shows, no more than findings allow; `sizes` are the numbers of people
+    of series. A figure that only explains another one is `aside`: on paper it is named, not drawn.
     """
 
     title: str
@@ -91,12 +91,12 @@ class Figure:
 
 
 FIRST_FOLDED, FIRST_SHOWN = 25, 100
-"""Rows of a table that a page shows, folded or not; the rest is in a file beside it."""
+"""The rows of a folded or open table that a page shows; the others are in a file."""
 
 
 @dataclass(frozen=True)
 class DisplayTable:
-    """A table of cells with types; a column of numbers is set to the right.
+    """A table of typed cells; columns of numbers are aligned right.
 
     Examples
     --------
@@ -113,15 +113,15 @@ class DisplayTable:
     rows: tuple[tuple[Cell, ...], ...]
     folded: bool = False
 
-    @cached_property  # a page asks for each of its cells
+    @cached_property  # a page reads it for every cell
     def numeric(self) -> tuple[bool, ...]:
         """Which columns hold numbers."""
         return tuple(
             any(isinstance(row[position], Number | Range) for row in self.rows) for position in range(len(self.columns))
         )
 
-    def cut(self) -> int:
-        """Return how many rows a page shows: a long table is in a file of its own."""
+    def rows_shown(self) -> int:
+        """Return how many rows a page shows; the others are in a file."""
         return min(len(self.rows), FIRST_FOLDED if self.folded else FIRST_SHOWN)
 
     def numbers(self) -> dict[str, list[Any]]:
@@ -153,13 +153,13 @@ class DisplayTable:
         return "\n".join([showable(self.caption), "", *text])
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown; what the text holds cannot break out of its cell."""
+        """Return the table in Markdown, with cells escaped."""
         rule = ["---:" if right else "---" for right in self.numeric]
         lines = [tuple(map(showable, self.columns)), rule, *self.texts()]
-        return "\n".join("| " + " | ".join(in_markdown(cell) for cell in line) + " |" for line in lines)
+        return "\n".join("| " + " | ".join(escape_markdown(cell) for cell in line) + " |" for line in lines)
 
     def to_html(self) -> str:
-        """Return the table as plain HTML for a notebook; all text is escaped."""
+        """Return the table as plain HTML for a notebook, with all text escaped."""
         head = "".join(f'<th scope="col">{escape(showable(column))}</th>' for column in self.columns)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.texts())
         caption = escape(showable(self.caption))
@@ -167,10 +167,10 @@ class DisplayTable:
         return f"<details><summary>{caption}</summary>{table}</details>" if self.folded else table
 
 
-def in_markdown(text: str) -> str:
-    """Return text that means nothing in Markdown but itself: no HTML, no link, no picture, no other cell.
+def escape_markdown(text: str) -> str:
+    """Escape text for Markdown: no HTML, link, picture or cell boundary.
 
-    A sign such as that of p < 0.001, which no tag can begin with, stays as it is.
+    A less-than sign that cannot begin a tag, as in p < 0.001, stays as it is.
     """
     plain = _LESS_THAN.sub("<", _MARKS.sub(r"\\\g<0>", escape(text, quote=False)))
     return plain.replace("\n", " ")
@@ -178,7 +178,7 @@ def in_markdown(text: str) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """How one number was computed: its name, the words and formula, and the reference."""
+    """How one number was computed: its name, the method in words and formula, and the reference."""
 
     term: str
     text: str
@@ -187,7 +187,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Section:
-    """One audit's part of the report; `caveats` are what its metrics do not show, by title."""
+    """One audit's part of the report; `caveats` are what its metrics do not show, by metric title."""
 
     title: str
     question: str | Message
@@ -202,31 +202,31 @@ class Section:
 DESCRIBES = say("described")
 
 
-def what_it_shows(told: Iterable[Finding], drawn: Collection[str], alpha: float) -> Message:
-    """Return one sentence on what a figure shows, no stronger than its findings, and of the metrics that it draws.
+def figure_sentence(findings: Iterable[Finding], metrics: Collection[str], alpha: float) -> Message:
+    """Return one sentence on what a figure shows, no stronger than the findings on its metrics.
 
-    A difference is clear where its threshold is broken, or its adjusted p-value is at most `alpha`. The clearest one
-    is told, with the models under which it is clear.
+    A difference is significant if its threshold is broken, or its adjusted p-value is at most `alpha`. The sentence
+    states the most significant one, and the models under which it is significant.
     """
-    findings = [finding for finding in told if finding.metric in drawn]
-    clear = [finding for finding in findings if _is_clear(finding, alpha)]
-    if not findings:
+    relevant = [finding for finding in findings if finding.metric in metrics]
+    significant = [finding for finding in relevant if _is_clear(finding, alpha)]
+    if not relevant:
         return DESCRIBES
-    if not clear:
-        verdicts = {finding.verdict for finding in findings if finding.threshold is not None}
+    if not significant:
+        verdicts = {finding.verdict for finding in relevant if finding.threshold is not None}
         return say("figure_all_meet" if verdicts == {"meets"} else "figure_nothing_clear")
-    lead = min(clear, key=lambda f: (f.verdict != "does_not_meet", 1.0 if f.p_adjusted is None else f.p_adjusted))
-    return _under_which_models(lead, clear, findings) if _compares_groups(lead) else lead.headline
+    lead = min(significant, key=lambda f: (f.verdict != "does_not_meet", 1.0 if f.p_adjusted is None else f.p_adjusted))
+    return _under_which_models(lead, significant, relevant) if _compares_groups(lead) else lead.headline
 
 
-_QUESTION = attrgetter("metric", "grouping", "kind", "against")
-"""What findings share that answer the same question of different models or groups."""
+_COMPARISON = attrgetter("metric", "grouping", "kind", "against")
+"""Findings with the same values here answer one question for different models or groups."""
 
 
 def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> Message:
-    """Return the sentence of the clearest finding, with the models that share it."""
-    alike, asked = ([f for f in told if _QUESTION(f) == _QUESTION(lead)] for told in (clear, findings))
-    worse = {finding.arguments.get("worse_off") for finding in alike}
+    """Return the sentence of the leading finding, with the models that share it."""
+    same, all_models = ([f for f in among if _COMPARISON(f) == _COMPARISON(lead)] for among in (clear, findings))
+    worse = {finding.arguments.get("worse_off") for finding in same}
     if len(worse) == 1 and None not in worse:
         sentence = "figure_people_worse_off" if lead.arguments.get("people") else "figure_worse_off"
     else:
@@ -238,14 +238,14 @@ def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Itera
         people=lead.arguments.get("people"),
         title=lead.arguments["title"],
         limit=lead.threshold,
-        under=_under(dict.fromkeys(f.model for f in alike), dict.fromkeys(f.model for f in asked)),
+        under=_under(dict.fromkeys(f.model for f in same), dict.fromkeys(f.model for f in all_models)),
     )
 
 
 def _compares_groups(finding: Finding) -> bool:
-    """Tell whether a finding is a difference between groups, in a metric that has a title."""
-    named = finding.kind is not None and finding.grouping is not None and "title" in finding.arguments
-    return named and finding.against != "model"
+    """Return whether a finding is a difference between groups in a titled metric."""
+    is_gap = finding.kind is not None and finding.grouping is not None and "title" in finding.arguments
+    return is_gap and finding.against != "model"
 
 
 def _is_clear(finding: Finding, alpha: float) -> bool:
@@ -254,30 +254,18 @@ def _is_clear(finding: Finding, alpha: float) -> bool:
     return finding.p_adjusted is not None and finding.p_adjusted <= alpha
 
 
-def _under(clear: Iterable[str | None], every: Iterable[str | None]) -> Message | None:
-    """Return under which models something is clear; nothing where there is only one."""
-    models, asked = [str(model) for model in clear], [str(model) for model in every]
-    if len(models) < len(asked):
-        return say("under_some", models=tuple(models))
-    return say("under_every") if len(models) > 1 else None
-
-
-def listed(words: Iterable[str], last: str = "and") -> str:
-    """Return words as a sentence lists them.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    *first, end = words
-    return f"{', '.join(first)} {last} {end}" if first else end
+def _under(clear: Iterable[str | None], models: Iterable[str | None]) -> Message | None:
+    """Return the models under which a difference is significant; None for a single model."""
+    significant_models, all_models = [str(model) for model in clear], [str(model) for model in models]
+    if len(significant_models) < len(all_models):
+        return say("under_some", models=tuple(significant_models))
+    return say("under_every") if len(significant_models) > 1 else None
 
 
 # The usual tables ----------------------------------------------------------------------------------------------------
 
 Extra: TypeAlias = Mapping[str, Callable[[Any], Cell]]
-"""More columns by title, each a function of the record."""
+"""Additional columns by title; each is a function of the record."""
 
 _AGAINST = {"worst_pair": "worst pair", "reference": "reference", "overall": "everybody", "model": "model"}
 
@@ -289,9 +277,8 @@ def value_table(
     confidence: float,
     *,
     extra: Extra | None = None,
-    folded: bool = True,
 ) -> DisplayTable:
-    """Return the table of values; columns that say nothing are left out, an audit's own stand before the metric."""
+    """Return the table of values without empty columns; an audit's own columns precede the metric."""
     records = list(values)
     by_group = any(record.group != OVERALL for record in records)
     columns: dict[str, Callable[[Value], Cell]] = {
@@ -307,7 +294,7 @@ def value_table(
         "For all together": lambda r: Range(r.joint_low, r.joint_high, metrics[r.metric].style()),
         "Remark": lambda r: remark(r.status),
     }
-    return make_table(caption, columns, records, always=("Metric", "n", "Value"), folded=folded)
+    return make_table(caption, columns, records, always=("Metric", "n", "Value"))
 
 
 def gap_table(
@@ -319,7 +306,7 @@ def gap_table(
     extra: Extra | None = None,
     folded: bool = True,
 ) -> DisplayTable:
-    """Return the table of gaps; columns that say nothing are left out, an audit's own stand before the metric."""
+    """Return the table of gaps without empty columns; an audit's own columns precede the metric."""
     records = list(gaps)
     by_group = any(record.group not in (None, OVERALL) for record in records)
 
@@ -356,11 +343,11 @@ def make_table(
     always: Sequence[str] = (),
     folded: bool = True,
 ) -> DisplayTable:
-    """Return a table of records: a column by title is a function of the record, and is left out where it is empty."""
-    filled = {title: [cell(record) for record in records] for title, cell in columns.items()}
-    kept = [title for title, cells in filled.items() if title in always or any(map(_says_something, cells))]
-    rows = tuple(zip(*(filled[title] for title in kept), strict=True)) if records else ()
-    return DisplayTable(caption, tuple(kept), rows, folded)
+    """Return a table of records with a function for each column; empty columns are left out."""
+    cells_by_title = {title: [cell(record) for record in records] for title, cell in columns.items()}
+    titles = [title for title, cells in cells_by_title.items() if title in always or any(map(_says_something, cells))]
+    rows = tuple(zip(*(cells_by_title[title] for title in titles), strict=True)) if records else ()
+    return DisplayTable(caption, tuple(titles), rows, folded)
 
 
 def _says_something(cell: Cell) -> bool:
@@ -378,5 +365,5 @@ def _compared_with(gap: Gap) -> str | None:
 
 
 def remark(status: Message) -> str:
-    """Return a status as a cell of a table: nothing where all is well."""
+    """Return a status as a cell of a table; an empty text for 'ok'."""
     return "" if status == OK else status.text

@@ -1,35 +1,69 @@
-"""`Estimate`: a number with what its limits are computed from, so that limits at any confidence need no second run."""
+"""`Estimate`: a value or gap whose limits can be computed at any confidence without a second run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Generic, TypeVar
 
 from evenhand.core.records import Gap, Value
 
+R = TypeVar("R", bound=Value | Gap)
 R_co = TypeVar("R_co", bound=Value | Gap, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Generic[R_co]):
-    """A value or a gap, and its limits at any confidence.
+    """A value or gap, with its limits at any confidence.
 
     Parameters
     ----------
     record : the value or gap, with limits at the confidence of the audit.
-    limits : returns the same record with limits at another confidence; None where they are known at one only. Limits
-        are nested: a higher confidence never has narrower ones.
+    limits : returns the same record with limits at another confidence; None if only the audit's are known. Limits are
+        nested: a higher confidence never has narrower limits.
     """
 
     record: R_co
     limits: Callable[[float], R_co] | None = None
 
     def at(self, confidence: float) -> R_co | None:
-        """Return the record with limits at this confidence; None where they are known at one confidence only."""
+        """Return the record with limits at this confidence; None if only the audit's are known."""
         return None if self.limits is None else self.limits(confidence)
 
     def map(self, change: Callable[[R_co], R_co]) -> Estimate[R_co]:
-        """Return the estimate of a record changed in the same way at every confidence, such as one turned round."""
+        """Return the estimate with a change applied to its record at every confidence."""
         limits = self.limits
         return Estimate(change(self.record), None if limits is None else lambda level: change(limits(level)))
+
+
+def estimates_at(
+    records_at: Callable[[float], Iterable[R]],
+    confidence: float,
+    key: Callable[[R], Hashable],
+    *,
+    cached: int | None = None,
+) -> list[Estimate[R]]:
+    """Return the records at a confidence, each with its limits at any other.
+
+    Parameters
+    ----------
+    records_at : returns all records at a confidence; it is called once for each confidence.
+    confidence : that of the audit.
+    key : identifies a record at every confidence.
+    cached : the number of confidences whose records stay in memory; None for all.
+    """
+
+    @lru_cache(maxsize=cached)
+    def by_key(level: float) -> dict[Hashable, R]:
+        return {key(record): record for record in records_at(level)}
+
+    def limits(name: Hashable, level: float) -> R:
+        return by_key(level)[name]
+
+    return [Estimate(record, partial(limits, name)) for name, record in by_key(confidence).items()]
+
+
+def estimates_of_type(estimates: Iterable[Estimate[Value | Gap]], kind: type[R]) -> list[Estimate[R]]:
+    """Return the estimates whose records are of a type."""
+    return [estimate for estimate in estimates if isinstance(estimate.record, kind)]  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Write several files, all or none of them."""
+"""Write several files, all or none."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from time import time
 from evenhand.errors import ConfigError
 
 _MARK = ".evenhand-"
-_FORGOTTEN = 3600.0  # seconds after which what a killed run left behind is cleared away
+_FORGOTTEN = 3600.0  # seconds after which the files of a killed run are removed
 
 
 def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> dict[str, Path]:
-    """Write files into a folder; whatever stops it leaves all the old ones, or all the new ones. Return their paths.
+    """Write files into a folder, all or none, and return their paths.
 
-    They are written and flushed in a folder of their own first and then put in place by renaming, so that a full disk,
-    an interruption or a crash never leaves a part of one. A link or a pipe in the place of a file is replaced, and
-    never followed or waited for; a folder that is a link is refused. Whatever else the folder holds stays as it is.
+    The files are written and flushed in a temporary folder first and then renamed, so that a full disk, an interruption
+    or a crash never leaves a partial file. A link or a pipe with the name of a file is replaced, and never followed or
+    waited for; a folder that is a link is refused. Other files in the folder stay unchanged.
 
     Examples
     --------
@@ -37,15 +37,15 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
         _require_folder(out, contents)
         out.mkdir(parents=True, exist_ok=True)
         _clear_forgotten(out)
-        made = Path(tempfile.mkdtemp(prefix=_MARK, dir=out))
+        temporary = Path(tempfile.mkdtemp(prefix=_MARK, dir=out))
         try:
             for name, content in contents.items():
-                _write_through(made / name, content)
-            _put_in_place(made, out, list(contents))
+                _write_through(temporary / name, content)
+            _put_in_place(temporary, out, list(contents))
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
         _flush_folder(out)
-    except (OSError, ValueError) as error:  # the latter: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         if not was_there:
             with suppress(OSError, ValueError):
                 out.rmdir()
@@ -83,26 +83,26 @@ def _write_through(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _put_in_place(made: Path, out: Path, names: list[str]) -> None:
-    """Rename the new files to their place; where that stops half-way, put the old ones back."""
-    placed: list[str] = []
+def _put_in_place(temporary: Path, out: Path, names: list[str]) -> None:
+    """Rename the new files to their final names; if that fails half-way, restore the old ones."""
+    renamed: list[str] = []
     try:
         for name in names:
             with suppress(FileNotFoundError):
-                os.link(out / name, made / f"{_MARK}{name}", follow_symlinks=False)
-            placed.append(name)
-            os.replace(made / name, out / name)
+                os.link(out / name, temporary / f"{_MARK}{name}", follow_symlinks=False)
+            renamed.append(name)
+            os.replace(temporary / name, out / name)
     except BaseException:
-        for name in placed:
-            if os.path.lexists(made / f"{_MARK}{name}"):
-                os.replace(made / f"{_MARK}{name}", out / name)
-            elif not os.path.lexists(made / name):  # it is new, and in place
+        for name in renamed:
+            if os.path.lexists(temporary / f"{_MARK}{name}"):
+                os.replace(temporary / f"{_MARK}{name}", out / name)
+            elif not os.path.lexists(temporary / name):  # a new file, already renamed
                 os.unlink(out / name)
         raise
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make the renaming itself last; only some systems can, and need it."""
+    """Flush the renaming to disk, on systems that support it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -112,7 +112,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _clear_forgotten(out: Path) -> None:
-    for left in out.glob(f"{_MARK}*"):
+    for leftover in out.glob(f"{_MARK}*"):
         with suppress(OSError):
-            if left.is_dir() and not left.is_symlink() and time() - left.stat().st_mtime > _FORGOTTEN:
-                shutil.rmtree(left, ignore_errors=True)
+            if leftover.is_dir() and not leftover.is_symlink() and time() - leftover.stat().st_mtime > _FORGOTTEN:
+                shutil.rmtree(leftover, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Findings: what was found, in three layers. The headline a judge reads, the detail behind it, why there is no verdict.
+"""Findings in three layers: the headline a judge reads, its details, and why there is no verdict.
 
-An audit says what can be told or judged as `Claim`s; thresholds, verdicts and sentences are made here.
+An audit returns `Claim`s; thresholds, verdicts and sentences are added here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import ceil, floor, inf, log10
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Answer, Clarity, Question, answer
+from evenhand.core.families import ClaimCheck, ClaimOutcome, Significance, check_claims
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OK, Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
@@ -44,12 +44,12 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 
 _MOST_TIMES = 1_000
-"""Beyond so many times the people, more of them is no advice."""
+"""The advice to count more people stops at this multiple of their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding(Record):
-    """One thing that was found."""
+    """A statement of a run, with its numbers."""
 
     audit: str = column("the audit")
     model: str | None = column("the model", None)
@@ -85,57 +85,58 @@ class Finding(Record):
 
     @property
     def text(self) -> str:
-        """All three layers in one paragraph."""
+        """All three layers as one paragraph."""
         return " ".join(str(part) for part in (self.headline, self.detail, self.reason) if part is not None)
 
     @property
     def sentence_id(self) -> str:
-        """Which sentence the headline is, without the name of its catalogue."""
+        """The key of the headline's sentence in its catalogue."""
         return self.headline.id.partition(".")[2]
 
     @property
     def arguments(self) -> Mapping[str, Argument]:
-        """What the headline is filled with."""
+        """The arguments of the headline."""
         return self.headline.args
 
     @property
     def style(self) -> Format:
-        """How its number is written."""
+        """The format of its number."""
         kind = self.kind if self.kind in ("difference", "ratio") else None
         return Metric(name="", title="", unit=self.unit).style(kind)  # type: ignore[arg-type]
 
     def amount(self) -> str:
-        """Return the number as it is written."""
+        """Return the number, formatted."""
         return f"{show(self.value, self.style)}{' points' if self.style == 'points' and self.value is not None else ''}"
 
     def interval(self) -> str:
-        """Return the interval that a verdict rests on, as it is written."""
+        """Return the interval that the verdict rests on, formatted."""
         return show_interval(*limits_to_judge(self), self.style)
 
 
 Arguments = Mapping[str, Argument]
-"""What a sentence is filled with, by placeholder."""
+"""The arguments of a sentence, by placeholder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Something that can be told, or judged by a threshold.
+    """A statement that an audit can make, or that a threshold can judge.
 
     Parameters
     ----------
-    estimates : the first is told; a threshold is broken when it is for any of them, met when it is for all.
+    estimates : the headline states the first; a threshold is broken if it is for any of them, met if it is for all.
     sentence_id : the sentence of its headline, a key of the audit's catalogue or of the shared one.
-    when : what is said instead where a difference is clear, unclear or untested in its family, as the parts of the
-        claim that change; with a threshold it is clear where the limit is broken, and else nothing is said of it.
-    arguments : what the sentence is filled with, or a function of the record that is told; always `where`, `title`.
-    headline : whether it is told where no threshold is about it.
-    aside : what else belongs into the detail, or a function of the record that is told.
+    when : changes to the claim by significance in its family; with a threshold, a broken limit is significant, and
+        nothing else changes it.
+    arguments : the arguments of the sentence, or a function of the record that returns them; always with `where` and
+        `title`.
+    headline : whether it is a finding when no threshold is about it.
+    aside : additions to the details, or a function of the record that returns them.
     family : what joint limits hold for together, as in "all pairs of groups".
-    undefined_id : the sentence where the number is undefined; by default one of core's.
-    p_value : that of what is claimed, where it is not that of the record.
-    key : claims with the same key say the same thing, which is told once; None where it has no other.
-    withheld : why no verdict may be given, whatever the interval; None where one may. Where there is no number, it is
-        the reason with or without a threshold.
+    undefined_id : the sentence if the number is undefined; by default one of core's.
+    p_value : the p-value of the claim, if it is not that of the record.
+    key : claims with the same key say the same thing, and give one finding; None if no other claim does.
+    withheld : why no verdict may be given, whatever the interval; None if one may. If there is no number, it is the
+        reason with or without a threshold.
     """
 
     estimates: tuple[Estimate[Value | Gap], ...]
@@ -148,25 +149,25 @@ class Claim:
     p_value: float | None = None
     key: Hashable | None = None
     withheld: Message | None = None
-    when: Mapping[Clarity, Mapping[str, Any]] = field(default_factory=dict)
+    when: Mapping[Significance, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def records(self) -> tuple[Value | Gap, ...]:
-        """The records with limits at the confidence of the audit."""
+        """The records with limits at the audit's confidence."""
         return tuple(estimate.record for estimate in self.estimates)
 
     @property
     def tested(self) -> float | None:
-        """The p-value of what is claimed; None where nothing is tested."""
-        own: float | None = getattr(self.records[0], "p_value", None)
-        return own if self.p_value is None else self.p_value
+        """The p-value of the claim; None if it was not tested."""
+        p_value: float | None = getattr(self.records[0], "p_value", None)
+        return p_value if self.p_value is None else self.p_value
 
-    def told_as(self, clarity: Clarity | None) -> Claim:
-        """Return what is said where a difference is clear, unclear or untested in its family."""
-        return self if clarity is None else replace(self, **self.when.get(clarity, {}))
+    def with_wording_for(self, significance: Significance | None) -> Claim:
+        """Return the claim with the wording for this significance."""
+        return self if significance is None else replace(self, **self.when.get(significance, {}))
 
     def sentence_of(self, record: Value | Gap) -> str:
-        """Return which sentence tells a record."""
+        """Return the id of the sentence that states a record."""
         if record.value is not None:
             return self.sentence_id
         return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined_value")
@@ -179,57 +180,57 @@ class FindingMaker:
     Parameters
     ----------
     spec : the audit's settings, with its thresholds.
-    own : the audit's own sentences.
+    catalogue : the audit's own catalogue.
     """
 
     spec: Spec
-    own: Catalogue = say
+    catalogue: Catalogue = say
 
     def findings(self, claims: Sequence[Claim]) -> tuple[Finding, ...]:
-        """Return the findings of an audit that is a run of its own."""
-        questions = self.questions(claims)
-        return self.told(claims, questions, answer(questions))
+        """Return the findings of an audit that runs alone."""
+        checks = self.checks(claims)
+        return self.build_findings(claims, checks, check_claims(checks))
 
-    def questions(self, claims: Sequence[Claim]) -> list[Question]:
-        """Return what is asked: everything that a threshold is about, then the headline claims that none is."""
-        told: set[Hashable] = set()
-        questions: list[Question] = []
+    def checks(self, claims: Sequence[Claim]) -> list[ClaimCheck]:
+        """Return the checks: claims with each of their thresholds, then headline claims without one."""
+        checked: set[Hashable] = set()
+        checks: list[ClaimCheck] = []
 
-        def ask(position: int, threshold: Threshold | None) -> None:
-            told.add(_key(claims[position]))
+        def add(position: int, threshold: Threshold | None) -> None:
+            checked.add(_key(claims[position]))
             alpha = 1.0 - self.spec.confidence if threshold is not None else self.spec.finding_alpha
-            questions.append(Question(self.spec.audit, claims[position], threshold, alpha))
+            checks.append(ClaimCheck(self.spec.audit, claims[position], threshold, alpha))
 
         for threshold in self.spec.thresholds:
             for position, claim in enumerate(claims):
                 if limits_record(threshold, claim.records[0], self.spec.aliases):
-                    ask(position, threshold)
+                    add(position, threshold)
         for position, claim in enumerate(claims):
-            if claim.headline and _key(claim) not in told:
-                ask(position, None)
-        return questions
+            if claim.headline and _key(claim) not in checked:
+                add(position, None)
+        return checks
 
-    def told(
-        self, claims: Sequence[Claim], questions: Sequence[Question], answers: Sequence[Answer]
+    def build_findings(
+        self, claims: Sequence[Claim], checks: Sequence[ClaimCheck], outcomes: Sequence[ClaimOutcome]
     ) -> tuple[Finding, ...]:
-        """Return the findings, those with a threshold first, as the whole run answers them.
+        """Return the findings, those with a threshold first, from the outcomes of the whole run.
 
-        A threshold that fits nothing gives a finding too: insufficient evidence, with its reason.
+        A threshold that fits no record gives a finding of insufficient evidence, with its reason.
         """
-        told = list(zip(questions, answers, strict=True))
+        checked = list(zip(checks, outcomes, strict=True))
         findings: list[Finding] = []
         for threshold in self.spec.thresholds:
-            fitting = [self._finding(asked, said) for asked, said in told if asked.threshold is threshold]
+            fitting = [self._finding(check, outcome) for check, outcome in checked if check.threshold is threshold]
             findings += fitting or [self._nothing_fits(threshold, claims)]
-        return (*findings, *(self._finding(asked, said) for asked, said in told if asked.threshold is None))
+        return (*findings, *(self._finding(check, outcome) for check, outcome in checked if check.threshold is None))
 
-    def _finding(self, asked: Question, said: Answer) -> Finding:
-        threshold, claim = asked.threshold, asked.claim.told_as(said.clarity)
-        record = claim.records[0] if threshold is None else said.record
+    def _finding(self, check: ClaimCheck, outcome: ClaimOutcome) -> Finding:
+        threshold, claim = check.threshold, check.claim.with_wording_for(outcome.significance)
+        record = claim.records[0] if threshold is None else outcome.record
         metric = self.spec.known_metrics()[record.metric]
         kind, against = (record.kind, record.against) if isinstance(record, Gap) else (None, None)
         sentence_id = claim.sentence_of(record)
-        told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
+        arguments = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         return Finding(
             audit=self.spec.audit,
             **_columns(record, _PLACE),
@@ -237,49 +238,53 @@ class FindingMaker:
             metric=record.metric,
             kind=kind,
             against=against,
-            headline=self.sentence(sentence_id, {"unit": metric.style(), "metric": record.metric, **told}),
-            detail=self._detail(record, metric, claim, said),
-            reason=_reason(record, metric, asked, said, self.spec.counted),
+            headline=self.sentence(sentence_id, {"unit": metric.style(), "metric": record.metric, **arguments}),
+            detail=self._detail(record, metric, claim, outcome),
+            reason=_reason(record, metric, check, outcome, self.spec.counted),
             unit=metric.unit,
             **_columns(record, _NUMBERS),
             p_value=claim.tested,
-            p_adjusted=said.p_adjusted,
-            family=None if said.family is None else said.family.message,
+            p_adjusted=outcome.p_adjusted,
+            family=None if outcome.family is None else outcome.family.message,
             joint_family=claim.family,
             n=record.n,
             threshold=threshold.message(points=metric.style(kind) == "points") if threshold else None,
             limit=threshold.limit if threshold else None,
-            verdict=said.verdict,
+            verdict=outcome.verdict,
         )
 
     def sentence(self, sentence_id: str, arguments: Arguments) -> Message:
-        """Return a sentence of the audit or a shared one; two values stand in the words of their metric."""
-        catalogue = self.own if sentence_id in self.own else say
+        """Return a sentence of the audit or a shared one; a metric's own clause states two values."""
+        catalogue = self.catalogue if sentence_id in self.catalogue else say
         clause = f"clause_{arguments.get('metric')}"
         if any(placeholder.name == "clause" for placeholder in fields(catalogue.sentences[sentence_id])):
-            said = self.own(clause, **arguments) if clause in self.own else say("clause", **arguments)
-            arguments = {**arguments, "clause": said}
+            worded = self.catalogue(clause, **arguments) if clause in self.catalogue else say("clause", **arguments)
+            arguments = {**arguments, "clause": worded}
         return catalogue(sentence_id, **arguments)
 
-    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, said: Answer) -> Message | None:
-        """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
-        parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, said.verdict)]
-        if said.p_adjusted is not None and claim.tested is not None:
-            parts.append(_p_values(said, claim.tested, self.spec.finding_alpha))
+    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, outcome: ClaimOutcome) -> Message | None:
+        """Return the size, interval and p-value of a number, the people it rests on, and the audit's additions."""
+        parts = (
+            [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, outcome.verdict)]
+        )
+        if outcome.p_adjusted is not None and claim.tested is not None:
+            parts.append(_p_values(outcome, claim.tested, self.spec.finding_alpha))
         if record.value is not None:
             parts.append(say("people_behind", n=record.n))
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
         numbers = [say("detail", parts=tuple(parts))] if parts else []
-        return in_one([*numbers, *([] if aside is None else [aside])])
+        return join_sentences([*numbers, *([] if aside is None else [aside])])
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
-        """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
+        """Return the finding of a threshold that fits no record."""
         name = self.spec.metric_of(threshold)
         metric = self.spec.known_metrics()[name]
-        lacking, known = _lacking(threshold, [record for claim in claims for record in claim.records], name)
+        missing, known_values = _missing_coordinate(
+            threshold, [record for claim in claims for record in claim.records], name
+        )
         where = [say("coordinate", name=key, value=value) for key, value in threshold.named().items()]
         few = say("too_few", counted=self.spec.counted, least=self.spec.min_count)
-        why = did_you_mean(getattr(threshold, lacking), known) if known else few
+        why = did_you_mean(getattr(threshold, missing), known_values) if known_values else few
         return Finding(
             audit=self.spec.audit,
             model=threshold.model,
@@ -290,10 +295,10 @@ class FindingMaker:
             kind=threshold.kind,
             against=threshold.against,
             headline=say(
-                "not_in_the_data" if lacking != "metric" else "not_comparable",
+                "not_in_the_data" if missing != "metric" else "not_comparable",
                 title=metric.title_in_sentence,
-                name=lacking,
-                wanted=getattr(threshold, lacking),
+                name=missing,
+                wanted=getattr(threshold, missing),
                 where=say("named_place", coordinates=tuple(where)) if where else say("everywhere"),
             ),
             reason=say("sentence", text=why),
@@ -318,13 +323,13 @@ def _columns(record: Value | Gap, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(record, name, None) for name in names}
 
 
-def all_together(number: int, things: str) -> Message:
-    """Return all of several things, as in 'both groups' or 'all 3 groups'."""
+def all_of_things(number: int, things: str) -> Message:
+    """Return a phrase such as 'both groups' or 'all 3 groups'."""
     return say("both_of", things=things) if number == 2 else say("all_of", n=number, things=things)
 
 
-def in_one(messages: Sequence[Message]) -> Message | None:
-    """Return several sentences as one message; None where there are none."""
+def join_sentences(messages: Sequence[Message]) -> Message | None:
+    """Join sentences into one message; None for an empty list."""
     if len(messages) < 2:
         return messages[0] if messages else None
     return say("sentences", parts=tuple(messages))
@@ -333,7 +338,7 @@ def in_one(messages: Sequence[Message]) -> Message | None:
 def _certainty(
     record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict
 ) -> Iterator[Message]:
-    """Yield the size of a gap, and the interval of a number: its own where it meets a limit, else the joint one."""
+    """Yield the size of a gap, and an interval: the number's own if it meets a limit, else the joint one."""
     style = metric.style(record.kind if isinstance(record, Gap) else None)
     if isinstance(record, Gap):
         yield _size(record, style)
@@ -347,7 +352,7 @@ def _certainty(
 
 
 def interval_message(low: float | None, high: float | None, style: Format) -> Message:
-    """Return an interval as a message, as in '0.12 to 0.34'; at least one of its ends is known."""
+    """Return an interval as a message, as in '0.12 to 0.34'; at least one end must be known."""
     if low is None:
         return say("at_most_value", high=high, unit=style)
     return (
@@ -355,16 +360,16 @@ def interval_message(low: float | None, high: float | None, style: Format) -> Me
     )
 
 
-def _p_values(said: Answer, alone: float, alpha: float) -> Message:
-    """Return the adjusted p-value, what it is adjusted for, and that of the test alone where they differ."""
-    adjusted = show_p(said.p_adjusted or 0.0, alpha)
-    if said.family is None or said.family.size == 1:
+def _p_values(outcome: ClaimOutcome, alone: float, alpha: float) -> Message:
+    """Return the adjusted p-value and its family; and the unadjusted one if they differ."""
+    adjusted = show_p(outcome.p_adjusted or 0.0, alpha)
+    if outcome.family is None or outcome.family.size == 1:
         return say("p_value", p=adjusted)
-    return say("p_adjusted", adjusted=adjusted, family=said.family.number, alone=show_p(alone, alpha))
+    return say("p_adjusted", adjusted=adjusted, family=outcome.family.number, alone=show_p(alone, alpha))
 
 
 def _size(gap: Gap, style: Format) -> Message:
-    """Return how large a gap is, or what is left open of it."""
+    """Return the size of a gap, or the range that missing data leave open."""
     bounds = open_range(gap)
     noun = "ratio" if gap.kind == "ratio" else "gap"
     ending = "_points" if style == "points" else ""
@@ -373,43 +378,45 @@ def _size(gap: Gap, style: Format) -> Message:
     return say(f"{noun}_open{ending}", low=bounds[0], high=bounds[1], unit=style)
 
 
-def _reason(record: Value | Gap, metric: Metric, asked: Question, said: Answer, counted: str) -> Message | None:
-    """Return why there is no verdict, and what it would take to have one."""
-    threshold, withheld = asked.threshold, asked.claim.withheld
+def _reason(
+    record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str
+) -> Message | None:
+    """Return why there is no verdict, and what would decide it."""
+    threshold, withheld = check.threshold, check.claim.withheld
     if withheld is not None and (threshold is not None or record.value is None):
         why = withheld
     elif record.value is None and record.status == OK:
-        return None  # its numbers are left out on purpose
+        return None  # its numbers are withheld
     elif record.value is None:
         why = without_kind(record.status)
-    elif threshold is None or said.verdict != "insufficient_evidence":
+    elif threshold is None or outcome.verdict != "insufficient_evidence":
         return None
-    elif said.alone == "does_not_meet":
-        why = _broken_alone(said, threshold.limit, counted)
+    elif outcome.alone == "does_not_meet":
+        why = _broken_alone(outcome, threshold.limit, counted)
     else:
         why = _undecided(record, metric, threshold.limit, counted)
     return say("sentence", text=why)
 
 
 def without_kind(status: Message) -> Message:
-    """Return why a number, an interval or a comparison is missing, without saying which of them is."""
+    """Return why a number, an interval or a comparison is missing, without naming which."""
     why = status.args.get("why")
     return why if isinstance(why, Message) else status
 
 
-def _broken_alone(said: Answer, limit: float, counted: str) -> Message:
-    """Return why a limit that is broken by itself is not said to be, and how many people would decide it."""
-    words: dict[str, Argument] = {"family": None if said.family is None else said.family.message}
+def _broken_alone(outcome: ClaimOutcome, limit: float, counted: str) -> Message:
+    """Return why a limit broken alone is not broken in its family, and how many people would decide it."""
+    words: dict[str, Argument] = {"family": None if outcome.family is None else outcome.family.message}
     words["counted"] = counted
-    if said.widened is None:
+    if outcome.widened is None:
         return say("widened_more", **words)
-    value, low, high = judged_size(said.widened)
-    needed = _people_needed(said.widened.n, value or 0.0, limit, low if limit < (value or 0.0) else high)
-    return say(f"widened_{_advice(needed)}", **words, n=said.widened.n, needed=None if needed == inf else needed)
+    value, low, high = judged_size(outcome.widened)
+    needed = _people_needed(outcome.widened.n, value or 0.0, limit, low if limit < (value or 0.0) else high)
+    return say(f"widened_{_advice(needed)}", **words, n=outcome.widened.n, needed=None if needed == inf else needed)
 
 
 def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> Message:
-    """Return why an interval decides nothing: there is none, or it covers the limit."""
+    """Return why an interval decides nothing: it is missing, or it covers the limit."""
     _, low, high = judged_size(record)
     if low is None and high is None:
         no_interval = record.status.id == "core.ok"
@@ -419,7 +426,7 @@ def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) 
 
 
 def _covers(record: Value | Gap, style: Format, limit: float, counted: str) -> Message:
-    """Return how many people would decide where an interval covers the limit, if any number would."""
+    """Return how many people would decide whether an interval that covers the limit meets it."""
     value, low, high = judged_size(record)
     points = "_points" if style == "points" else ""
     words: dict[str, Argument] = {"counted": counted}
@@ -435,8 +442,8 @@ def _covers(record: Value | Gap, style: Format, limit: float, counted: str) -> M
 def _people_needed(n: int, value: float, limit: float, end: float | None) -> float:
     """Return about how many people would decide, since intervals shrink with the square root of their number.
 
-    It is infinite where no realistic number would, and 0 where it cannot be told. `end` is the limit of the interval
-    on the side of the threshold.
+    It is infinite if no realistic number would, and 0 if it is not known. `end` is the limit of the interval on the
+    side of the threshold.
     """
     times = inf if value == limit else 0.0 if end is None else ((end - value) / (limit - value)) ** 2
     if times > _MOST_TIMES:
@@ -449,16 +456,18 @@ def _people_needed(n: int, value: float, limit: float, end: float | None) -> flo
 
 
 def _advice(needed: float) -> str:
-    """Return which sentence says how many people would decide."""
+    """Return the ending of the sentence that says how many people would decide."""
     return "too_near" if needed == inf else "needed" if needed else "might"
 
 
-def _lacking(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:
-    """Return which coordinate of a threshold no record has together with those before it, and those that there are."""
-    own = [record for record in records if record.metric == metric]
-    for name, wanted in threshold.named().items():
-        known = list(dict.fromkeys(str(value) for record in own if (value := getattr(record, name, None)) is not None))
-        if str(wanted) not in known:
-            return name, known
-        own = [record for record in own if str(getattr(record, name, None)) == str(wanted)]
+def _missing_coordinate(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:
+    """Return the first coordinate of a threshold that no record has, and the values that occur."""
+    candidates = [record for record in records if record.metric == metric]
+    for name, required in threshold.named().items():
+        values = list(
+            dict.fromkeys(str(value) for record in candidates if (value := getattr(record, name, None)) is not None)
+        )
+        if str(required) not in values:
+            return name, values
+        candidates = [record for record in candidates if str(getattr(record, name, None)) == str(required)]
     return "metric", []

@@ -1,4 +1,4 @@
-"""The groups of a grouping that are large enough to be compared, and the one they are compared with."""
+"""The groups of a grouping that are large enough to compare, and their reference group."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Reference = Mapping[str, str] | str | None
 
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """One grouping of people.
+    """The compared groups of one grouping.
 
     Parameters
     ----------
     name : its name.
-    groups : the groups that are compared, in order.
-    sizes : how many people each has.
-    reference : the position of the group that the others are compared with.
-    code : (people,) each person's position in `groups`, -1 for those who are in none of them.
-    left_out : who is in none of them, and why.
+    groups : the compared groups, in order.
+    sizes : the number of people in each.
+    reference : the position of the reference group.
+    code : (people,) each person's position in `groups`, -1 for people in none of them.
+    left_out : the people in none of them, and why.
     """
 
     name: str
@@ -48,11 +48,11 @@ class ComparedGroups:
 
 
 def compared_groups(table: Table, people: Cells, reference: Reference, min_count: int) -> list[ComparedGroups]:
-    """Return the groupings of a table for people whose group codes are given.
+    """Return the compared groups of every grouping of a table.
 
     Parameters
     ----------
-    table : the table, for its groupings.
+    table : has the groupings.
     people : one cell per person.
     reference : the reference group, or one for each grouping; by default the largest group.
     min_count : groups with fewer people are not compared.
@@ -66,13 +66,13 @@ def compared_groups(table: Table, people: Cells, reference: Reference, min_count
 
 
 def reference_of(reference: Reference, grouping: str, labels: Sequence[str]) -> str | None:
-    """Return the reference group that was asked for in one grouping, if any; a bare value stands for its label."""
-    wanted = reference.get(grouping) if isinstance(reference, Mapping) else reference
-    return None if wanted is None else known_label(grouping, wanted, labels)
+    """Return the label of the reference group in one grouping; None for the default."""
+    label = reference.get(grouping) if isinstance(reference, Mapping) else reference
+    return None if label is None else known_label(grouping, label, labels)
 
 
 def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Reference) -> None:
-    """Refuse a reference group, or a grouping, that the data does not have; and a group with our name for everybody."""
+    """Raise if the data lacks the reference group or grouping, or has a group called '(overall)'."""
     for grouping, groups in labels.items():
         if OVERALL in groups:
             raise DataError(
@@ -81,45 +81,53 @@ def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Referenc
                 name=OVERALL,
             )
     if isinstance(reference, str) and not any(reference_of(reference, *item) in item[1] for item in labels.items()):
-        known = sorted({label for groups in labels.values() for label in groups})
-        hint = did_you_mean(reference, known)
+        labels_of_all = sorted({label for groups in labels.values() for label in groups})
+        hint = did_you_mean(reference, labels_of_all)
         raise ConfigError("`reference` {reference!r} is not a group; {hint}", reference=reference, hint=hint)
-    for grouping, wanted in reference.items() if isinstance(reference, Mapping) else ():
+    for grouping, label in reference.items() if isinstance(reference, Mapping) else ():
         if grouping not in labels:
             hint = did_you_mean(grouping, labels)
             raise ConfigError("`reference` names the grouping {grouping!r}; {hint}", grouping=grouping, hint=hint)
-        if known_label(grouping, wanted, labels[grouping]) not in labels[grouping]:
-            hint = did_you_mean(wanted, labels[grouping])
+        if known_label(grouping, label, labels[grouping]) not in labels[grouping]:
+            hint = did_you_mean(label, labels[grouping])
             raise ConfigError(
                 "`reference` {wanted!r} is not a group of {grouping!r}; {hint}",
-                wanted=wanted,
+                wanted=label,
                 grouping=grouping,
                 hint=hint,
             )
 
 
-def _compared(name: str, code: IntArray, labels: tuple[str, ...], wanted: str | None, min_count: int) -> ComparedGroups:
+def _compared(
+    name: str, code: IntArray, labels: tuple[str, ...], reference_label: str | None, min_count: int
+) -> ComparedGroups:
     sizes = np.bincount(code, minlength=len(labels))
     large = np.array([label != MISSING for label in labels], dtype=np.bool_) & (sizes >= min_count)
-    kept = np.flatnonzero(large)
-    groups = tuple(labels[position] for position in kept)
-    if wanted in labels and wanted not in groups:
+    compared = np.flatnonzero(large)
+    groups = tuple(labels[position] for position in compared)
+    if reference_label in labels and reference_label not in groups:
         raise ConfigError(
             "`reference` {wanted!r} of {grouping!r} has {size} people, fewer than min_count {least}; name a larger "
             "group.",
-            wanted=wanted,
+            wanted=reference_label,
             grouping=name,
-            size=int(sizes[labels.index(str(wanted))]),
+            size=int(sizes[labels.index(str(reference_label))]),
             least=min_count,
         )
-    reference = groups.index(str(wanted)) if wanted in groups else int(np.argmax(sizes[kept])) if len(kept) else -1
+    reference = (
+        groups.index(str(reference_label))
+        if reference_label in groups
+        else int(np.argmax(sizes[compared]))
+        if len(compared)
+        else -1
+    )
     position = np.where(large, np.cumsum(large) - 1, -1)
     left_out = tuple(
         LeftOut(grouping=name, group=label, n=int(size), reason=_why_left_out(label, min_count))
-        for label, size, is_kept in zip(labels, sizes, large, strict=True)
-        if not is_kept
+        for label, size, is_compared in zip(labels, sizes, large, strict=True)
+        if not is_compared
     )
-    return ComparedGroups(name, groups, tuple(sizes[kept].tolist()), reference, position[code], left_out)
+    return ComparedGroups(name, groups, tuple(sizes[compared].tolist()), reference, position[code], left_out)
 
 
 def _why_left_out(label: str, min_count: int) -> Message:

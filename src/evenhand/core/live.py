@@ -1,4 +1,4 @@
-"""What is told of a study while its answers arrive: what an audit must be able to say of few answers, quickly."""
+"""The gaps of a study while its answers arrive."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Live(Protocol):
-    """The gaps of an audit while answers arrive."""
+    """Computes the gaps of an audit from few answers, quickly."""
 
     def titles(self) -> list[str]:
-        """Return the titles of the metrics that are told."""
+        """Return the titles of the metrics."""
 
     def gaps(self, cases: Table, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-        """Yield the gaps of every grouping with the titles of their metrics; `settings` are those of the audit."""
+        """Yield the gaps of every grouping, with the titles of their metrics; `settings` are the audit's."""

@@ -1,4 +1,4 @@
-"""Measures: named sums over rows, and the ratios that metrics make of them."""
+"""Measures: named sums over rows, and the ratios of them that metrics are."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A sum of measures over another.
+    """A sum of measures divided by another.
 
     Parameters
     ----------
-    numerator, denominator : the measures above and below the line, with coefficients.
+    numerator, denominator : the measures of each, with coefficients.
 
     Examples
     --------
@@ -86,17 +86,17 @@ class Ratio:
 
     @classmethod
     def parse(cls, formula: str, measures: Collection[str]) -> Ratio:
-        """Read a formula such as "2 tp / (2 tp + fp + fn)".
+        """Parse a formula such as "2 tp / (2 tp + fp + fn)".
 
         Parameters
         ----------
         formula : two sums of measures with a slash between them.
-        measures : the names that may occur.
+        measures : the permitted names.
 
         Raises
         ------
         ValueError
-            If the formula is no ratio of two sums, or names an unknown measure.
+            If the formula is not a ratio of two sums, or names an unknown measure.
         """
         sides = formula.split("/")
         if len(sides) != 2:

@@ -1,6 +1,6 @@
-"""`Metric`: one row a metric, the same in every audit. Options, tables, sentences, limits and docs follow from it.
+"""`Metric`: one row for each metric, alike in every audit. Options, tables, sentences, limits and docs follow from it.
 
-With it come the rows of agreement, which several audits use, and the names that other packages give to our metrics.
+This module also has the agreement metrics, which several audits use, and the names of metrics in other packages.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Limit:
     ----------
     of : whether it limits a value or a gap.
     side : whether the limit is a minimum or a maximum.
-    kind : of a gap, difference or ratio.
+    kind : of a gap, 'difference' or 'ratio'.
     range : the smallest and largest sensible limit; a maximum must be below the largest, a minimum above the smallest.
-    against : of a gap, which ones can be limited; the first is the default.
+    against : of a gap, the comparisons that can be limited; the first is the default.
     """
 
     of: Of
@@ -52,12 +52,12 @@ class Limit:
     against: tuple[Against, ...] = ()
 
     def allows(self, limit: float) -> bool:
-        """Tell whether a limit is neither met by every system nor by none."""
+        """Return whether some systems meet the limit and others do not."""
         smallest, largest = self.range
         return smallest <= limit < largest if self.side == "max" else smallest < limit <= largest
 
     def in_words(self) -> str:
-        """Return it as an instruction, as in 'max= of 0 or more and below 1 (a difference)'."""
+        """Return an instruction, as in 'max= of 0 or more and below 1 (a difference)'."""
         smallest, largest = self.range
         if self.side == "max":
             bounds = f"of {smallest:g} or more" + ("" if isinf(largest) else f" and below {largest:g}")
@@ -75,15 +75,15 @@ class Metric:
     name : the short name used in options and records.
     title : the name in words.
     unit : what kind of number it is.
-    better : which value is better for the person it is about.
+    better : the value that is better for the person.
     formula : its definition.
-    reference : where it comes from.
+    reference : its source.
     caveat : what a number or a gap does not show.
-    headline : whether it is told as a finding when no threshold names it.
-    moves_with : what else than the thing measured can move it, as a clause.
-    limits : the thresholds that make sense; a metric without any cannot be limited.
-    reveals : what its values reveal of how many people there are (see `column`), where the unit does not say so: an
-        'amount' is withheld with `suppress_below` unless the metric declares it a 'number' that is no count.
+    headline : whether it is a finding when no threshold names it.
+    moves_with : what else can change it, as a clause.
+    limits : the thresholds that make sense; empty if none do.
+    reveals : what its values reveal of how many people there are (see `column`), if the unit does not say so: an
+        'amount' is withheld with `suppress_below` unless the metric declares it a 'number' that is not a count.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Metric:
 
     @property
     def title_in_sentence(self) -> str:
-        """The title as it stands inside a sentence; abbreviations and names keep their capitals."""
+        """The title inside a sentence; abbreviations and names keep their capitals."""
         first = self.title.split()[0] if self.title else ""
         abbreviated = len(first) == 1 or any(letter.isupper() or letter.isdigit() for letter in first[1:])
         return (
@@ -119,7 +119,7 @@ class Metric:
         )
 
     def style(self, kind: Kind | None = None, *, signed: bool = False) -> Format:
-        """Return how its values (or gaps of this kind) are written."""
+        """Return the format of its values, or of gaps of this kind."""
         if kind is None:
             return "percent" if self.unit == "share" else "number"
         if kind == "difference" and self.unit == "share":
@@ -128,7 +128,7 @@ class Metric:
 
 
 def gap_limits(*, most: float = 1.0, against: tuple[Against, ...] = BETWEEN_GROUPS) -> tuple[Limit, ...]:
-    """Return the limit of a difference between groups, from 0 to below the largest possible one."""
+    """Return the limit of a difference between groups, from 0 to below the largest possible difference."""
     return (Limit("gap", "max", "difference", (0.0, most), against),)
 
 
@@ -139,9 +139,9 @@ def ratio_limits(*, against: tuple[Against, ...] = BETWEEN_GROUPS) -> tuple[Limi
 
 # Agreement ------------------------------------------------------------------------------------------------------------
 
-# The two ratings of the same people may be those of two raters, or what a model gives with and without mistakes in its
-# inputs. Of people rated 0 or 1, a are rated 1 by both, b and c by one of the two, and d by neither; po is the share
-# rated alike.
+# The two ratings of the same people may come from two raters, or from a model with and without mistakes in its
+# inputs. Of people rated 0 or 1, both ratings are 1 for a people, one of them for b and c people, and none for d; po is
+# the share with equal ratings.
 
 _COHEN = "J. Cohen (1960), A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20"
 _BYRT = "T. Byrt, J. Bishop and J. B. Carlin (1993), Bias, prevalence and kappa, Journal of Clinical Epidemiology 46"
@@ -166,37 +166,31 @@ _RARE = "it also falls where one rating is rare"
 _ALIKE = "it also falls where a group's ratings are close together"
 
 
-def _index(name: str, title: str, *, formula: str, reference: str, caveat: str, moves_with: str = "") -> Metric:
-    """Return a coefficient from -1 to 1: more is more agreement, unless something else moves it too."""
+def _coefficient(
+    name: str, title: str, *, formula: str, reference: str, caveat: str, moves_with: str = "", unit: Unit = "index"
+) -> Metric:
+    """Return a metric that rises with agreement: an index from -1 to 1, or a share."""
     return Metric(
         name=name,
         title=title,
-        unit="index",
+        unit=unit,
         better="higher",
         formula=formula,
         reference=reference,
         caveat=caveat,
         moves_with=moves_with,
-        limits=gap_limits(most=2.0),
+        limits=gap_limits(most=2.0 if unit == "index" else 1.0),
     )
 
 
 def _share(name: str, title: str, formula: str, caveat: str, moves_with: str = "") -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        unit="share",
-        better="higher",
-        formula=formula,
-        reference=_GWET,
-        caveat=caveat,
-        moves_with=moves_with,
-        limits=gap_limits(most=1.0),
+    return _coefficient(
+        name, title, formula=formula, reference=_GWET, caveat=caveat, moves_with=moves_with, unit="share"
     )
 
 
 def _companion(name: str, title: str, unit: Unit, formula: str, reference: str = "") -> Metric:
-    """Return what stands beside the coefficients and explains them; more of it is not more agreement."""
+    """Return a metric that explains the coefficients, and does not itself rise with agreement."""
     reveals: Reveals = "share" if unit == "share" else "number"
     return Metric(name=name, title=title, unit=unit, formula=formula, reference=reference, reveals=reveals)
 
@@ -212,7 +206,7 @@ _ICC_FORMULA = {
 }
 
 _ROWS = (
-    _index(
+    _coefficient(
         "kappa",
         "Cohen's kappa",
         formula="(po - pc) / (1 - pc), with pc the agreement that the two ratings' own shares would give by chance; of "
@@ -221,8 +215,8 @@ _ROWS = (
         caveat=_KAPPA_CAVEAT,
         moves_with=_RARE,
     ),
-    _index("pabak", "PABAK", formula="2 po - 1 = (a + d - b - c) / n", reference=_BYRT, caveat=_NO_CHANCE),
-    _index(
+    _coefficient("pabak", "PABAK", formula="2 po - 1 = (a + d - b - c) / n", reference=_BYRT, caveat=_NO_CHANCE),
+    _coefficient(
         "ac1",
         "Gwet's AC1",
         formula="(po - pe) / (1 - pe), with pe = sum of p(1 - p) / (q - 1) over the q categories' mean shares p",
@@ -230,7 +224,7 @@ _ROWS = (
         caveat="It follows PABAK, more strongly: where one rating is rare, it is high.",
         moves_with="it also rises where one rating is rare",
     ),
-    _index(
+    _coefficient(
         "alpha",
         "Krippendorff's alpha",
         formula="1 - observed / expected disagreement",
@@ -239,12 +233,12 @@ _ROWS = (
         moves_with=_RARE,
     ),
     *(
-        _index(
+        _coefficient(
             name, f"ICC({form})", formula=_ICC_FORMULA[name], reference=_MCGRAW, caveat=_OWN_SPREAD, moves_with=_ALIKE
         )
         for name, form in _ICC_FORMS.items()
     ),
-    _index(
+    _coefficient(
         "icc_spread",
         "Spread-adjusted ICC",
         formula="1 - E(e²) / V, with one V for all groups: twice the variance of everybody's scores",
@@ -252,7 +246,7 @@ _ROWS = (
         caveat="It compares mean squared errors of scores on one scale for all groups, and says nothing about "
         "decisions.",
     ),
-    _index(
+    _coefficient(
         "concordance",
         "Lin's concordance",
         formula="2 cov(x, y) / (var(x) + var(y) + (mean(x) - mean(y))²)",
@@ -260,7 +254,7 @@ _ROWS = (
         caveat=f"It is ICC(A,1) but for a term of the order 1/n. {_OWN_SPREAD}",
         moves_with=_ALIKE,
     ),
-    _index(
+    _coefficient(
         "conger_kappa",
         "Conger's kappa",
         formula="Cohen's kappa of several raters",
@@ -268,7 +262,7 @@ _ROWS = (
         caveat=_KAPPA_CAVEAT,
         moves_with=_RARE,
     ),
-    _index(
+    _coefficient(
         "fleiss_kappa",
         "Fleiss' kappa",
         formula="kappa with chance from all raters' shares",
@@ -276,11 +270,11 @@ _ROWS = (
         caveat=_KAPPA_CAVEAT,
         moves_with=_RARE,
     ),
-    _index(
+    _coefficient(
         "bennett_s", "Bennett's S", formula="(q po - 1) / (q - 1) for q categories", reference=_GWET, caveat=_NO_CHANCE
     ),
     *(
-        _index(
+        _coefficient(
             f"weighted_kappa_{power}",
             f"Weighted kappa, {power}",
             formula=f"1 - sum D o / sum D e over pairs of categories, with D {distance}",
@@ -320,7 +314,7 @@ _ROWS = (
 )
 
 AGREEMENT_METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
-"""The rows by name. Those with limits have a gap with a direction; a gap of those without `moves_with` is agreement."""
+"""The rows by name. A gap has a direction if its metric has limits; it is one of agreement without `moves_with`."""
 
 
 # Names of other packages ----------------------------------------------------------------------------------------------
@@ -328,14 +322,14 @@ AGREEMENT_METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
 
 @dataclass(frozen=True)
 class OtherName:
-    """What another package calls a metric or a gap of ours.
+    """Another package's name for a metric or gap of ours.
 
     Parameters
     ----------
-    package : whose name it is.
-    metrics : our metrics; several where the name stands for the largest of several gaps.
-    kind, against : of which gap it is the name; None for a metric itself.
-    refused : why it has no counterpart; empty where it has one.
+    package : the package that uses the name.
+    metrics : our metrics; several if the name means the largest of several gaps.
+    kind, against : the gap that it names; None for a metric itself.
+    refused : why it has no counterpart; empty if it has one.
     """
 
     package: str
@@ -345,7 +339,7 @@ class OtherName:
     refused: str = ""
 
     def where(self, name: str) -> dict[str, Any]:
-        """Return the columns of a record that the name stands for; refuse a name without a counterpart."""
+        """Return the record columns that the name implies; raise if it has no counterpart."""
         if self.refused:
             raise ConfigError(
                 "{name!r} of {package} has no counterpart here: {why}.",
@@ -356,13 +350,13 @@ class OtherName:
         return {"kind": self.kind, "against": self.against} if self.kind is not None else {}
 
     def remark(self, name: str) -> Message:
-        """Return the remark that says what a name is read as."""
-        ours: dict[str, Argument] = {"metrics": tuple(f"`{metric}`" for metric in self.metrics)}
-        ours |= {"name": name, "package": self.package}
+        """Return a remark that explains the name."""
+        arguments: dict[str, Argument] = {"metrics": tuple(f"`{metric}`" for metric in self.metrics)}
+        arguments |= {"name": name, "package": self.package}
         if self.kind is None:
-            return say("other_name", **ours)
-        each = "_each" if len(self.metrics) > 1 else ""
-        return say(f"other_{self.kind}_{self.against}{each}", **ours)
+            return say("other_name", **arguments)
+        suffix = "_each" if len(self.metrics) > 1 else ""
+        return say(f"other_{self.kind}_{self.against}{suffix}", **arguments)
 
 
 _NO_COUNTERPART = "{name!r} of {package} has no counterpart here: {why}"
@@ -371,18 +365,18 @@ _NO_COUNTERPART = "{name!r} of {package} has no counterpart here: {why}"
 def translate(
     values: Mapping[str, Any], names: Mapping[str, OtherName], known: Collection[str] = ()
 ) -> tuple[dict[str, Any], tuple[Message, ...]]:
-    """Return settings in our own names, and remarks on what was read as what.
+    """Return settings with our own names, and a remark on each translated name.
 
     Parameters
     ----------
-    values : the settings; their `metrics` and `thresholds` are read.
+    values : the settings; their `metrics` and `thresholds` are translated.
     names : names of other packages.
-    known : those of them that thresholds know by themselves.
+    known : aliases that thresholds resolve themselves.
 
     Raises
     ------
     ValueError
-        For a name that has no counterpart here; the settings turn it into a `ConfigError`.
+        For a name without a counterpart; the settings turn it into a `ConfigError`.
 
     Examples
     --------
@@ -391,7 +385,7 @@ def translate(
     >>> settings, remarks[0].text
     ({'metrics': ['tpr']}, 'recall_score (scikit-learn) is `tpr` here.')
     """
-    reader, changed = _Reader(names), dict(values)
+    reader, changed = _NameTranslator(names), dict(values)
     metrics, thresholds = values.get("metrics"), values.get("thresholds")
     if isinstance(metrics, Sequence):
         changed["metrics"] = reader.metrics([metrics] if isinstance(metrics, str) else metrics)
@@ -400,15 +394,15 @@ def translate(
     return changed, tuple(reader.remarks.values())
 
 
-class _Reader:
-    """Reads names of other packages as ours, and keeps a remark on each."""
+class _NameTranslator:
+    """Translates names of other packages, and collects a remark on each."""
 
     def __init__(self, names: Mapping[str, OtherName]) -> None:
         self.names = names
         self.remarks: dict[str, Message] = {}
 
     def other(self, name: object) -> OtherName | None:
-        """Return what a name of another package stands for; None for any other name."""
+        """Return the meaning of another package's name; None for any other name."""
         other = self.names.get(name) if isinstance(name, str) else None
         if other is None or not isinstance(name, str):
             return None
@@ -417,19 +411,19 @@ class _Reader:
         self.remarks[name] = other.remark(name)
         return other
 
-    def metrics(self, given: Sequence[Any]) -> list[Any]:
-        """Return metrics in our names, each once."""
-        read = [(name, self.other(name)) for name in given]
-        listed = [metric for name, other in read for metric in ((name,) if other is None else other.metrics)]
+    def metrics(self, names: Sequence[Any]) -> list[Any]:
+        """Return metrics in our names, without repeats."""
+        pairs = [(name, self.other(name)) for name in names]
+        listed = [metric for name, other in pairs for metric in ((name,) if other is None else other.metrics)]
         return [name for number, name in enumerate(listed) if name not in listed[:number]]
 
-    def thresholds(self, given: Sequence[Any], known: Sequence[str]) -> list[Any]:
-        """Return thresholds in our names; those that thresholds know by themselves stay as they are."""
-        read = [(limit, self.other(_metric(limit))) for limit in given]
+    def thresholds(self, limits: Sequence[Any], aliases: Sequence[str]) -> list[Any]:
+        """Return thresholds in our names; names that thresholds resolve themselves stay."""
+        pairs = [(limit, self.other(_metric(limit))) for limit in limits]
         return [
             part
-            for limit, other in read
-            for part in ([limit] if other is None or _metric(limit) in known else _thresholds(limit, other))
+            for limit, other in pairs
+            for part in ([limit] if other is None or _metric(limit) in aliases else _thresholds(limit, other))
         ]
 
 
@@ -438,8 +432,8 @@ def _metric(threshold: object) -> object:
 
 
 def _thresholds(threshold: object, other: OtherName) -> list[Any]:
-    """Return a threshold in our names: one for each metric that the other name stands for."""
+    """Return a threshold in our names: one for each metric that the other name means."""
     dump = getattr(threshold, "model_dump", None)
-    written = dict(threshold) if isinstance(threshold, Mapping) else dump(exclude_none=True) if dump else {}
-    place = {} if other.kind is None else {"kind": other.kind, "against": other.against}
-    return [{**written, **place, "metric": metric} for metric in other.metrics]
+    values = dict(threshold) if isinstance(threshold, Mapping) else dump(exclude_none=True) if dump else {}
+    gap = {} if other.kind is None else {"kind": other.kind, "against": other.against}
+    return [{**values, **gap, "metric": metric} for metric in other.metrics]

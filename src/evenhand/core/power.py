@@ -1,4 +1,4 @@
-"""Power before data: what is planned, and what an audit must be able to say of it."""
+"""Power before data exist: the plan, and the power of an audit's tests under it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PowerSettings(Settings):
-    """The `[power]` section: what is expected before there are data, for `evenhand power`."""
+    """The `[power]` section: expectations before data exist, for `evenhand power`."""
 
     rows: int | None = Field(None, ge=10, le=1_000_000_000, description="Rows that are planned.")
     groups: dict[str, dict[str, float]] = Field(
@@ -50,20 +50,20 @@ class PowerSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowerLine:
-    """What one test or threshold of a plan could show.
+    """The power of one test or threshold of a plan.
 
     Parameters
     ----------
-    audit, metric, model, grouping : where.
+    audit, metric, model, grouping : what is tested.
     threshold : the limit in words; None for a test of no difference.
     kind : difference or ratio; None where the gap is neither.
-    group, n : the group that differs, and how many of it count.
-    gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None where none is.
-    meets : of a threshold, the chance that it is shown to be met where there is no gap.
+    group, n : the group that differs, and the size of it that counts.
+    gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None if no gap is.
+    meets : of a threshold, the chance of showing that it is met if there is no gap.
     chance, rows : of a planned improvement, its chance, and the rows that the power wanted takes.
-    as_piloted, error : the chance that a gap as in the pilot is shown, and its Monte-Carlo error.
-    points : whether the gap is told in percentage points.
-    how : how it was worked out, or why it was not.
+    as_piloted, error : the chance of showing a gap as in the pilot, and its Monte-Carlo error.
+    points : whether the gap is in percentage points.
+    how : the method, or why there is no number.
     """
 
     audit: str
@@ -85,22 +85,22 @@ class PowerLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """An `audit.toml` with the number of rows planned, and a pilot where there is one.
+class PowerPlan:
+    """A planned audit: an `audit.toml` with the number of rows, and a pilot if there is one.
 
     Parameters
     ----------
     specs : the settings of the audits by name.
-    settings : what is expected.
-    rows, wanted, seed : the rows planned, the chance wanted, and the seed of what is simulated.
-    groupings : the groupings of `[data]`, as a report calls them.
-    pilot : like data, where there are some.
+    settings : the `[power]` section.
+    rows, power, seed : the rows planned, the power wanted, and the seed of simulations.
+    groupings : the groupings of `[data]`, as in a report.
+    pilot : data like those planned, or None.
     """
 
     specs: Mapping[str, Spec]
     settings: PowerSettings
     rows: int
-    wanted: float
+    power: float
     seed: int
     groupings: tuple[str, ...] = ()
     pilot: Table | None = None
@@ -108,21 +108,21 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Power:
-    """How an audit says what a plan could show.
+    """How an audit computes what a plan could show.
 
     Parameters
     ----------
-    lines : its own answer; None where a pilot gives it.
+    lines : its own computation; None if a pilot is used.
     crossed : whether rows are crossed, such as critics with cases, so that tables of more rows cannot be drawn from a
-        pilot; there its intervals tell, narrower with the square root of the rows.
+    pilot; its intervals are then scaled by the square root of the rows.
     """
 
-    lines: Callable[[Plan], Iterable[PowerLine]] | None = None
+    lines: Callable[[PowerPlan], Iterable[PowerLine]] | None = None
     crossed: bool = False
 
 
 DRAWN = Power()
-"""Tables of as many rows as are planned are drawn from a pilot, and audited."""
+"""Draws tables of the planned number of rows from a pilot, and audits them."""
 
 SCALED = Power(crossed=True)
-"""The pilot's intervals tell."""
+"""Scales the pilot's intervals."""

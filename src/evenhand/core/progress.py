@@ -1,4 +1,4 @@
-"""The steps that a run reports while it goes, and how long each takes."""
+"""The steps that a run reports, and how long each takes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from time import perf_counter, process_time
 from typing import Any
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("evenhand_progress", default=None)
-_clock: ContextVar[Clock | None] = ContextVar("evenhand_clock", default=None)
+_clock: ContextVar[RunClock | None] = ContextVar("evenhand_clock", default=None)
 
 
-class Clock:
-    """Where the time of a run goes: seconds and CPU seconds of each section, and of each step of it.
+class RunClock:
+    """Measures the seconds and CPU seconds of each section of a run, and of each step of it.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Clock:
 
     @contextmanager
     def timing(self, section: str) -> Iterator[None]:
-        """Count the time of the block, and of the steps within it, as that of a section."""
+        """Count the time of the block, and of the steps within it, for a section."""
         before = self._now
         self._turn(section, "")
         try:
@@ -46,7 +46,7 @@ class Clock:
             self._turn(*before)
 
     def mark(self, description: str) -> None:
-        """Count the time from now on as that of a step; how far it has come is no part of its name."""
+        """Count the time from now on for a step; a percentage is not part of its name."""
         self._turn(self._now[0], re.sub(r": \d+%$", "", description))
 
     def _turn(self, section: str, description: str) -> None:
@@ -66,10 +66,10 @@ class Clock:
 
 
 @contextmanager
-def timed() -> Iterator[Clock]:
-    """Let one clock run while the block does: that of whoever runs a larger part already, or a new one."""
+def timed() -> Iterator[RunClock]:
+    """Run a clock during the block: the caller's if one is running, or a new one."""
     running = _clock.get()
-    clock = running or Clock()
+    clock = running or RunClock()
     token = _clock.set(clock)
     try:
         yield clock
@@ -78,7 +78,7 @@ def timed() -> Iterator[Clock]:
 
 
 def step(description: str) -> None:
-    """Say what happens next; silent unless somebody listens."""
+    """Report the next step to the clock and the listener, if there are any."""
     clock, listener = _clock.get(), _listener.get()
     if clock is not None:
         clock.mark(description)
@@ -88,7 +88,7 @@ def step(description: str) -> None:
 
 @contextmanager
 def listening(listener: Callable[[str], None]) -> Iterator[None]:
-    """Pass every step to `listener` while the block runs.
+    """Pass every step to `listener` during the block.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def shown_in_notebook() -> Iterator[None]:
-    """Show the steps below the cell of a Jupyter notebook while the block runs; nowhere else, and nothing is left."""
+    """Show the steps below the cell of a Jupyter notebook during the block, and nowhere else."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if _listener.get() is not None or type(shell).__name__ != "ZMQInteractiveShell":
         yield

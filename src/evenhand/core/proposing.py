@@ -1,4 +1,4 @@
-"""The sections of an `audit.toml` that `evenhand init` writes: what an audit must be able to propose for a file."""
+"""The sections of the `audit.toml` that `evenhand init` writes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class SeenFile:
-    """What was seen in a file.
+    """The features of a data file that proposals depend on.
 
     Parameters
     ----------
     source : its name.
-    long : the columns of the person and of the time, where a person has a row for each time.
+    long : the columns of the person and of the time, if a person has one row for each time.
     panel : columns of one feature over time, with the time of each.
-    numbers : columns of numbers with many values, those without a role first.
+    numbers : numeric columns with many values, those without a role first.
     """
 
     source: str
@@ -27,7 +27,7 @@ class SeenFile:
 
 
 class Proposing:
-    """What an audit proposes; as it is here, nothing."""
+    """An audit's proposal for `audit.toml`; the default is empty."""
 
     leaves_blanks: ClassVar[bool] = False
     """Whether it proposes settings that the user must fill in; `evenhand audit` then refuses them by name."""
@@ -37,16 +37,16 @@ class Proposing:
         return ()
 
     def offer(self, _seen: SeenFile) -> Iterable[str]:
-        """Return lines at the end of the file, commented out, of a section that the user may want."""
+        """Return lines for the end of the file: a commented-out section that the user may want."""
         return ()
 
     def remarks(self, _seen: SeenFile) -> Iterable[str]:
-        """Return what somebody should know of it before they settle the roles."""
+        """Return remarks for the user before the roles are fixed."""
         return ()
 
 
 def quoted(value: object) -> str:
-    """Return a TOML string; JSON's quoting is TOML's for every text."""
+    """Return a TOML string; JSON's quoting is valid TOML for every text."""
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

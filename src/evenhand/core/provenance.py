@@ -1,4 +1,4 @@
-"""What the numbers of a run come from: the data, the versions, the machine."""
+"""The provenance of a run: the data, the versions, the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand._version import __version__
-from evenhand.core.progress import Clock
+from evenhand.core.progress import RunClock
 from evenhand.table.cells import Cells
 from evenhand.table.table import Table
 
@@ -36,11 +36,11 @@ _PARTS = (
 
 
 def data_record(table: Table) -> dict[str, Any]:
-    """Return rows, what was left out, and what identifies the data.
+    """Return the numbers of rows used and dropped, and a hash of the data.
 
-    `hash` is the SHA-256 of all that was read of the data so far, which is what every number was computed from: the
-    same for the same data on any engine and in any order of rows. `files` identifies
-    the bytes of the files read, where there are any; `groups` holds the rows of each group, by grouping.
+    `hash` is the SHA-256 of all data read so far, from which every number was computed: equal for equal data on any
+    engine and in any order of rows. `files` identifies the bytes of the files read; `groups` has the rows of each
+    group, by grouping.
     """
     return {
         "rows": table.rows + table.dropped,
@@ -60,10 +60,10 @@ def _sizes(cells: Cells, columns: Sequence[str]) -> dict[str, int]:
     return dict(zip(labels, sizes.tolist(), strict=True))
 
 
-def run_record(clock: Clock, device: str = "cpu", engine: str | None = None) -> dict[str, Any]:
-    """Return when, where and with what the audit ran, and what took how long.
+def run_record(clock: RunClock, device: str = "cpu", engine: str | None = None) -> dict[str, Any]:
+    """Return when, where and with which versions the audit ran, and how long each part took.
 
-    Nothing in it changes a number but the device: those of a card agree with the processor's, not to the last digit.
+    Only the device changes numbers: those of a GPU agree with the processor's, but not to the last digit.
     """
     return {
         "evenhand": __version__,
@@ -77,8 +77,8 @@ def run_record(clock: Clock, device: str = "cpu", engine: str | None = None) -> 
     }
 
 
-def _times(clock: Clock) -> dict[str, Any]:
-    """Return seconds by section, and with CPU seconds by section and step."""
+def _times(clock: RunClock) -> dict[str, Any]:
+    """Return seconds by section, and seconds and CPU seconds by step."""
     steps, seconds = clock.records(), Counter[str]()
     for record in steps:
         seconds[record["section"]] += record["seconds"]

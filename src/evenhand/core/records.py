@@ -1,4 +1,4 @@
-"""The records that all audits share: a metric's value in one group, and the gap between two places.
+"""The records of all audits: a metric's value in one group, and the gap between two groups.
 
 Every audit has the tables `values` and `gaps` with these columns in this order; its own coordinates follow them.
 """
@@ -17,38 +17,38 @@ Kind = Literal["difference", "ratio"]
 Against = Literal["worst_pair", "reference", "overall", "status_quo", "model", "stakeholder"]
 
 OVERALL = "(overall)"
-"""Stands for everybody where a number is not of one group."""
+"""The group label of a number of all people."""
 
 STANDARDISED = "(standardised)"
-"""Stands for the mean over strata, where groups are compared within a factor."""
+"""The stratum label of a mean over strata, if groups are compared within a factor."""
 
 
 OK = say("ok")
-"""The status of a record whose number, interval and comparison are all there."""
+"""The status of a record without a missing number, interval or comparison."""
 
 Reveals = Literal["name", "count", "share", "number", "safe", "undeclared"]
-"""What a column reveals of how many people there are: see `column`."""
+"""What a column reveals about the number of people: see `column`."""
 
 
 def column(meaning: str, default: Any = MISSING, *, reveals: Reveals = "undeclared", of: str = "n") -> Any:
-    """Declare a column of a record, with what it holds; the reference of `results.json` is generated from that.
+    """Declare a column of a record, and what it holds; the reference of `results.json` is generated from it.
 
     Parameters
     ----------
     meaning : what it holds.
-    default : its default, where it has one.
-    reveals : what it reveals of how many people there are. Where small counts are hidden (`suppress_below`), a `name`
-        (a coordinate or a label) and whatever is `safe` (no count follows from it) are published. A `count` of people
-        withholds all that is counted with it where it is small. A `share` of the people counted is a count, too. Any
-        other `number` that rests on the people that the record counts, such as a mean, a limit or a p-value, is
-        published where no count is small. A column that is not declared is withheld everywhere.
-    of : of a share or a count, the column with the people that it is a part of; '' where it is a part of none.
+    default : its default, if it has one.
+    reveals : what it reveals about the number of people. If small counts are hidden (`suppress_below`), a `name` (a
+    coordinate or a label) and `safe` values (no count follows from them) are published. A small `count` of people
+    withholds everything counted with it. A `share` of the people counted is a count, too. Any other `number` that
+    rests on the people that the record counts, such as a mean, a limit or a p-value, is published if no count is
+    small. An undeclared column is always withheld.
+    of : of a share or a count, the column of the people that it is a part of; '' if it is a part of none.
     """
     return field(default=default, metadata={"meaning": meaning, "reveals": reveals, "of": of})
 
 
 class Declaration(NamedTuple):
-    """What a column declares: what it reveals, of which column it is a part, and whether it may be null."""
+    """A column's declaration: what it reveals, which column it is a part of, and whether it may be null."""
 
     reveals: Reveals
     of: str
@@ -56,7 +56,7 @@ class Declaration(NamedTuple):
 
 
 def declarations(record: type[Record]) -> Mapping[str, Declaration]:
-    """Return what the columns of a record declare, by name.
+    """Return the declarations of a record's columns, by name.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Record:
 
     @property
     def is_ok(self) -> bool:
-        """Whether its number, interval and comparison are all there; else `status` says what is missing, and why."""
+        """Whether no number, interval or comparison is missing; otherwise `status` says what is, and why."""
         return bool(getattr(self, "status", OK) == OK)
 
     @classmethod
@@ -117,14 +117,14 @@ def _message_columns(record: type[Record]) -> frozenset[str]:
 
 
 def written_tables(tables: Mapping[str, Iterable[Record]]) -> dict[str, list[dict[str, Any]]]:
-    """Return tables of records as they stand in `results.json`."""
+    """Return tables of records as in `results.json`."""
     return {name: [record.to_dict() for record in records] for name, records in tables.items()}
 
 
 def read_tables(
     written: Mapping[str, Iterable[Mapping[str, Any]]], kinds: Mapping[str, type[Record]]
 ) -> dict[str, tuple[Any, ...]]:
-    """Return the tables of records that stand in `results.json`, of the kinds that go by their names."""
+    """Read the tables of records in `results.json`; `kinds` are their record types by name."""
     return {name: tuple(map(kinds[name].from_dict, records)) for name, records in written.items()}
 
 
@@ -152,14 +152,14 @@ class Value(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap(Record):
-    """A metric in two places: group minus, or over, reference.
+    """A metric in two groups: group minus, or over, reference.
 
-    In the worst pair of a difference the group has the higher value; in that of a ratio the lower one, so that the
+    In the worst pair of a difference the group has the higher value; in that of a ratio the lower value, so that the
     ratio is at most 1, as in the four-fifths rule.
     """
 
     signed: ClassVar[bool] = False
-    """Whether a threshold limits the gap with its sign, rather than its distance from equality."""
+    """Whether a threshold limits the signed gap, rather than its distance from equality."""
 
     model: str | None = column("the model, where there is one", None, reveals="name")
     model_reference: str | None = column(
@@ -196,7 +196,7 @@ class Gap(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut(Record):
-    """Something that was left out, and why."""
+    """People or rows that were left out, and why."""
 
     model: str | None = column("the model it concerns; null for all", None, reveals="name")
     grouping: str | None = column("the grouping", None, reveals="name")
@@ -225,7 +225,7 @@ class _WithLimits(Protocol):
 
 
 def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
-    """Return the limits that a verdict rests on: joint ones where there are any; "meets" rests on a number's own."""
+    """Return the limits that a verdict rests on: the record's own for "meets", otherwise joint ones if known."""
     if getattr(record, "verdict", None) == "meets":
         return record.low, record.high
     if record.joint_low is not None or record.joint_high is not None:
@@ -234,13 +234,13 @@ def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
 
 
 def open_range(record: Record) -> tuple[float, float] | None:
-    """Return the smallest and largest value that the data allow, whatever their number; None where it is known."""
+    """Return the smallest and largest value that the data allow; None if the value is known."""
     lower, upper = getattr(record, "lower", None), getattr(record, "upper", None)
     return None if lower is None or upper is None or upper - lower <= 1e-9 else (lower, upper)
 
 
 def coordinates_of(record: Value | Gap) -> dict[str, Any]:
-    """Return what an audit adds to the common columns, without the nulls."""
+    """Return the columns that an audit adds to the common ones, without nulls."""
     common = {item.name for item in fields(Gap if isinstance(record, Gap) else Value)}
-    own = (item.name for item in fields(record) if item.name not in common)
-    return {name: value for name in own if (value := getattr(record, name)) is not None}
+    names = (item.name for item in fields(record) if item.name not in common)
+    return {name: value for name in names if (value := getattr(record, name)) is not None}

@@ -1,4 +1,4 @@
-"""`Result`: what an audit returns. Its tables, text, frames, JSON and HTML all follow from its fields."""
+"""`Result`: the outcome of an audit. Its tables, text, frames, JSON and HTML follow from its fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.display import DisplayTable, Figure, Section
-from evenhand.core.families import adjust_tables, answer, in_words
+from evenhand.core.families import adjust_tables, check_claims, family_sentences
 from evenhand.core.findings import VERDICT_WORDS, Claim, Finding, FindingMaker
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, LeftOut, Record, Reveals, read_tables, written_tables
@@ -24,7 +24,7 @@ from evenhand.messages import Catalogue, Message
 from evenhand.table.frames import build_frame
 
 _USUAL = {"kind": "difference", "against": "worst_pair"}
-"""What is meant where a gap is asked for and several fit; the same as in a threshold."""
+"""The defaults of `get` if several gaps fit; the same as in a threshold."""
 
 _COMMON = ("spec", "findings", "left_out", "notes", "backend")
 
@@ -33,16 +33,16 @@ _COMMON = ("spec", "findings", "left_out", "notes", "backend")
 class Result:
     """The outcome of one audit.
 
-    A field that holds a tuple of records is a table. Any other field of an audit's own holds plain values. There are no
-    rows of the data in it, so that it can be pickled, written and handed on.
+    A field with a tuple of records is a table. Any other field of an audit's own holds plain values. It holds no rows
+    of the data, so it can be pickled, written and passed on.
 
     Parameters
     ----------
-    spec : what was asked.
-    findings : what was found, in sentences.
-    left_out : everything that was left out and why.
-    notes : remarks that a reader needs.
-    backend : the data-frame library that `to_frame` answers in.
+    spec : the settings.
+    findings : the findings, in sentences.
+    left_out : everything that was left out, and why.
+    notes : remarks for the reader.
+    backend : the data-frame library that `to_frame` uses.
     """
 
     descriptor: ClassVar[AuditDescriptor]
@@ -51,11 +51,11 @@ class Result:
     question: ClassVar[str]
     main_table: ClassVar[str] = "gaps"
     places: ClassVar[tuple[str, ...]] = ()
-    """Columns of its own that say where a number stands; its other columns are results."""
+    """The coordinates among its own columns; its other columns are results."""
     found_places: ClassVar[tuple[str, ...]] = ()
-    """Those of them that a worst pair finds itself: they are the same thing wherever it is."""
+    """The coordinates that a worst pair finds itself, and which therefore do not identify it."""
     reveals: ClassVar[Mapping[str, Reveals]] = {}
-    """What its fields that are no tables reveal of how many people there are, as columns of records declare it."""
+    """What its plain fields reveal about the number of people, as columns of records declare it."""
 
     spec: Spec
     findings: tuple[Finding, ...]
@@ -72,7 +72,7 @@ class Result:
 
     @classmethod
     def record_types(cls) -> dict[str, type[Record]]:
-        """Return the tables and the records they hold: the audit's own first, then what was left out."""
+        """Return the record type of each table, the audit's own first."""
         return dict(_record_types(cls))  # type: ignore[arg-type]  # a class can be hashed
 
     @classmethod
@@ -87,7 +87,7 @@ class Result:
         return {name: getattr(self, name) for name in self.record_types()}
 
     def rows(self, table: str, **where: object) -> tuple[Any, ...]:
-        """Return the records of a table whose columns have these values; a null is named as None, a status by its text.
+        """Return the records of a table whose columns have these values; None selects nulls, a text a status.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class Result:
         return tuple(records)
 
     def _in_our_names(self, where: dict[str, object]) -> tuple[tuple[str, ...] | None, dict[str, object]]:
-        """Return the metrics that another package's name of a metric or a gap stands for, if any, and the columns."""
+        """Return the metrics and columns that another package's name means."""
         other = self.spec.other_names.get(str(where.get("metric")))
         if other is None or where["metric"] in self.metrics:
             return None, where
@@ -125,13 +125,13 @@ class Result:
     def get(self, table: str, **where: object) -> Any:
         """Return the one record of a table whose columns have these values.
 
-        Where several fit, what is not named is taken as in a threshold: all people together, the difference, the worst
+        If several fit, unnamed columns have the defaults of thresholds: all people together, the difference, the worst
         pair of groups.
 
         Raises
         ------
         ConfigError
-            When none fits, or several do; the message says which column to name.
+            If none fits, or several do; the message says which column to name.
         """
         fitting = self.rows(table, **where)
         pooled = dict.fromkeys(self.spec.threshold_type().pooled)
@@ -143,8 +143,8 @@ class Result:
         raise ConfigError(self._why_not_one(table, fitting, where))
 
     def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, object]) -> Message:
-        """Return why a question has no one record for an answer: several fit, or a value does not occur."""
-        asked = tuple(f"{name}={brief(value)}" for name, value in where.items()) or ("no columns named",)
+        """Return why no single record fits: several do, or a value does not occur."""
+        criteria = tuple(f"{name}={brief(value)}" for name, value in where.items()) or ("no columns named",)
         if fitting:
             differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]
             more = tuple([name for name in differ if name not in where][:6])
@@ -152,15 +152,15 @@ class Result:
                 "{number} records of {table!r} fit {asked}; name more of its columns, such as {more}.",
                 number=len(fitting),
                 table=table,
-                asked=asked,
+                asked=criteria,
                 more=more,
             )
         for name, value in where.items():
-            known = list(dict.fromkeys(str(getattr(record, name)) for record in self.tables[table]))
-            if str(value) not in known:
-                hint = did_you_mean(value, known)
+            values = list(dict.fromkeys(str(getattr(record, name)) for record in self.tables[table]))
+            if str(value) not in values:
+                hint = did_you_mean(value, values)
                 return problem("`{name}` got {value}; {hint}", name=name, value=brief(value), hint=hint)
-        return problem("no record of {table!r} fits {asked}.", table=table, asked=asked)
+        return problem("no record of {table!r} fits {asked}.", table=table, asked=criteria)
 
     def to_frame(self, table: str | None = None) -> Any:
         """Return one table as a data frame of the library that the data came in; an empty one keeps its columns."""
@@ -190,7 +190,7 @@ class Result:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The rows of the metrics that can occur in the tables."""
+        """The metrics that can occur in the tables."""
         return self.spec.known_metrics()
 
     # Text, charts, report ---------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class Result:
     def families(self) -> tuple[Message, ...]:
         """What its p-values and verdicts hold for together, in sentences."""
         gaps = [record for record in self.tables.get("gaps", ()) if isinstance(record, Gap)]
-        return tuple(in_words(self.findings, gaps, [self.spec.finding_alpha]))
+        return tuple(family_sentences(self.findings, gaps, [self.spec.finding_alpha]))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
         """Return a chart (Altair).
@@ -218,9 +218,9 @@ class Result:
         Parameters
         ----------
         chart
-            Which one; by default the audit's main chart. `charts()` lists them.
+            The name of the chart; by default the audit's main chart. `charts()` lists them.
         grouping
-            Of which grouping; by default of the first.
+            The grouping to draw; by default the first.
         """
         drawers = self.descriptor.charts
         if not drawers:
@@ -246,14 +246,14 @@ class Result:
 
     def section(self) -> Section:
         """Return the result's part of a report."""
-        room = self.descriptor.section
-        told = {finding.metric for finding in self.findings}
-        caveats = ((metric.title, metric.caveat) for name, metric in self.metrics.items() if name in told)
+        maker = self.descriptor.section
+        reported = {finding.metric for finding in self.findings}
+        caveats = ((metric.title, metric.caveat) for name, metric in self.metrics.items() if name in reported)
         return Section(
             title=self.title,
             question=self.question,
-            parts=tuple(room.parts(self)),
-            methods=tuple(room.methods(self)),
+            parts=tuple(maker.parts(self)),
+            methods=tuple(maker.methods(self)),
             notes=self.notes,
             caveats=tuple((title, caveat) for title, caveat in caveats if caveat),
         )
@@ -277,11 +277,11 @@ class Result:
 
     @property
     def shows_individuals(self) -> bool:
-        """Whether tables about one person each are published."""
+        """Whether tables about single people are published."""
         return bool(getattr(self.spec, "individuals", False))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold; records about one person only where that was asked."""
+        """Return everything as plain values for JSON; records about single people only if the settings ask for them."""
         types = self.record_types()
         hidden = {name for name, kind in types.items() if kind.individual and not self.shows_individuals}
         return {
@@ -306,7 +306,7 @@ class Result:
         tables: dict[str, Any] = read_tables({name: values[name] for name in kinds}, kinds)
         plain: dict[str, Any] = {name: _frozen(values[name]) for name in cls.plain_fields()}
         return cls(
-            spec=cls.descriptor.spec.recorded(values["spec"]),
+            spec=cls.descriptor.spec.from_json(values["spec"]),
             findings=tuple(map(Finding.from_dict, findings)),
             notes=tuple(map(Message.from_dict, values["notes"])),
             **tables,
@@ -314,11 +314,11 @@ class Result:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "spec": self.spec.described()}
+        return {**vars(self), "spec": self.spec.without_code()}
 
 
 def plain_cell(value: object) -> object:
-    """Return a column's value as a data frame holds it: a message as its English text."""
+    """Return a column's value for a data frame: a message as its English text."""
     return value.text if isinstance(value, Message) else value
 
 
@@ -328,14 +328,14 @@ def _frozen(value: object) -> object:
 
 @cache
 def _record_types(result: type[Result]) -> Mapping[str, type[Record]]:
-    """Return the tables of a kind of result, once: it takes two milliseconds to read the annotations."""
+    """Return the tables of a result type, cached: reading the annotations takes two milliseconds."""
     hints = typing.get_type_hints(result)
     types = {item.name: kind for item in fields(result) if (kind := _record_type(hints[item.name])) is not None}
     return dict(sorted(types.items(), key=lambda entry: entry[0] == "left_out"))
 
 
 def _record_type(annotation: object) -> type[Record] | None:
-    """Return the record of a field that is a table, None for any other field."""
+    """Return the record type of a table field, None for any other field."""
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) is not tuple or not isinstance(arguments[0], type):
         return None
@@ -356,7 +356,7 @@ _BADGES: dict[Verdict, tuple[str, str, str]] = {
 
 
 def badge(verdict: Verdict) -> str:
-    """Return a verdict as a badge: a sign, a word and a colour; nothing where there is none."""
+    """Return a verdict as an HTML badge: a sign, a word and a colour; empty without a verdict."""
     if verdict not in _BADGES:
         return ""
     ink, ground, sign = _BADGES[verdict]
@@ -365,7 +365,7 @@ def badge(verdict: Verdict) -> str:
 
 
 def findings_html(findings: Sequence[Finding]) -> str:
-    """Return findings as a list of badges and headlines, each with its detail folded; beyond a dozen all folded."""
+    """Return findings as an HTML list with folded details; only a dozen are open."""
     items = [
         f"<li>{badge(finding.verdict)}{escape(str(finding.headline))}<details><summary>How sure</summary>"
         f"{escape(' '.join(str(part) for part in (finding.detail, finding.reason) if part))}</details></li>"
@@ -393,15 +393,15 @@ R = TypeVar("R", bound=Result)
 
 @dataclass(frozen=True, kw_only=True)
 class Draft(Generic[R]):
-    """The result of one audit before its run is known: it has no findings yet, and its gaps are not adjusted.
+    """The result of one audit before the run is complete: without findings, and with unadjusted gaps.
 
     Parameters
     ----------
     result : the result, without findings.
-    claims : what can be told or judged.
-    own : the audit's own sentences.
-    bounds : the settings that claims are judged by, where they are not the result's.
-    notes : more remarks, which rest on what was found.
+    claims : the statements to test or judge.
+    own : the audit's own catalogue.
+    bounds : the settings that claims are judged by, if they are not the result's.
+    notes : more remarks, which depend on the findings.
     """
 
     result: R
@@ -411,21 +411,21 @@ class Draft(Generic[R]):
     notes: Callable[[R], Iterable[Message]] = lambda _: ()
 
 
-def settle(drafts: Sequence[Draft[Any]]) -> list[Any]:
+def finalize_results(drafts: Sequence[Draft[Any]]) -> list[Any]:
     """Return the results of a run: findings, verdicts and "worse off" hold for all its audits together."""
     makers = [FindingMaker(draft.bounds or draft.result.spec, draft.own) for draft in drafts]
-    asked = [maker.questions(draft.claims) for maker, draft in zip(makers, drafts, strict=True)]
-    answers = iter(answer([question for questions in asked for question in questions]))
+    checks = [maker.checks(draft.claims) for maker, draft in zip(makers, drafts, strict=True)]
+    outcomes = iter(check_claims([check for audit_checks in checks for check in audit_checks]))
     tables = adjust_tables([draft.result.gaps for draft in drafts], [1.0 - maker.spec.confidence for maker in makers])
     results = []
-    for draft, maker, questions, gaps in zip(drafts, makers, asked, tables, strict=True):
-        findings = maker.told(draft.claims, questions, [next(answers) for _ in questions])
+    for draft, maker, audit_checks, gaps in zip(drafts, makers, checks, tables, strict=True):
+        findings = maker.build_findings(draft.claims, audit_checks, [next(outcomes) for _ in audit_checks])
         result = replace(draft.result, findings=findings, gaps=gaps)
         results.append(replace(result, notes=tuple(dict.fromkeys((*result.notes, *draft.notes(result))))))
     return results
 
 
-def settled(draft: Draft[R]) -> R:
-    """Return the result of an audit that is a run of its own."""
-    result: R = settle([draft])[0]
+def finalize(draft: Draft[R]) -> R:
+    """Return the result of an audit that runs alone."""
+    result: R = finalize_results([draft])[0]
     return result

@@ -1,4 +1,4 @@
-"""Verdicts among people with other shares of groups: what an audit must be able to do to judge its own again."""
+"""Verdicts among people with other shares of groups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mix:
     ----------
     column, what : the column, and the shares in words.
     weight : the weight of each group of the column.
-    spread : the covariance of the weights, where shares are those of a sample.
+    spread : the covariance of the weights, if the shares are those of a sample.
     """
 
     column: str
@@ -36,29 +36,29 @@ class Mix:
 
     @property
     def as_is(self) -> Mix:
-        """The people as they are."""
+        """The people with their actual shares."""
         return replace(self, weight=np.ones_like(self.weight), spread=None)
 
 
 class Reweighter(Protocol):
-    """Judges verdicts of one audit among weighted people."""
+    """Judges the verdicts of one audit among weighted people."""
 
     @property
     def by_counts(self) -> bool:
-        """Whether its numbers follow from counts by group, outcome and decision, and from nothing finer."""
+        """Whether its numbers follow from counts by group, outcome and decision alone."""
 
     def why_not(self, finding: Finding) -> Message | str | None:
-        """Return why a verdict cannot be judged again; None where it can."""
+        """Return why a verdict cannot be judged among weighted people; None if it can."""
 
     def depends_on(self, finding: Finding, column: str) -> bool:
-        """Tell whether shares of a column can matter."""
+        """Return whether shares of a column can matter."""
 
     def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
         """Return the number among weighted people with its limits, and the verdict."""
 
 
 MakeReweighter: TypeAlias = "Callable[[Table, Any, Any], Reweighter]"
-"""Makes what judges again from the table, the result of the audit, and the settings that it ran with."""
+"""Makes a reweighter from the table, the result of the audit, and the settings that it ran with."""
 
 
 def threshold_of(finding: Finding) -> Threshold:

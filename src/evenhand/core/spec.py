@@ -1,4 +1,4 @@
-"""The settings every audit has. Each is said once: signature, docstring, `audit.toml` and schema follow from it."""
+"""The settings of every audit, declared once: signature, docstring, `audit.toml` and schema follow from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from evenhand.table.frames import Columns, is_frame
 from evenhand.table.table import Table
 
 _RECORDED = {"recorded": True}
-"""Validation context of settings that are read back from `results.json`, where code stands as its name."""
+"""Validation context of settings read from `results.json`, where code is replaced by its name."""
 
 
 def _as_names(value: object) -> object:
@@ -45,8 +45,8 @@ Reference = dict[str, str] | str | None
 """The reference group, or one for each grouping."""
 
 
-def is_recorded(info: ValidationInfo) -> bool:
-    """Tell whether settings are read back from a record, so that code may stand as its name."""
+def is_from_json(info: ValidationInfo) -> bool:
+    """Return whether settings are read from a record, where code is replaced by its name."""
     return bool(info.context and info.context.get("recorded"))
 
 
@@ -59,7 +59,7 @@ def code_name(value: object) -> str | None:
 
 
 def _callable(value: object, info: ValidationInfo) -> object:
-    if value is None or callable(value) or (isinstance(value, str) and is_recorded(info)):
+    if value is None or callable(value) or (isinstance(value, str) and is_from_json(info)):
         return value
     raise SettingError("must be a function; got {value}", value=brief(value))
 
@@ -69,37 +69,37 @@ Code = Annotated[Any, PlainValidator(_callable), PlainSerializer(code_name)]
 
 
 def limits() -> Any:
-    """Return the setting `thresholds`; an audit with coordinates of its own declares it anew, with its own type."""
+    """Return the field `thresholds`; an audit with its own coordinates declares it with its own type."""
     example = 'such as {"metric": "selection_rate", "min": 0.8}'
     return Field((), description=f"Limits that turn numbers into verdicts, {example}.")
 
 
 class Spec(Settings):
-    """What every audit can be told; the same names everywhere."""
+    """The settings that every audit has, with the same names everywhere."""
 
     audit: ClassVar[str] = ""
-    """The audit these settings are of."""
+    """The name of the audit."""
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group")
-    """Which of the common coordinates a threshold of the audit may name; its own are fields of its thresholds."""
+    """The common coordinates that a threshold of the audit may name; its own are fields of its thresholds."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
-    """Gaps with a name of their own that a threshold may use."""
+    """Named gaps that a threshold may limit, such as 'traditional_parity'."""
     other_names: ClassVar[Mapping[str, OtherName]] = {}
-    """What other packages call our metrics and gaps; understood, and named in a note."""
+    """Other packages' names of our metrics and gaps; they are translated, and noted."""
     counted: ClassVar[str] = "people"
     """What the `n` of a record counts."""
 
     column_settings: ClassVar[tuple[str, ...]] = ()
-    """Settings that name columns of the table; in Python, arrays may stand there too."""
+    """Settings that name columns of the table; in Python they accept arrays, too."""
 
     input_types: ClassVar[Mapping[str, str]] = {}
-    """What a setting accepts, as a type, where its validator accepts more than its type says; for the stub."""
+    """The input type of a setting, for the stub, if its validator accepts more than its annotation says."""
 
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
     code_or_name: ClassVar[tuple[str, ...]] = ()
-    """The same, but only text of the form 'module:attribute' is code."""
+    """Settings that hold names or code; only text of the form 'module:attribute' is code."""
     runs_code: ClassVar[tuple[str, ...]] = ()
-    """Settings that let files of the user run code, which needs --allow-code too."""
+    """Settings that let the user's files run code, which needs --allow-code."""
 
     confidence: float = Field(0.95, ge=0.001, lt=1, description="Confidence of every interval.")
     seed: int = Field(0, ge=0, description="Seed of the one random generator.")
@@ -111,30 +111,30 @@ class Spec(Settings):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _in_our_words(cls, values: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Read names of other packages as our own, and note what was read as what."""
+    def _translate_metric_aliases(cls, values: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Translate names of other packages, and note each."""
         if not cls.other_names or not isinstance(values, Mapping):
             return handler(values)
-        own = values["custom"] if isinstance(values.get("custom"), Mapping) else ()
-        names = {name: other for name, other in cls.other_names.items() if name not in own}
-        translated, said = translate(values, names, cls.aliases)
+        custom = values["custom"] if isinstance(values.get("custom"), Mapping) else ()
+        names = {name: other for name, other in cls.other_names.items() if name not in custom}
+        translated, remarks = translate(values, names, cls.aliases)
         spec = handler(translated)
-        spec._translated = said
+        spec._translated = remarks
         return spec
 
     @property
     def translated(self) -> tuple[Message, ...]:
-        """Remarks on the names of other packages that were read as our own."""
+        """Remarks on the translated names of other packages."""
         return self._translated
 
     @classmethod
     def threshold_type(cls) -> type[Threshold]:
-        """Return what a threshold of the audit is."""
+        """Return the type of the audit's thresholds."""
         kind: type[Threshold] = get_args(cls.model_fields["thresholds"].annotation)[0]
         return kind
 
     def known_metrics(self) -> Mapping[str, Metric]:
-        """Return the metrics that these settings can give, by name."""
+        """Return the metrics that these settings can produce, by name."""
         return {}
 
     @model_validator(mode="after")
@@ -154,7 +154,7 @@ class Spec(Settings):
         return self
 
     def metric_of(self, threshold: Threshold) -> str:
-        """Return the metric that a threshold is about, also where it names a gap by a name of its own."""
+        """Return the metric that a threshold limits, also if it names a gap by an alias."""
         return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
     @property
@@ -162,7 +162,7 @@ class Spec(Settings):
         """The level at which a finding without a threshold claims a difference."""
         return 1.0 - self.confidence
 
-    def at(self, confidence: float) -> Self:
+    def with_confidence(self, confidence: float) -> Self:
         """Return the same settings with another confidence."""
         return self.model_copy(update={"confidence": confidence})
 
@@ -171,31 +171,31 @@ class Spec(Settings):
         """The folder that file names in the settings are relative to: that of `audit.toml`."""
         return self._folder
 
-    def placed(self, folder: Path) -> Self:
-        """Return the same settings as read from a file in this folder."""
+    def relative_to(self, folder: Path) -> Self:
+        """Return the same settings, with file names relative to this folder."""
         copy = self.model_copy()
         copy._folder = folder
         return copy
 
     @classmethod
-    def recorded(cls, values: Mapping[str, Any]) -> Self:
-        """Return the settings that stand in a `results.json`, code as its name."""
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the settings in a `results.json`, with code as its name."""
         return cls.model_validate(dict(values), context=_RECORDED)
 
-    def described(self) -> Self:
-        """Return a copy that holds no code and no data, only their names, so that it can be pickled."""
-        return self.recorded(self.model_dump(mode="json"))
+    def without_code(self) -> Self:
+        """Return a copy for pickling, with code and data replaced by their names."""
+        return self.from_json(self.model_dump(mode="json"))
 
 
 def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
-    """Return the table with the arrays that stand in settings for columns, and settings that name them."""
+    """Return the table with arrays in settings added as columns, and settings that name them."""
     columns = Columns(table.data)
     named = {name: columns.named(settings[name], f"`{name}`") for name in spec.column_settings if name in settings}
     return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
 
 
 def require_table(value: object, function: str, before: str = "") -> None:
-    """Refuse data that has no roles, with the line that gives it some; `before` are arguments before the table."""
+    """Raise if data has no roles, with the code that gives it some; `before` are arguments before the table."""
     if isinstance(value, Table):
         return
     kind = type(value).__name__
@@ -216,16 +216,16 @@ AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
 
 
 def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]:
-    """Give a function that takes ``**settings`` the signature and the documented parameters of its spec.
+    """Give a function with ``**settings`` the signature and the documented parameters of its spec.
 
-    Arrays in settings that name columns become columns of its table, and data that is no table is refused. The line
-    ``{settings}`` in the function's docstring is replaced by them.
+    Arrays in settings that name columns become columns of its table, and data without roles is refused. The line
+    ``{settings}`` in the function's docstring is replaced by the parameters.
     """
 
     def derive(function: AuditFunction) -> AuditFunction:
         signature = inspect.signature(function)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        named = {parameter.name for parameter in own}
+        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {parameter.name for parameter in parameters}
         settings = {name: item for name, item in settings_of(spec).items() if name not in named}
         derived = [
             inspect.Parameter(
@@ -235,29 +235,33 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             )
             for name, item in sorted(settings.items(), key=lambda entry: not entry[1].is_required())
         ]
-        before = "".join(f"{p.name}, " for p in own[: [p.name for p in own].index("table")]) if "table" in named else ""
+        before = (
+            "".join(f"{p.name}, " for p in parameters[: [p.name for p in parameters].index("table")])
+            if "table" in named
+            else ""
+        )
         function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(settings))
 
         @wraps(function)
-        def checked(*arguments: Any, **given: Any) -> Any:
-            bound = signature.bind(*arguments, **given)
-            if "table" not in bound.arguments:  # the analysis of a study takes responses
-                return function(*arguments, **given)
+        def checked(*arguments: Any, **settings_given: Any) -> Any:
+            bound = signature.bind(*arguments, **settings_given)
+            if "table" not in bound.arguments:  # a study's analysis takes answers
+                return function(*arguments, **settings_given)
             require_table(bound.arguments["table"], function.__name__, before)
-            passed = bound.arguments.get("settings", {})
-            table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)
+            settings_passed = bound.arguments.get("settings", {})
+            table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, settings_passed)
             bound.arguments["table"] = table
             with shown_in_notebook():
                 return function(*bound.args, **bound.kwargs)
 
-        vars(checked)["__signature__"] = signature.replace(parameters=[*own, *derived])
+        vars(checked)["__signature__"] = signature.replace(parameters=[*parameters, *derived])
         return cast(AuditFunction, checked)
 
     return derive
 
 
 def settings_of(spec: type[Spec]) -> dict[str, FieldInfo]:
-    """Return the settings of an audit, its own first, then those that all audits have."""
+    """Return the settings of an audit, its own first, then the common ones."""
     return dict(sorted(spec.model_fields.items(), key=lambda entry: entry[0] in Spec.model_fields))
 
 

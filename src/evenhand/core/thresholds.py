@@ -1,7 +1,7 @@
 """Thresholds: what they limit, which records they fit, and the verdict. One policy for all audits.
 
-A threshold that names what an audit cannot have (a metric, model, grouping or coordinate it does not know, another
-audit) is a `ConfigError`. One that names a group, stratum or label that these data lack, or that is too small, is
+A threshold that names something the audit cannot have (an unknown metric, model, grouping or coordinate, another
+audit) is a `ConfigError`. A threshold that names a group, stratum or label missing from the data, or too small, gives
 insufficient evidence with its reason.
 """
 
@@ -25,10 +25,10 @@ from evenhand.table.roles import grouping_name
 Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
 
 VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets", "no_threshold")
-"""The verdicts, those that matter most first."""
+"""The verdicts, most serious first."""
 
 COMMON = ("model", "grouping", "group", "stratum")
-"""What any threshold may name to limit only some records; an audit says which of them it has, and adds its own."""
+"""Coordinates that a threshold may name to limit only some records; an audit selects among them, and adds its own."""
 
 
 def _as_grouping_name(value: object) -> object:
@@ -42,9 +42,9 @@ GroupingName = Annotated[str, BeforeValidator(_as_grouping_name)]
 
 
 class Threshold(Settings):
-    """A limit of the user's for a value or a gap, in all models and groupings or in the ones named.
+    """A user's limit for a value or a gap, in all models and groupings or in the named ones.
 
-    An audit whose records have coordinates of their own has a subclass with a field for each that may be named.
+    An audit whose records have their own coordinates has a subclass with a field for each that may be named.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Threshold(Settings):
     """
 
     pooled: ClassVar[tuple[str, ...]] = ("stratum",)
-    """Coordinates for which a threshold that names none means the record of all people together."""
+    """Coordinates that mean the record of all people together if a threshold does not name them."""
 
     audit: str | None = Field(None, description="The audit it belongs to; by default the one that knows the metric.")
     metric: str = Field(description="The metric, or a gap known by a name of its own such as 'traditional_parity'.")
@@ -70,7 +70,7 @@ class Threshold(Settings):
     @model_validator(mode="before")
     @classmethod
     def _of_any_audit(cls, values: object) -> object:
-        """Read a threshold of no audit in particular as one of this audit."""
+        """Convert a threshold of another type to this audit's type."""
         is_other = isinstance(values, Threshold) and not isinstance(values, cls)
         return values.model_dump(exclude_unset=True) if isinstance(values, Threshold) and is_other else values
 
@@ -87,7 +87,7 @@ class Threshold(Settings):
 
     @property
     def side(self) -> Side:
-        """Whether it is a minimum or a maximum."""
+        """'min' or 'max'."""
         return "max" if self.min is None else "min"
 
     @property
@@ -105,7 +105,7 @@ class Threshold(Settings):
         return self.message().text
 
     def named(self) -> dict[str, Any]:
-        """Return the coordinates that it names."""
+        """Return the coordinates that the threshold names, with their values."""
         return {name: value for name in self.coordinates() if (value := getattr(self, name)) is not None}
 
     @classmethod
@@ -115,22 +115,22 @@ class Threshold(Settings):
 
     @classmethod
     def coordinates(cls) -> tuple[str, ...]:
-        """Return what a threshold may name, the common coordinates first."""
+        """Return the coordinates that a threshold may name, the common ones first."""
         return (*COMMON, *cls.own_coordinates())
 
 
 def is_least(limit: Message) -> bool:
-    """Tell whether a limit in words is a minimum."""
+    """Return whether a limit in words is a minimum."""
     return limit.id in ("core.at_least", "core.at_least_points")
 
 
 def is_in_points(limit: Message) -> bool:
-    """Tell whether a limit in words is one in percentage points."""
+    """Return whether a limit in words is in percentage points."""
     return limit.id in ("core.at_least_points", "core.at_most_points")
 
 
 Alias = tuple[str, Kind, Against]
-"""A gap that the literature knows by a name of its own: its metric, kind and pair."""
+"""A named gap of the literature: its metric, kind and comparison."""
 
 
 def resolve(
@@ -140,7 +140,7 @@ def resolve(
     aliases: Mapping[str, Alias],
     coordinates: Sequence[str],
 ) -> Threshold:
-    """Return a threshold with everything filled in that its metric implies; refuse what the audit cannot have.
+    """Return a threshold completed with what its metric implies; raise if the audit cannot have it.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def resolve(
 
 
 def _fitting(threshold: Threshold, sensible: Sequence[Limit], kind: Kind | None, against: Against | None) -> Limit:
-    """Return the limit that a threshold is, of those that make sense for its metric."""
+    """Return the metric's limit that a threshold sets."""
     what = f"the threshold for {threshold.metric!r}"
     if not sensible:
         raise SettingError(
@@ -183,7 +183,7 @@ def _fitting(threshold: Threshold, sensible: Sequence[Limit], kind: Kind | None,
         "{what} must give {choices}; got {given}",
         what=what,
         choices=choices,
-        given=_given(threshold),
+        given=_description(threshold),
     )
 
 
@@ -196,9 +196,9 @@ def _require_audit(
             audit=audit,
             audit_2=threshold.audit,
         )
-    known = [*metrics, *aliases]
-    if threshold.metric not in known:
-        hint = did_you_mean(threshold.metric, known)
+    names = [*metrics, *aliases]
+    if threshold.metric not in names:
+        hint = did_you_mean(threshold.metric, names)
         raise SettingError(
             "`metric` {metric!r} of a threshold is not known; {hint}",
             metric=threshold.metric,
@@ -216,16 +216,16 @@ def _fits(limit: Limit, threshold: Threshold, kind: Kind | None, against: Agains
     )
 
 
-def _given(threshold: Threshold) -> str:
-    asked = {name: getattr(threshold, name) for name in ("of", "kind", "against")}
-    extra = [f"{name} {value!r}" for name, value in asked.items() if value is not None]
+def _description(threshold: Threshold) -> str:
+    values = {name: getattr(threshold, name) for name in ("of", "kind", "against")}
+    extra = [f"{name} {value!r}" for name, value in values.items() if value is not None]
     return " and ".join([threshold.in_words(), *extra])
 
 
 def require_known(
     thresholds: Iterable[Threshold], *, groupings: Iterable[str] = (), models: Iterable[str] | None = None
 ) -> None:
-    """Refuse a threshold for a grouping or model that a run does not have.
+    """Raise if a threshold names a grouping or model that a run does not have.
 
     Examples
     --------
@@ -233,18 +233,18 @@ def require_known(
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `grouping` 'rase' of a threshold is not known; did you mean 'race'?
     """
-    known = {"grouping": list(groupings), "model": None if models is None else list(models)}
+    permitted = {"grouping": list(groupings), "model": None if models is None else list(models)}
     for threshold in thresholds:
-        for name, names in known.items():
-            asked = getattr(threshold, name)
-            if asked is not None and names is not None and asked not in names:
+        for name, names in permitted.items():
+            name_given = getattr(threshold, name)
+            if name_given is not None and names is not None and name_given not in names:
                 raise ConfigError(
                     "`{name}` {asked!r} of a threshold is not known; {hint}",
                     name=name,
-                    asked=asked,
-                    hint=did_you_mean(asked, names),
+                    asked=name_given,
+                    hint=did_you_mean(name_given, names),
                 )
-        if threshold.of == "gap" and threshold.against in ("worst_pair", "reference") and not known["grouping"]:
+        if threshold.of == "gap" and threshold.against in ("worst_pair", "reference") and not permitted["grouping"]:
             raise ConfigError(
                 "the threshold for {metric!r} ({in_words}) limits a gap between groups, but the table names no "
                 "groups; give `groups=['column', ...]`.",
@@ -254,7 +254,7 @@ def require_known(
 
 
 def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[str, Alias]) -> bool:
-    """Tell whether a threshold is about a record."""
+    """Return whether a threshold limits a record."""
     metric = aliases[threshold.metric][0] if threshold.metric in aliases else threshold.metric
     if record.metric != metric or (threshold.of == "gap") != isinstance(record, Gap):
         return False
@@ -264,19 +264,19 @@ def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[st
 
 
 def _is_at(record: Value | Gap, coordinate: str, threshold: Threshold) -> bool:
-    """Tell whether a record lies where a threshold wants it; one that names nothing fits, or means all people."""
-    wanted = getattr(threshold, coordinate)
-    if wanted is None and coordinate not in threshold.pooled:
+    """Return whether a record has a threshold's coordinate; one that names none fits, or means all people."""
+    required = getattr(threshold, coordinate)
+    if required is None and coordinate not in threshold.pooled:
         return True
     if coordinate == "group" and record.grouping is not None:
-        wanted = known_label(record.grouping, str(wanted), [str(record.group)]) if wanted is not None else None
-    return bool(getattr(record, coordinate, None) == wanted)
+        required = known_label(record.grouping, str(required), [str(record.group)]) if required is not None else None
+    return bool(getattr(record, coordinate, None) == required)
 
 
 def size_of_gap(
     kind: str | None, value: float | None, low: float | None, high: float | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a signed gap as a distance from equality: |difference|, or a ratio turned so that it is at most 1.
+    """Return a signed gap as a distance from equality: |difference|, or a ratio inverted if above 1.
 
     Examples
     --------
@@ -298,12 +298,12 @@ def size_of_gap(
 
 
 def _at_most_one(ratio: float) -> float:
-    """Return a ratio turned so that it is at most 1; one that is not positive is 0."""
+    """Return a ratio, inverted if above 1; 0 if it is not positive."""
     return min(ratio, 1 / ratio) if ratio > 0 else 0.0
 
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
-    """Return the number that a threshold is held against, with the limits that "does not meet" rests on."""
+    """Return the number that a threshold judges, with the limits that "does not meet" rests on."""
     return _size(record, *limits_to_judge(record))
 
 
@@ -315,7 +315,7 @@ def _size(
 
 
 def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
-    """Compare an interval with a limit: wholly within, wholly beyond, or not decided by this much data.
+    """Compare an interval with a limit: wholly within, wholly beyond, or undecided.
 
     Examples
     --------
@@ -337,12 +337,11 @@ def judge(threshold: Threshold | None, value: float | None, low: float | None, h
 
 
 def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tuple[Value | Gap, Verdict]:
-    """Return the verdict over records that are judged together, and the record that it is told by.
+    """Return the verdict over records that are judged together, and the record that decides it.
 
-    The limit is broken when one record lies beyond it: any of them can be the one, so their joint limits decide. It is
-    met when every record is shown to meet it, each by its own limits: where it is not met, the record that breaks it
-    would have to be missed, and that one alone (Berger 1982). It is told by the one that breaks it most clearly, else
-    by the first.
+    The limit is broken if one record lies beyond it: any of them can be the one, so their joint limits decide. It is
+    met if every record meets it by its own limits: to be wrong, the verdict would have to miss the record that breaks
+    it, and that one alone (Berger 1982). The record returned is the one that breaks it most, else the first.
     """
     if threshold is None:
         return records[0], "no_threshold"
@@ -354,7 +353,7 @@ def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tu
 
 
 def _judge_one(threshold: Threshold, record: Value | Gap) -> Verdict:
-    """Return "meets" by a record's own limits, "does not meet" by those that hold for its family."""
+    """Return "meets" by a record's own limits, "does not meet" by those of its family."""
     if judge(threshold, *_size(record, record.low, record.high)) == "meets":
         return "meets"
     together = judge(threshold, *judged_size(record))

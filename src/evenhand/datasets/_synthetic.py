@@ -1,4 +1,4 @@
-"""What the synthetic tables share: cells of people, latent risk, the models' scores, and the exact truth.
+"""The parts that synthetic tables share: cells of people, latent risk, the models' scores, and the exact truth.
 
 A person is in a *cell* (race, sex, age group and one more thing). Within a cell latent risk is normal, with a
 mean of the cell's own and a spread that is the same everywhere; the outcome is 1 with probability Phi(risk).
@@ -24,18 +24,18 @@ from evenhand.table.frames import NativeFrame, build_frame
 Columns = dict[str, npt.NDArray[Any]]
 Groupings = Mapping[str, Mapping[str, NamedTuple]]
 Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
-"""What is exactly true: model, grouping, group, figure."""
+"""The exact truth: model, grouping, group, figure."""
 
 _CUTOFF = 0.5
 
 MOST_ROWS = 10**9
-"""More than this no memory holds."""
-"""Scores above it select."""
+"""Larger tables would not fit into memory."""
+"""Scores above it are selected."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Every cell: its groups (as codes into the tables), its share, and what is usual in it.
+    """Every cell: its groups (as codes into the tables), its share, and its typical values.
 
     That is the mean latent risk, and the level and the yearly growth of the logarithm of what the columns of the
     trajectory count.
@@ -57,7 +57,7 @@ class Cells:
         return rng.choice(self.share.size, size=rows, p=self.share)
 
     def people(self, cell: IntArray, rng: np.random.Generator) -> Columns:
-        """Return the group columns, and before the age group an age drawn evenly from it."""
+        """Return the group columns, and before the age group an age drawn uniformly from it."""
         ages, code = self.groupings["age_group"], self.codes["age_group"][cell]
         age = rng.integers(column_of(ages, "youngest")[code], column_of(ages, "oldest")[code], endpoint=True)
         labels = {name: _labels(table, self.codes[name][cell]) for name, table in self.groupings.items()}
@@ -65,18 +65,18 @@ class Cells:
 
 
 def crossed(groupings: Groupings) -> IntArray:
-    """Return the codes of every combination of groups, a row for each grouping."""
+    """Return the codes of every combination of groups, one row per grouping."""
     return np.indices([len(table) for table in groupings.values()]).reshape(len(groupings), -1)
 
 
 class Model(Protocol):
-    """A model that scores people, and knows what its scores will come to in each cell."""
+    """A model that scores people, with known expected scores in each cell."""
 
     def scores(self, cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return a score for each person; `own_risk` is the latent risk measured from the mean of the cell."""
+        """Return a score for each person; `own_risk` is the latent risk minus the mean of the cell."""
 
     def masses(self, cells: Cells) -> dict[str, FloatArray]:
-        """Return by cell the shares of the population with the outcome, selected, and both; and the mean score."""
+        """Return by cell the shares with the outcome, selected, and both; and the mean score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,21 +97,21 @@ class ProbitModel:
 
     @property
     def _trust(self) -> float:
-        """How much of what the model sees is signal: the reliability of its sight."""
+        """The share of signal in the model's observation: its reliability."""
         return self.risk_sd**2 / (self.risk_sd**2 + self.noise**2)
 
     @property
     def _unseen(self) -> float:
-        """The spread of the outcome's latent variable that remains given what the model sees."""
+        """The residual spread of the outcome's latent variable, given the model's observation."""
         return math.sqrt(1.0 + self.risk_sd**2 * (1.0 - self._trust))
 
     @property
     def slope(self) -> float:
-        """How q moves with what the model sees, measured from the cell's mean risk."""
+        """The slope of q in the model's observation minus the cell's mean risk."""
         return self.spread * self._trust / self._unseen
 
     def intercept(self, cells: Cells) -> FloatArray:
-        """Return q, cell by cell, for a person who looks average for their cell."""
+        """Return q for a person with their cell's mean, by cell."""
         bias: FloatArray = np.array([self.bias.get(race, 0.0) for race in cells.groupings["race"]])[cells.codes["race"]]
         return self.centre + self.spread * (cells.risk / self._unseen - self.centre) + bias
 
@@ -141,7 +141,7 @@ class ProbitModel:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeModel:
-    """A model with few leaves: it sees risk + noise, asks between which `cuts` it lies, and knows no groups.
+    """A model with few leaves: it finds the interval of `cuts` that contains risk + noise, and does not use groups.
 
     `leaves` are the scores, one more than the cuts. Where they are `leaf_rates`, the scores are calibrated as a
     whole, but too low for a group of high risk and too high for one of low risk.
@@ -153,7 +153,7 @@ class TreeModel:
     leaves: tuple[float, ...]
 
     def leaf_rates(self, cells: Cells) -> FloatArray:
-        """Return the rate of the outcome among all who fall into each leaf."""
+        """Return the rate of the outcome among the people of each leaf."""
         reached, with_outcome = self._leaf_masses(cells)
         return np.asarray(with_outcome.sum(axis=0) / reached.sum(axis=0), dtype=np.float64)
 
@@ -175,7 +175,7 @@ class TreeModel:
         }
 
     def _leaf_masses(self, cells: Cells) -> tuple[FloatArray, FloatArray]:
-        """Return by cell and leaf the share of the population that falls into it, and those with the outcome."""
+        """Return by cell and leaf its share of the population, and those with the outcome."""
         from scipy.special import ndtr
 
         z, density = _normal_nodes()
@@ -190,7 +190,7 @@ class TreeModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Population:
-    """People in cells with a history, an outcome and models that score them: tables to sample, and the truth.
+    """People in cells with a history, an outcome and models that score them: samples tables and computes the truth.
 
     `history` returns the columns of the trajectory for people of these cells, and their own latent risk, measured
     from the mean of the cell.
@@ -228,7 +228,7 @@ class Population:
 
 
 def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield year by year a shock that carries over: normal with this `sd`, correlated by `memory` with the last."""
+    """Yield autocorrelated yearly shocks: normal with this `sd`, correlated by `memory` with the last."""
     shock = sd * rng.standard_normal(size)
     yield shock
     for _ in range(years - 1):
@@ -248,7 +248,7 @@ def _labels(table: Mapping[str, NamedTuple], codes: IntArray) -> npt.NDArray[np.
 
 @cache
 def _normal_nodes() -> tuple[FloatArray, FloatArray]:
-    """Return points and weights that integrate against the normal density, exact to about 1e-12."""
+    """Return points and weights of integration against the normal density, exact to about 1e-12."""
     node, weight = np.polynomial.legendre.leggauss(400)
     z = 9.0 * node
     return z, 9.0 * weight * np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)
@@ -263,7 +263,7 @@ def _outcome_mass(cells: Cells, risk_sd: float) -> FloatArray:
 def _group_figures(
     masses: dict[str, FloatArray], groups: tuple[str, ...], code: IntArray
 ) -> dict[str, dict[str, float]]:
-    """Add up the cells of each group and divide."""
+    """Return the ratio of the sums over each group's cells."""
     total = {name: np.bincount(code, weights=mass) for name, mass in masses.items()}
     figures = {
         "share": np.minimum(total["all"], 1.0),

@@ -1,4 +1,4 @@
-"""COMPAS risk scores of defendants in Broward County, and who was arrested again.
+"""COMPAS risk scores of defendants in Broward County, and their rearrests.
 
 ProPublica's data, and the study of Dressel and Farid, in which 800 people guess who of 1,000 of these defendants is
 arrested again.
@@ -28,7 +28,7 @@ _COLUMNS = {
         *("two_year_recid", "decile_score", "score_text", "v_decile_score", "v_score_text"),
     )
 }
-"""The columns that are kept, with their types: none of them names a person, a date or a case."""
+"""The columns to load, with their types: none of them identifies a person, a date or a case."""
 
 _PROPUBLICA_FILTER = (
     "abs(days_b_screening_arrest) <= 30 AND is_recid <> -1 AND c_charge_degree <> 'O' AND score_text <> 'N/A'"
@@ -68,7 +68,7 @@ def load_compas(*, filtered: bool = True, backend: str | None = None) -> NativeF
     Raises
     ------
     EvenhandError
-        The file could not be had, or is not the published one.
+        The file could not be found, or is not the published one.
 
     Notes
     -----
@@ -94,7 +94,7 @@ def _read(path: Path, *, filtered: bool) -> Columns:
 
 
 CONDITIONS = ("no_race", "race")
-"""Whether the critics were told the defendant's race."""
+"""Whether the critics knew the defendant's race."""
 
 _RACES = ("White", "Black", "Hispanic", "Asian", "Native American", "Other")
 _SEXES = ("Male", "Female")
@@ -102,7 +102,7 @@ _HIGHEST_LOW_SCORE = 4
 
 
 def load_dressel_farid(*, backend: str | None = None) -> NativeFrame:
-    """Load the predictions of Dressel and Farid's 800 critics beside the decisions of COMPAS.
+    """Load the predictions of Dressel and Farid's 800 critics with the decisions of COMPAS.
 
     The three files come from `fetch`: the folder named by EVENHAND_DATA, the cache, or a copy of the authors' files.
 
@@ -130,7 +130,7 @@ def load_dressel_farid(*, backend: str | None = None) -> NativeFrame:
     Raises
     ------
     EvenhandError
-        A file could not be had, or is not the published one.
+        A file could not be found, or is not the published one.
 
     References
     ----------
@@ -143,7 +143,7 @@ def load_dressel_farid(*, backend: str | None = None) -> NativeFrame:
 
 
 def _read_cells(path: Path) -> list[list[str]]:
-    """Return the cells of a CSV file from its header (the row that holds `id`) on, without empty rows.
+    """Return the cells of a CSV file from its header (the row with `id`) on, without empty rows.
 
     The authors' files have a line above the header, empty rows and columns, and the line ends of an old Macintosh.
     """
@@ -161,7 +161,7 @@ def _read_cells(path: Path) -> list[list[str]]:
 
 
 def _read_cases(path: Path) -> dict[str, IntArray]:
-    """Return the columns of the defendants, all whole numbers."""
+    """Return the columns of the defendants, all integers."""
     header, *rows = _read_cells(path)
     table = np.array(rows)
     return {name: table[:, i].astype(np.int64) for i, name in enumerate(header) if name.strip()}

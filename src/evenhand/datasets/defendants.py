@@ -1,4 +1,4 @@
-"""A synthetic table of defendants with a known truth: what an audit ought to find can be computed exactly.
+"""A synthetic table of defendants with known truth: the correct results of an audit can be computed exactly.
 
 **The data are invented.** They have the form of the court records (CLUE, Maryland) on which the authors of
 effort-aware fairness worked and which may not be passed on: arrests a year over four years, a new arrest as
@@ -223,7 +223,7 @@ def _population() -> Population:
 
 @cache
 def _cells() -> Cells:
-    """Cross race, sex, age group and charge, and add up the tables above for each cell."""
+    """Cross race, sex, age group and charge, and sum the tables above for each cell."""
     groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "charge_degree": _CHARGES}
     race, sex, age, charge = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_RACES, "ages")[race, age]
@@ -244,7 +244,7 @@ def _cells() -> Cells:
 
 
 def _arrests_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
-    """Return the arrests of four years, and each defendant's latent risk measured from the mean of the cell."""
+    """Return the arrests of four years, and each defendant's latent risk minus the mean of the cell."""
     cells = _cells()
     lasting = _LASTING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)

@@ -1,4 +1,4 @@
-"""Hospital patients and a risk score that was made to predict cost: the published data, and a synthetic likeness.
+"""Hospital patients and a risk score trained to predict cost: the published data, and synthetic data like them.
 
 The published data are those of Obermeyer and others (2019): a hospital enrols the patients with the highest risk scores
 in a care programme, the score predicts cost, and Black patients cost less at the same state of health. The authors made
@@ -169,7 +169,7 @@ def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None)
         "emergency_visits": rng.poisson(np.exp(-1.0 + 0.6 * need)),
         "cost": _dollars(seen["risk_score"], rng),
         "illnesses": rng.poisson(np.exp(_ILLNESS_LEVEL + _ILLNESS_SLOPE * need)),
-        # Processors differ in the last digit of an exponential, and should not make other patients.
+        # Processors differ in the last digit of an exponential, which should not change the patients.
         "risk_score": np.round(np.exp(1.0 + 0.5 * seen["risk_score"]), 6),
         "need_score": seen["need_score"],
     }
@@ -177,7 +177,7 @@ def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None)
 
 
 def _dollars(seen: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return cost: what the risk score sees, with noise of its own."""
+    """Return cost, which the risk score observes, with noise."""
     log_cost = 8.0 + 0.9 * seen + 0.3 * rng.standard_normal(seen.size)
     return np.asarray(np.round(np.exp(log_cost) / 100) * 100, dtype=np.int64)
 

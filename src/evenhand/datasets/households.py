@@ -1,4 +1,4 @@
-"""A synthetic table of households with a known truth: what an audit ought to find can be computed exactly.
+"""A synthetic table of households with known truth: the correct results of an audit can be computed exactly.
 
 **The data are invented.** The groups bear familiar names so that reports read naturally, but shares, incomes
 and risks are made up to give an audit something to find. Nothing here is a statement about real groups.
@@ -107,7 +107,7 @@ _MODELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Cells(Cells):
-    """The cells, and by how much their incomes fell in 2020."""
+    """The cells, and their fall in income in 2020."""
 
     dip_2020: FloatArray
 
@@ -212,7 +212,7 @@ def _population() -> Population:
 
 @cache
 def _cells() -> _Cells:
-    """Cross race, sex, age group and employment, and add up the tables above for each cell."""
+    """Cross race, sex, age group and employment, and sum the tables above for each cell."""
     groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "employment": _EMPLOYMENTS}
     race, sex, age, job = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_SEXES, "share")[sex]
@@ -233,7 +233,7 @@ def _cells() -> _Cells:
 
 
 def _incomes_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
-    """Return the four incomes, and each household's latent risk measured from the mean of its cell."""
+    """Return the four incomes, and each household's latent risk minus the mean of its cell."""
     cells = _cells()
     standing = _STANDING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)

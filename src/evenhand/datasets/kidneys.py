@@ -1,4 +1,4 @@
-"""A synthetic table of kidney offers that stakeholders commented on, with a known truth.
+"""A synthetic table of kidney offers with stakeholders' answers, and known truth.
 
 **The data are invented.** They have the form of the feedback that the authors of disagreement-based fairness ask for in
 kidney placement: a system puts the kidney of a deceased donor into a quality class, and patients, donors, families and
@@ -76,7 +76,7 @@ _PATIENT_RACES = {
     "Asian": _Patient(0.08, 0.00),
 }
 _PATIENT_SEXES = {"Female": _Sex(0.39), "Male": _Sex(0.61)}
-# How much of the system's marking down a kind shares, and how far it doubts offers made to some patients.
+# How much of the system's marking down a kind of critic shares, and the doubts about offers to some patients.
 _STAKEHOLDERS = {
     "Patient": _Stakeholder(0.35, 0.45, 0.00, 0.80, 0.00),
     "Donor": _Stakeholder(0.15, 0.45, -0.40, 0.20, 0.25),
@@ -97,7 +97,7 @@ _ANSWERS = np.array(["right", "too_high", "too_low"], dtype=object)
 
 
 class _Cells(NamedTuple):
-    """Every cell: its codes into the tables of groups, its share, its mean quality, and what biases views of it."""
+    """Every cell: its codes into the tables of groups, its share, its mean quality, and the biases of views of it."""
 
     codes: IntArray
     share: FloatArray
@@ -121,7 +121,7 @@ def _cells() -> _Cells:
 
 
 def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
-    """Return how far critics of a kind see a kidney above its quality, by what cell the offer is in."""
+    """Return by cell how far critics of a kind see a kidney above its quality."""
     cells = _cells()
     shared, worry = column_of(_STAKEHOLDERS, "agrees_with_marking")[kind], column_of(_STAKEHOLDERS, "worry")[kind]
     lenient = column_of(_STAKEHOLDERS, "leniency")[kind]
@@ -131,7 +131,7 @@ def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
 def make_kidney_offers(
     n_cases: int = 1_000, n_critics: int = 200, seed: int = 0, *, cases_per_critic: int = 25, backend: str | None = None
 ) -> NativeFrame:
-    """Make a synthetic table of kidney offers, the quality class a system gave, and what stakeholders said of it.
+    """Make a synthetic table of kidney offers, the system's quality classes, and stakeholders' answers.
 
     The data are invented and no statement about real groups. In short: a system marks kidneys of some donors down,
     critics of four kinds see the quality in their own way, and say whether the class is right, too high or too low.
@@ -286,7 +286,7 @@ def _joint() -> FloatArray:
 
 
 def _chances(view: FloatArray, noise: float) -> FloatArray:
-    """Return (..., K) the chance of each class for a view that noise is yet to be added to."""
+    """Return (..., K) the probability of each class for a view before noise."""
     from scipy.special import ndtr
 
     cuts = np.array([-math.inf, *_CUTS, math.inf])

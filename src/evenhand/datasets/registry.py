@@ -1,4 +1,4 @@
-"""The published data sets: where each comes from, how to know it is the right file, and how to get it.
+"""The published data sets: their sources, checksums and downloads.
 
 No published data is part of the package. `fetch` takes a file from the folder named by the environment
 variable EVENHAND_DATA when it is there, or else downloads it once into a cache; it is checked either way. A survey
@@ -20,22 +20,22 @@ from evenhand.datasets._synthetic import Columns
 from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean
 
 DATA_VARIABLE = "EVENHAND_DATA"
-"""The environment variable that names a folder of files to use in place of downloads."""
+"""The environment variable that names a folder of files to use instead of downloads."""
 
 CACHE_VARIABLE = "EVENHAND_CACHE"
-"""The environment variable that names the folder for downloads, in place of the user's cache folder."""
+"""The environment variable that names the folder for downloads, instead of the user's cache folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedData:
-    """A published data set: its source, its checksums, and what to say when it is used.
+    """A published data set: its source, its checksums, and its citation.
 
     Attributes
     ----------
     name : str
         The name to give to `fetch`.
     title : str
-        What the data are, in a few words.
+        A short description of the data.
     url : str
         The publisher's file, at a fixed version.
     sha256 : str
@@ -43,11 +43,11 @@ class PublishedData:
     file_name : str
         The name of the download in the cache.
     local_path : str
-        Where the file may lie below the folder named by EVENHAND_DATA.
+        The possible location of the file below the folder named by EVENHAND_DATA.
     local_sha256 : str
-        The SHA-256 of that local file, which may be a smaller or compressed form of the publisher's.
+        The SHA-256 of that local file, possibly a smaller or compressed form of the publisher's.
     licence : str
-        What is known about the right to use and pass on the data.
+        The right to use and pass on the data, as far as known.
     citation : str
         How to cite the data.
     rows : int
@@ -174,7 +174,7 @@ def available() -> tuple[PublishedData, ...]:
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a published data set's file, downloaded and checked when need be.
+    """Return the path of a published data set's file, downloaded and verified if necessary.
 
     Parameters
     ----------
@@ -193,9 +193,9 @@ def fetch(name: str) -> Path:
     ConfigError
         No data set has this name.
     DataError
-        The file is not the one that was published: its SHA-256 differs.
+        The file is not the published one: its SHA-256 differs.
     EvenhandError
-        The file could not be downloaded; the message says how to get it by hand and where to put it.
+        The file could not be downloaded; the message says how to get it manually and where to put it.
 
     Notes
     -----
@@ -219,7 +219,7 @@ def fetch(name: str) -> Path:
 
 
 def at_hand(name: str) -> bool:
-    """Tell whether `fetch` has a file without a download: below EVENHAND_DATA, or in the cache.
+    """Return whether `fetch` has a file without a download: below EVENHAND_DATA, or in the cache.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def at_hand(name: str) -> bool:
 
 
 def query_file(path: Path, query: str, **parameters: object) -> Columns:
-    """Return a query's columns of a CSV file `$path`, compressed or not; missing values come as masked entries."""
+    """Return a query's columns of a CSV file `$path`, compressed or not; missing values are masked."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -241,7 +241,7 @@ def query_file(path: Path, query: str, **parameters: object) -> Columns:
 
 
 def _local_file(data: PublishedData) -> Path | None:
-    """Return the checked file below EVENHAND_DATA, or None when there is none."""
+    """Return the verified file below EVENHAND_DATA, or None."""
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         return None
@@ -264,7 +264,7 @@ def _local_file(data: PublishedData) -> Path | None:
 
 
 def _cached_file(data: PublishedData) -> Path:
-    """Return the publisher's file from the cache, downloaded into it when it is not there."""
+    """Return the publisher's file from the cache, downloaded if necessary."""
     import pooch
 
     folder = _cache_folder()
@@ -320,7 +320,7 @@ def _how_to_get_by_hand(data: PublishedData, folder: Path, error: OSError) -> st
 
 
 def _root_cause(error: BaseException) -> str:
-    """Return the innermost reason of an error, without the wrappings of the libraries in between."""
+    """Return the innermost cause of an error."""
     while error.__context__ is not None:
         error = error.__context__
     return f"{type(error).__name__}: {error}"

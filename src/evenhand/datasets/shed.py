@@ -29,15 +29,15 @@ _NO_ANSWER = frozenset(
 )
 
 Row = dict[str, str]
-"""One respondent: the text of each column that was asked for."""
+"""One respondent: the text of each requested column."""
 
 Meaning = str | int | None
-"""What an answer means: a name, a number or a truth value."""
+"""The meaning of an answer: a name, a number or a truth value."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A column of the survey, and what its answers mean here: by code, by label, or by either."""
+    """A column of the survey, with the meanings of its answers: by code, by label, or by either."""
 
     column: str
     answers: tuple[tuple[int | None, str, Meaning], ...]
@@ -47,8 +47,8 @@ class _Question:
         by_code = {str(code): value for code, _, value in self.answers if code is not None}
         return by_code | {_folded(label): value for _, label, value in self.answers}
 
-    def of(self, row: Row, year: int = _LAST) -> Meaning:
-        """Return the meaning of a household's answer, None when there is no answer."""
+    def meaning(self, row: Row, year: int = _LAST) -> Meaning:
+        """Return the meaning of a household's answer, None without an answer."""
         answer = _folded(row[self.column])
         if answer in _NO_ANSWER:
             return None
@@ -134,7 +134,7 @@ _AGE_GROUPS = {18: "18-29", 30: "30-44", 45: "45-59", 60: "60+"}
 """The survey's own four age groups, by the youngest age in each."""
 
 _LINKS = {2022: "CaseID", 2021: "caseid2021", 2020: "caseid2020", 2019: "caseid2019"}
-"""The columns of the 2022 file that hold a household's case number in each year."""
+"""The columns of the 2022 file with a household's case number in each year."""
 
 _COLUMNS: dict[int, tuple[str, ...]] = dict.fromkeys(_YEARS, ("CaseID", "I40")) | {
     _LAST: (
@@ -183,7 +183,7 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
         - `unpaid_balance` (C4A): 0 when the household never carried an unpaid balance on a credit card in the past
           12 months, 1 when it did so once or more: the outcome.
 
-        Who did not answer or was not asked has a missing value.
+        People who did not answer or were not asked have a missing value.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
 
     See Also
     --------
-    make_households : invented households in the same form.
+    make_households : synthetic households in the same form.
 
     Notes
     -----
@@ -254,7 +254,7 @@ def _is_complete(household: Mapping[str, Any]) -> bool:
 
 
 def _linked(years: Mapping[int, Mapping[int, Row]]) -> Iterator[dict[int, Row]]:
-    """Yield the answers by year of every household that is in the files of all years."""
+    """Yield the answers by year of every household in the files of all years."""
     for latest in years[_LAST].values():
         cases = ((year, _number(latest, column)) for year, column in _LINKS.items())
         answers = {year: years[year][case] for year, case in cases if case is not None and case in years[year]}
@@ -265,7 +265,7 @@ def _linked(years: Mapping[int, Mapping[int, Row]]) -> Iterator[dict[int, Row]]:
 def _household(answers: Mapping[int, Row]) -> dict[str, Any]:
     """Return the row of a household from its answers by year."""
     latest = answers[_LAST]
-    profile = {name: question.of(latest) for name, question in _PROFILE.items()}
+    profile = {name: question.meaning(latest) for name, question in _PROFILE.items()}
     age = _number(latest, "ppage")
     return {
         "household": _number(latest, "CaseID"),
@@ -274,11 +274,11 @@ def _household(answers: Mapping[int, Row]) -> dict[str, Any]:
         "age": age,
         "age_group": None if age is None else _age_group(age),
         "education": profile["education"],
-        "employment": "Self-employed" if _SELF_EMPLOYED.of(latest) else _EMPLOYMENT.of(latest),
+        "employment": "Self-employed" if _SELF_EMPLOYED.meaning(latest) else _EMPLOYMENT.meaning(latest),
         "household_size": _number(latest, "pphhsize"),
         "bank_account": profile["bank_account"],
-        **{f"income_{year}": _INCOME.of(answers[year], year) for year in _YEARS},
-        "unpaid_balance": _UNPAID_BALANCE.of(latest),
+        **{f"income_{year}": _INCOME.meaning(answers[year], year) for year in _YEARS},
+        "unpaid_balance": _UNPAID_BALANCE.meaning(latest),
     }
 
 
@@ -287,7 +287,7 @@ def _age_group(age: int) -> str | None:
 
 
 def _number(row: Row, column: str) -> int | None:
-    """Return a whole number of the 2022 file, None where there is none."""
+    """Return an integer of the 2022 file, or None."""
     text = _folded(row[column])
     if text in _NO_ANSWER:
         return None
@@ -303,20 +303,20 @@ def _number(row: Row, column: str) -> int | None:
 
 
 def _folded(text: str) -> str:
-    """Return an answer in the form in which answers are compared: one kind of quote, space, case and number."""
+    """Return an answer normalised for comparison: one kind of quote, space, case and number."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").split()).casefold()
     return re.sub(r"^(-?\d+)\.0*$", r"\1", text)
 
 
-# The yearly CSV files: found by name, also in .zip files, and read whatever they hold ------------------------
+# The yearly CSV files, found by name, also in .zip files -----------------------------------------------------
 #
-# DuckDB reads most files for evenhand. These it does not: they hold Windows-1252 quotes (byte 0x92), which it takes
-# neither for UTF-8 nor for Latin-1, and they may lie in a .zip file. They are small, and read once.
+# DuckDB cannot read these files: they hold Windows-1252 quotes (byte 0x92), valid neither in UTF-8 nor in Latin-1, and
+# they may be in a .zip file. They are small, and read once.
 
 
 @dataclass(frozen=True)
 class YearFile:
-    """A CSV file, by itself or in a .zip file."""
+    """A CSV file, alone or in a .zip file."""
 
     path: Path
     member: str | None = None
@@ -377,7 +377,7 @@ def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website
 
 
 def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict[int, Row]:
-    """Return the columns of every respondent, by their number; columns are found in any case."""
+    """Return the columns of every respondent, by respondent number; column names ignore case."""
     reader = csv.reader(io.StringIO(file.text(), newline=""))
     rows: dict[int, Row] = {}
     try:
@@ -415,7 +415,7 @@ def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict
 
 
 def _files_in(root: Path) -> Iterator[tuple[str, YearFile]]:
-    """Yield every CSV file by its name in lower case: the loose ones first, then those in .zip files."""
+    """Yield every CSV file by its lower-case name: single files first, then those in .zip files."""
     paths = [path for pattern in ("*", "*/*") for path in sorted(root.glob(pattern)) if path.is_file()]
     yield from ((path.name.lower(), YearFile(path)) for path in paths if path.suffix.lower() == ".csv")
     for path in paths:
@@ -436,7 +436,7 @@ def _members(path: Path) -> list[str]:
 
 
 def _positions(header: list[str], columns: Sequence[str], file: YearFile) -> dict[str, int]:
-    """Return where each column is; what is missing is named, with the nearest there is."""
+    """Return the position of each column; raise for missing ones, with the most similar names."""
     positions: dict[str, int] = {}
     for position, name in enumerate(header):
         positions.setdefault(name.strip().lower(), position)

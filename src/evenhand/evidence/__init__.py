@@ -1,1 +1,1 @@
-"""Work with finished audits: verify and pack them, compare two, plan how many people are needed."""
+"""Tools for finished audits: verify, pack and compare them, and plan sample sizes."""

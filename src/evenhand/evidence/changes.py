@@ -1,4 +1,4 @@
-"""A number in two audits: which of their records are of the same thing, and the change between them."""
+"""Changes between two audits: match their records, and estimate each difference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Direction = Literal["worse", "better", "changed", "unclear"]
 
 Key: TypeAlias = tuple[Any, ...]
 
-_PLACE = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
+_COORDINATES = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Change(Record):
 
     @property
     def same_pair(self) -> bool:
-        """Whether the old audit and the new one have it of the same groups."""
+        """Whether both audits report the number for the same groups."""
         return (self.old_group, self.old_reference) == (self.group, self.reference)
 
     @property
@@ -72,17 +72,17 @@ class Change(Record):
 
     @property
     def style(self) -> Format:
-        """How its sizes are shown."""
+        """The number style of its sizes."""
         return self.named_metric.style(next((kind for kind in get_args(Kind) if kind == self.kind), None))
 
     @property
     def signed_style(self) -> Format:
-        """How the change itself is shown."""
+        """The number style of the change."""
         signed: dict[Format, Format] = {"points": "signed_points", "number": "signed"}
         return signed.get(self.style, self.style)
 
     def message(self) -> Message:
-        """Return the change as a sentence; where the worst pair is another one, with both pairs."""
+        """Return the change as a sentence; with both pairs where the worst pair changed."""
         pair, then, now = self._pairs()
         words: dict[str, Argument] = {
             "where": self._where(),
@@ -101,11 +101,11 @@ class Change(Record):
         return say("change_tested", p=show_p(self.p_adjusted), **words)
 
     def _size(self, size: float | None, pair: tuple[str, str] | None) -> Message:
-        told = say("undefined_size") if size is None else _amount(size, self.style)
-        return told if pair is None else say("size_of_pair", size=told, group=pair[0], reference=pair[1])
+        amount = say("undefined_size") if size is None else _amount(size, self.style)
+        return amount if pair is None else say("size_of_pair", size=amount, group=pair[0], reference=pair[1])
 
     def _where(self) -> Message:
-        """Return the models and people that it is about; a sentence begins with it."""
+        """Return the models and people concerned, to begin a sentence."""
         model, named = None, [say("given_name", name=part) for part in (self.coordinates, self.stratum) if part]
         if self.model is not None:
             other = self.model_reference
@@ -117,7 +117,7 @@ class Change(Record):
         return say("places_first", place=say("places", parts=(*named, *by))) if named or by else say("of_everybody")
 
     def _pairs(self) -> tuple[Message | None, tuple[str, str] | None, tuple[str, str] | None]:
-        """Return the kind of a gap with its groups; where those are others now, the old ones and the new ones apart."""
+        """Return the kind of a gap with its groups; where they changed, the old and the new ones."""
         if self.kind is None:
             return None, None, None
         kind = say(f"kind_{self.kind}")
@@ -130,7 +130,7 @@ class Change(Record):
 
 
 def _amount(size: float, style: Format) -> Message:
-    """Return a number as it is written, in points with that word."""
+    """Format a number with its unit."""
     if style == "signed_points":
         return say("signed_points", value=size)
     return shared("amount_points" if style == "points" else "amount", value=size, unit=style)
@@ -140,33 +140,37 @@ def _amount(size: float, style: Format) -> Message:
 
 
 def _key(result: Result, record: Numbered) -> Key:
-    """Return what two numbers must share to be the same thing; the worst pair, or its label, may be another one."""
+    """Return a record's key for matching two audits; the worst pair, or its label, may differ."""
     sides = ("group", "reference") if getattr(record, "against", None) != "worst_pair" else ()
-    place = tuple(getattr(record, name, None) for name in (*_PLACE, *sides))
-    return *place, *sorted((name, str(value)) for name, value in _places(result, record).items())
+    coordinates = tuple(getattr(record, name, None) for name in (*_COORDINATES, *sides))
+    return *coordinates, *sorted((name, str(value)) for name, value in _coordinates(result, record).items())
 
 
-def _own(record: Numbered) -> Mapping[str, Any]:
+def _own_coordinates(record: Numbered) -> Mapping[str, Any]:
     return record.coordinates if isinstance(record, Finding) else coordinates_of(record)
 
 
-def _places(result: Result, record: Numbered) -> dict[str, Any]:
-    """Return where an audit has a number, without what it found there."""
-    found = result.found_places if getattr(record, "against", None) == "worst_pair" else ()
-    return {name: value for name, value in _own(record).items() if name in result.places and name not in found}
+def _coordinates(result: Result, record: Numbered) -> dict[str, Any]:
+    """Return a number's coordinates, without the groups that were found."""
+    observed = result.found_places if getattr(record, "against", None) == "worst_pair" else ()
+    return {
+        name: value
+        for name, value in _own_coordinates(record).items()
+        if name in result.places and name not in observed
+    }
 
 
 def findings_by_key(audit: Audit, name: str) -> dict[Key, Finding]:
-    """Return the findings of one section by what they are about and are judged by."""
-    found: dict[Key, Finding] = {}
+    """Return the findings of one section by subject and judgement."""
+    findings: dict[Key, Finding] = {}
     result = audit.results[name]
     for finding in result.findings:
-        found.setdefault((*_key(result, finding), finding.threshold), finding)
-    return found
+        findings.setdefault((*_key(result, finding), finding.threshold), finding)
+    return findings
 
 
 def gaps_by_key(audit: Audit, name: str) -> dict[Key, Gap]:
-    """Return the gaps of one section by what they are about."""
+    """Return the gaps of one section by key."""
     result = audit.results[name]
     return {_key(result, gap): gap for gap in result.tables.get("gaps", ()) if isinstance(gap, Gap)}
 
@@ -179,7 +183,7 @@ def changes_between(
     confidence: float,
     pairing: Pairing | None,
 ) -> Iterator[Change]:
-    """Yield the change of every number that both audits have.
+    """Yield the change of every number in both audits.
 
     Parameters
     ----------
@@ -189,13 +193,13 @@ def changes_between(
     pairing : the people of both audits, where their tables were given.
     """
     for key, now in after.items():
-        if key in before and _tells(before[key], now):
+        if key in before and _is_comparable(before[key], now):
             correlation = 0.0 if pairing is None else pairing.correlation(result.descriptor, before[key], now)
             yield _change(before[key], now, result=result, confidence=confidence, correlation=correlation)
 
 
-def _tells(old: Numbered, now: Numbered) -> bool:
-    """Tell whether two records have a change: both are defined, or one is and the verdict is another one."""
+def _is_comparable(old: Numbered, now: Numbered) -> bool:
+    """Tell whether two records can be compared: both are defined, or one is and the verdict changed."""
     defined = [record.value is not None for record in (old, now)]
     return all(defined) or (any(defined) and getattr(old, "verdict", None) != getattr(now, "verdict", None))
 
@@ -215,7 +219,7 @@ def _change(old: Numbered, now: Numbered, *, result: Result, confidence: float, 
         old_reference=getattr(old, "reference", None),
         metric=now.metric,
         kind=kind,
-        coordinates=_in_words(result, old, now),
+        coordinates=_describe_coordinates(result, old, now),
         title=metric.title,
         unit=metric.unit,
         old=sizes[0],
@@ -230,26 +234,33 @@ def _change(old: Numbered, now: Numbered, *, result: Result, confidence: float, 
     )
 
 
-def _in_words(result: Result, old: Numbered, now: Numbered) -> str:
-    """Return where both audits have a number; a label only where it is the same in both."""
-    before = _own(old)
-    places = {name: value for name, value in _own(now).items() if name in result.places and before.get(name) == value}
+def _describe_coordinates(result: Result, old: Numbered, now: Numbered) -> str:
+    """Describe the coordinates of a number in both audits.
+
+    The label is included only if it is the same in both.
+    """
+    before = _own_coordinates(old)
+    places = {
+        name: value
+        for name, value in _own_coordinates(now).items()
+        if name in result.places and before.get(name) == value
+    }
     return ", ".join(f"{name} {value}" for name, value in places.items())
 
 
 _COPIED = ("model", "model_reference", "grouping", "group", "reference", "stratum", "against")
 _WITH_SIGN = ("model", "status_quo")
-"""A difference between two models keeps its sign: it says which of them does better."""
+"""A difference between two models keeps its sign: it says which model does better."""
 
 
 def _range(record: Numbered) -> tuple[float, float] | None:
     """Return the smallest and largest value that the data allow, where they leave a number open."""
-    lower, upper = (_own(record).get(name) for name in ("lower", "upper"))
+    lower, upper = (_own_coordinates(record).get(name) for name in ("lower", "upper"))
     return None if lower is None or upper is None else (lower, upper)
 
 
 def _direction(change: float | None, kind: str | None, against: str | None, metric: Metric) -> Direction:
-    """Return which way a change points: a larger difference or a smaller ratio is worse, a value as its metric says."""
+    """Return the direction of a change: a larger difference or a smaller ratio is worse, a value as its metric says."""
     if not change:
         return "unclear"
     if against in _WITH_SIGN:
@@ -263,8 +274,11 @@ def _direction(change: float | None, kind: str | None, against: str | None, metr
     return "worse" if (change < 0) == (metric.better == "higher") else "better"
 
 
-def claimed(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
-    """Yield changes with p-values adjusted for all of them; a direction stays only where it is beyond chance."""
+def adjusted_changes(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
+    """Yield changes with jointly adjusted p-values.
+
+    A direction stays only if it is beyond chance.
+    """
     tested = {id(change): change.p_value for change in changes if change.p_value is not None}
     adjusted = dict(zip(tested, adjusted_p(list(tested.values())).tolist(), strict=True)) if tested else {}
     for change in changes:
@@ -273,6 +287,6 @@ def claimed(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
         yield replace(change, p_adjusted=p_adjusted, direction=change.direction if clear else "unclear")
 
 
-def place_of(change: Change) -> Key:
-    """Return what a change is of, whichever its groups."""
-    return tuple(getattr(change, name) for name in ("audit", *_PLACE, "coordinates"))
+def change_key(change: Change) -> Key:
+    """Return the coordinates of a change, without its groups."""
+    return tuple(getattr(change, name) for name in ("audit", *_COORDINATES, "coordinates"))

@@ -1,4 +1,4 @@
-"""Two audits compared: what changed in data, settings and models, and whether a gap grew beyond chance."""
+"""Compare two audits: changed data, settings and models, and gaps that grew beyond chance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from evenhand.core.files import write_files
 from evenhand.core.records import OVERALL
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.errors import ConfigError
-from evenhand.evidence.changes import Change, Key, changes_between, claimed, findings_by_key, gaps_by_key, place_of
+from evenhand.evidence.changes import (
+    Change,
+    Key,
+    adjusted_changes,
+    change_key,
+    changes_between,
+    findings_by_key,
+    gaps_by_key,
+)
 from evenhand.evidence.messages import say
 from evenhand.evidence.pairing import Pairing, one_confidence, require_other_data, shared_audits
 from evenhand.messages import Message
@@ -27,7 +35,7 @@ from evenhand.run.plan import setting_changes
 from evenhand.table.table import Table
 
 MOST_UNCLEAR = 10
-"""So many unclear changes are told in the summary."""
+"""The most unclear changes in the summary."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +44,9 @@ class Comparison:
 
     Parameters
     ----------
-    changes : every number that both have and that a finding is about, verdict flips first, then worse ones.
-    others : the other gaps of both, a family of their own.
-    settings : what differs in data, settings and models, in sentences.
+    changes : every number with a finding in both audits, verdict flips first, then worse ones.
+    others : the other gaps of both, a separate family.
+    settings : differences in data, settings and models, in sentences.
     confidence : of the intervals.
     shared : how many people are in both, where the two tables were given; None for independent samples.
     """
@@ -51,7 +59,7 @@ class Comparison:
 
     @property
     def flips(self) -> tuple[Change, ...]:
-        """The changes whose verdict is another one now."""
+        """The changes with a different verdict."""
         return tuple(change for change in self.changes if change.old_verdict != change.new_verdict)
 
     @property
@@ -64,9 +72,9 @@ class Comparison:
         return "\n".join(map(str, self._lines("compare.md (--out)")))
 
     def _lines(self, table: str) -> list[Message]:
-        """Return the comparison in sentences; `table` is where all findings are."""
-        told = say("findings", n=len(self.changes))
-        lines = [say("compared", what=told, directions=_directions(self.changes))]
+        """Yield the comparison in sentences; `table` says where all findings are."""
+        count = say("findings", n=len(self.changes))
+        lines = [say("compared", what=count, directions=_directions(self.changes))]
         if any(change.direction != "unclear" for change in self.others):
             others = say("other_gaps", n=len(self.others))
             lines.append(say("others_compared", what=others, directions=_directions(self.others)))
@@ -74,7 +82,7 @@ class Comparison:
         lines += [
             change.message() for change in self.changes if change not in self.flips and change.direction != "unclear"
         ]
-        lines += [say("among_others", change=change.message()) for change in self._moved()]
+        lines += [say("among_others", change=change.message()) for change in self._other_changed_pairs()]
         return [*lines, *self._unclear(table), self._false_claims(), *self.settings]
 
     def _flipped(self, change: Change) -> Message:
@@ -83,7 +91,7 @@ class Comparison:
         return say("flip_within_chance" if within else "flip", before=before, now=now, change=change.message())
 
     def _false_claims(self) -> Message:
-        """Say how likely any claim of a change is false, and what that rests on."""
+        """State the probability of any false claim of a change, and its basis."""
         everything = (*self.changes, *self.others)
         is_some_changed = any(change.direction == "changed" for change in everything)
         return say(
@@ -94,18 +102,18 @@ class Comparison:
             rest=say("as_much_for_others") if self.others else None,
         )
 
-    def _moved(self) -> list[Change]:
-        """Return, of each metric and grouping, the other two groups whose gap changed most clearly beyond chance."""
-        told = {_spot(c, (c.group, c.reference)) for c in self.changes if c.same_pair}
+    def _other_changed_pairs(self) -> list[Change]:
+        """Return, for each metric and grouping, the other gap that changed most clearly beyond chance."""
+        pairs = {_gap_key(c, (c.group, c.reference)) for c in self.changes if c.same_pair}
         clear = [c for c in self.others if c.direction != "unclear" and None not in (c.group, c.reference, c.p_value)]
         first: dict[Key, Change] = {}
         for change in sorted(clear, key=lambda c: (c.kind == "ratio", c.p_value, -abs(c.change or 0.0))):
-            if change.reference != OVERALL and _spot(change, (change.group, change.reference)) not in told:
-                first.setdefault(_spot(change), change)
+            if change.reference != OVERALL and _gap_key(change, (change.group, change.reference)) not in pairs:
+                first.setdefault(_gap_key(change), change)
         return list(first.values())
 
     def _unclear(self, table: str) -> Iterator[Message]:
-        """Yield the changes that may be chance, those that come nearest to being beyond it first; of many, the rest."""
+        """Yield the changes that may be chance, clearest first; of many, the number of the rest."""
         unclear = [c for c in self.changes if c not in self.flips and c.direction == "unclear"]
         nearest = sorted(unclear, key=lambda change: 1.0 if change.p_value is None else change.p_value)
         yield from (change.message() for change in nearest[:MOST_UNCLEAR])
@@ -116,7 +124,7 @@ class Comparison:
         return self.summary()
 
     def table(self) -> DisplayTable:
-        """Return the findings that were compared, as a table."""
+        """Return the compared findings as a table."""
         return _as_table(self.changes, "What changed", self.confidence)
 
     def _repr_html_(self) -> str:
@@ -174,8 +182,8 @@ def _then_now(old: str | None, new: str | None) -> str | None:
     return new if old == new else f"{old} → {new}"
 
 
-def _spot(change: Change, pair: tuple[str | None, ...] = ()) -> Key:
-    """Return the metric and the people that a gap is of, with its two groups where they are given."""
+def _gap_key(change: Change, pair: tuple[str | None, ...] = ()) -> Key:
+    """Name the metric and people of a gap, with its two groups where given."""
     return (
         change.audit,
         change.model,
@@ -189,7 +197,7 @@ def _spot(change: Change, pair: tuple[str | None, ...] = ()) -> Key:
 
 
 def _verdict(verdict: str | None) -> Verdict:
-    return next((known for known in VERDICTS if known == verdict), "no_threshold")
+    return next((known_verdict for known_verdict in VERDICTS if known_verdict == verdict), "no_threshold")
 
 
 def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> DisplayTable:
@@ -256,17 +264,17 @@ def compare(
     shared = shared_audits(before, after)
     confidence = one_confidence(before, after, shared)
     pairing = None if tables is None else Pairing.of(before, after, tables, key)
-    told: list[Change] = []
+    finding_changes: list[Change] = []
     others: list[Change] = []
     for name in shared:
         change = partial(changes_between, result=after.results[name], confidence=confidence, pairing=pairing)
-        told += change(findings_by_key(before, name), findings_by_key(after, name))
+        finding_changes += change(findings_by_key(before, name), findings_by_key(after, name))
         rest = change(gaps_by_key(before, name), gaps_by_key(after, name))
-        about = {place_of(change) for change in told}
-        others += [change for change in rest if place_of(change) not in about]
-    changes = sorted(claimed(told, 1 - confidence), key=_order)
+        about = {change_key(change) for change in finding_changes}
+        others += [change for change in rest if change_key(change) not in about]
+    changes = sorted(adjusted_changes(finding_changes, 1 - confidence), key=_order)
     people = None if pairing is None else pairing.shared
-    others = list(claimed(others, 1 - confidence))
+    others = list(adjusted_changes(others, 1 - confidence))
     differences = [*([] if pairing is None else _not_paired(shared)), *_differences(before, after)]
     return Comparison(tuple(changes), tuple(others), tuple(differences), confidence, people)
 
@@ -297,7 +305,7 @@ def _order(change: Change) -> tuple[bool, int, float]:
 
 
 def _differences(before: Audit, after: Audit) -> Iterator[Message]:
-    """Yield what differs in data, settings and models."""
+    """Yield the differences in data, settings and models."""
     rows = [audit.data["rows_used"] for audit in (before, after)]
     yield say("rows_then_now", before=rows[0], now=rows[1])
     yield from _without_counterpart(before, after)
@@ -308,9 +316,9 @@ def _differences(before: Audit, after: Audit) -> Iterator[Message]:
 
 
 def _without_counterpart(before: Audit, after: Audit) -> Iterator[Message]:
-    """Yield how many findings only one of the audits has."""
+    """Yield the number of findings in only one of the audits."""
     shared = shared_audits(before, after)
     old, new = ({(name, key) for name in shared for key in findings_by_key(audit, name)} for audit in (before, after))
     if old != new:
-        only = [say("findings", n=len(one - other)) for one, other in ((old, new), (new, old))]
+        only = [say("findings", n=len(names - other)) for names, other in ((old, new), (new, old))]
         yield say("without_counterpart", old=only[0], new=only[1])

@@ -54,19 +54,15 @@ def pack(
     key : a private key of SSH, to sign the list of checksums with.
     allow_code : whether the settings may name Python functions to import.
     """
-    place = Path(folder)
-    broken = [check.text for check in check_files(place) if check.holds is False]
+    run_folder = Path(folder)
+    broken = [check.text for check in check_files(run_folder) if check.holds is False]
     if broken:
-        raise ConfigError(
-            "'{place}' cannot be packed: {broken}",
-            place=place,
-            broken=broken[0],
-        )
-    audit = Audit.load(place)
-    files = _files_of_run(place, audit, formats)
-    for name, given in ((PLAN_FILE, plan), ("audit.toml", settings)):
-        path = Path(given) if given is not None else place / name
-        if given is not None or path.exists():
+        raise ConfigError("'{place}' cannot be packed: {broken}", place=run_folder, broken=broken[0])
+    audit = Audit.load(run_folder)
+    files = _files_of_run(run_folder, audit, formats)
+    for name, source_path in ((PLAN_FILE, plan), ("audit.toml", settings)):
+        path = Path(source_path) if source_path is not None else run_folder / name
+        if source_path is not None or path.exists():
             files[name] = _read(path)
             if name == "audit.toml":
                 _require_same_settings(audit, path, allow_code)
@@ -80,27 +76,30 @@ def pack(
     return write_files(target.parent, {target.name: _zipped(files, audit.run["started"])})[target.name]
 
 
-def _files_of_run(place: Path, audit: Audit, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the files that the run wrote, the same bytes, and those of other formats; run.json lists them all."""
-    run = read_saved(place / "run.json")
+def _files_of_run(run_folder: Path, audit: Audit, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files of the run unchanged, and those of other formats.
+
+    `run.json` lists them all.
+    """
+    run = read_saved(run_folder / "run.json")
     written = checksums(dict(run))
     strange = next((name for name in written if Path(name).name != name), None)
     if strange is not None:
         raise ConfigError(
             "'{place}' cannot be packed: its run.json names the file '{strange}', which is not in it.",
-            place=place,
+            place=run_folder,
             strange=strange,
         )
-    files = {name: (place / name).read_bytes() for name in dict.fromkeys(["results.json", *written])}
-    made = {name: _as_bytes(held) for name, held in make_files(audit, formats).items() if name not in files}
+    files = {name: (run_folder / name).read_bytes() for name in dict.fromkeys(["results.json", *written])}
+    made = {name: _as_bytes(content) for name, content in make_files(audit, formats).items() if name not in files}
     files |= made
-    listed = {**run, "sha256": {name: hashlib.sha256(held).hexdigest() for name, held in files.items()}}
-    return {**files, "run.json": json_text(listed).encode() if made else (place / "run.json").read_bytes()}
+    listed = {**run, "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}}
+    return {**files, "run.json": json_text(listed).encode() if made else (run_folder / "run.json").read_bytes()}
 
 
 def _sums(files: Mapping[str, bytes]) -> bytes:
-    """Return the list of checksums, as `sha256sum --check` reads it."""
-    return "".join(f"{hashlib.sha256(held).hexdigest()}  {name}\n" for name, held in sorted(files.items())).encode()
+    """Return the list of checksums in the format of `sha256sum --check`."""
+    return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(files.items())).encode()
 
 
 def _require_same_settings(audit: Audit, path: Path, allow_code: bool) -> None:
@@ -149,7 +148,7 @@ def _manifest(audit: Audit, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _how_to_verify(audit: Audit, has_plan: bool, has_settings: bool, signed: bool) -> str:
-    """Return the page that says how to check a pack, first without evenhand."""
+    """Return the page that explains how to check a pack, first without evenhand."""
     lines = [
         "# How to verify this pack",
         "",
@@ -186,16 +185,16 @@ def _how_to_verify(audit: Audit, has_plan: bool, has_settings: bool, signed: boo
 
 
 def _zipped(files: Mapping[str, bytes], started: str) -> bytes:
-    """Return a zip that is the same bytes for the same files."""
-    held = io.BytesIO()
+    """Return a zip that has the same bytes for the same files."""
+    buffer = io.BytesIO()
     moment = datetime.fromisoformat(started).timetuple()[:6]
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted(files.items()):
             entry = zipfile.ZipInfo(name, moment)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def sign(content: bytes, key: str | os.PathLike[str]) -> bytes:

@@ -1,7 +1,7 @@
 """Covariance between the numbers of two audits of the same people.
 
-A number T is, up to smaller terms, its true value plus a sum over people of what each adds to its error, the influence
-psi_i. An audit says it of its metrics in a group (`pair` of its descriptor), and 0 for people outside the group; for a
+Up to smaller terms, a number T is its true value plus a sum over people of their influence psi_i on its error. An
+audit computes the influence on its metrics in a group (`pair` of its descriptor), 0 for people outside the group; for a
 gap it follows by the chain rule. The covariance of two numbers is then the sum of
 products psi_i(old) psi_i(new) over the people who are in both (Hampel 1974, JASA 69; for two decisions about the
 same people it is McNemar's).
@@ -33,43 +33,46 @@ if TYPE_CHECKING:
 
 
 Numbered: TypeAlias = Value | Gap | Finding
-"""What has a number with limits, in one place of an audit."""
+"""A record with a number and its limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One audit and the people it was about."""
+    """One audit and its people."""
 
     name: str
     people: DecidedRows
     groupings: Mapping[str, tuple[str, ...]]
     specs: Mapping[str, Spec]
-    known: dict[tuple[str | None, ...], tuple[float, FloatArray] | None] = field(default_factory=dict)
+    cache: dict[tuple[str | None, ...], tuple[float, FloatArray] | None] = field(default_factory=dict)
 
     def influence(self, audit: AuditDescriptor, record: Numbered) -> FloatArray | None:
-        """Return what each person adds to the error of the size of a number; None where that is not known."""
+        """Return each person's influence on the size of a number; None where it is unknown."""
         if record.stratum is not None or record.value is None:
             return None
         first = self._of_group(audit, record, record.group)
         if isinstance(record, Value) or record.kind is None or first is None:
-            return self._checked(record, first)
+            return self._matching_influence(record, first)
         second = self._of_group(audit, record, record.reference)
         if second is None:
             return None
         (p, psi_p), (q, psi_q) = first, second
         if record.kind == "difference":
-            gap = self._checked(record, (p - q, psi_p - psi_q))
+            gap = self._matching_influence(record, (p - q, psi_p - psi_q))
             return None if gap is None else np.sign(p - q) * gap
         with np.errstate(all="ignore"):
-            gap = self._checked(record, (p / q, (psi_p - p / q * psi_q) / q))
+            gap = self._matching_influence(record, (p / q, (psi_p - p / q * psi_q) / q))
         return gap if gap is None or p <= q else -gap / (p / q) ** 2
 
-    def _checked(self, record: Numbered, found: tuple[float, FloatArray] | None) -> FloatArray | None:
-        """Return the influence where the people give the number of the audit; another number means other people."""
-        if found is None or record.value is None or not np.isfinite(found[0]):
+    def _matching_influence(self, record: Numbered, influence: tuple[float, FloatArray] | None) -> FloatArray | None:
+        """Return the influence, if the people reproduce the audit's number.
+
+        Otherwise they are other people.
+        """
+        if influence is None or record.value is None or not np.isfinite(influence[0]):
             return None
-        if abs(found[0] - record.value) <= 1e-6 * max(1.0, abs(record.value)):
-            return found[1]
+        if abs(influence[0] - record.value) <= 1e-6 * max(1.0, abs(record.value)):
+            return influence[1]
         if OVERALL in (record.group, getattr(record, "reference", None)):
             return None  # everybody is not always the people of all groups
         raise ConfigError(
@@ -78,17 +81,17 @@ class _Side:
             name=self.name,
             metric=record.metric,
             grouping=record.grouping,
-            found=found[0],
+            found=influence[0],
             value=record.value,
         )
 
     def _of_group(self, audit: AuditDescriptor, record: Numbered, group: str | None) -> tuple[float, FloatArray] | None:
-        place = record.model, record.grouping, group, record.metric
-        if (audit.name, *place) not in self.known:
-            self.known[audit.name, *place] = self._worked_out(audit, *place)
-        return self.known[audit.name, *place]
+        key = record.model, record.grouping, group, record.metric
+        if (audit.name, *key) not in self.cache:
+            self.cache[audit.name, *key] = self._gap_influence(audit, *key)
+        return self.cache[audit.name, *key]
 
-    def _worked_out(
+    def _gap_influence(
         self, audit: AuditDescriptor, model: str | None, grouping: str | None, group: str | None, metric: str
     ) -> tuple[float, FloatArray] | None:
         influence, members = audit.pair, self._members(grouping, group)
@@ -107,7 +110,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """The people of two audits, and who is in both."""
+    """The people of two audits, and those in both."""
 
     old: _Side
     new: _Side
@@ -116,7 +119,7 @@ class Pairing:
 
     @classmethod
     def of(cls, before: Audit, after: Audit, tables: tuple[Table, Table], key: str | None) -> Pairing:
-        """Match the people of two tables by a key; without one, row by row."""
+        """Match the people of two tables by a key; without a key, row by row."""
         if any(audit.config.report.suppress_below for audit in (before, after)):
             raise ConfigError(
                 "audits with `suppress_below` cannot be compared person by person: small counts would show."
@@ -155,11 +158,14 @@ class Pairing:
 
     @property
     def shared(self) -> int:
-        """How many people are in both."""
+        """The number of people in both."""
         return len(self.in_old)
 
     def correlation(self, audit: AuditDescriptor, old: Numbered, new: Numbered) -> float | None:
-        """Return the correlation of the errors of two numbers of an audit; None where it is not known."""
+        """Return the correlation of the errors of a number in both audits.
+
+        None where it is unknown.
+        """
         psi_old, psi_new = self.old.influence(audit, old), self.new.influence(audit, new)
         if psi_old is None or psi_new is None:
             return None
@@ -172,7 +178,7 @@ class Pairing:
 def paired_limits(
     old: tuple[float, float, float], new: tuple[float, float, float], correlation: float
 ) -> tuple[float, float]:
-    """Return the limits of new - old, each given as (value, low, high), whose errors have a correlation.
+    """Return limits of new - old, each given as (value, low, high), for errors with a correlation.
 
     d - sqrt(a^2 + b^2 - 2 r a b) with a = new - l_new and b = u_old - old, and the same with the other ends above:
     MOVER for dependent estimates.
@@ -195,9 +201,9 @@ def paired_limits(
 
 
 def require_other_data(before: Audit, after: Audit) -> None:
-    """Refuse audits that read the same data, or a file with the same bytes."""
-    known = {file["sha256"] for file in before.data.get("files", ())}
-    same = [f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in known]
+    """Refuse audits that read the same data, or files with the same bytes."""
+    sums = {file["sha256"] for file in before.data.get("files", ())}
+    same = [f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in sums]
     if before.data["hash"] == after.data["hash"]:
         same = ["the same data"]
     if same:
@@ -209,7 +215,7 @@ def require_other_data(before: Audit, after: Audit) -> None:
 
 
 def shared_audits(before: Audit, after: Audit) -> list[str]:
-    """Return the names of the audits that both have."""
+    """Return the names of the audits in both."""
     shared = [name for name in after.results if name in before.results]
     if not shared:
         raise ConfigError(
@@ -221,13 +227,12 @@ def shared_audits(before: Audit, after: Audit) -> list[str]:
 
 
 def one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
-    """Return the confidence of the intervals of both."""
+    """Return the confidence of the intervals, the same in both."""
     levels = {audit.results[name].spec.confidence for audit in (before, after) for name in shared}
     if len(levels) > 1:
-        told = ", ".join(show_confidence(level) for level in sorted(levels))
+        levels_text = ", ".join(show_confidence(level) for level in sorted(levels))
         raise ConfigError(
-            "the audits have intervals of different confidence ({told}); run them with the same one.",
-            told=told,
+            "the audits have intervals of different confidence ({told}); run them with the same one.", told=levels_text
         )
     return levels.pop()
 
@@ -301,7 +306,7 @@ def change_between(
     confidence: float,
     correlation: float | None = 0.0,
 ) -> _Change:
-    """Return `size_change`, also of numbers that the data leave open.
+    """Return `size_change`, also for numbers that the data leave open.
 
     Of a number that may lie anywhere in a range, the change is at least the new lower end less the old upper end, and
     at most the new upper end less the old lower one. The limits are those of these two changes, and it is a change
@@ -327,7 +332,7 @@ def change_between(
     if whole[0] is None or all(ends is None for ends in ranges):
         return whole
     (old_least, old_most), (new_least, new_most) = (
-        [_moved_to(end, number, ends) for end in ends] if ends else [number, number]
+        [_range_end_with_limits(end, number, ends) for end in ends] if ends else [number, number]
         for number, ends in zip(numbers, ranges, strict=True)
     )
     least = size_change(kind, old_most, new_least, confidence, correlation)
@@ -336,14 +341,14 @@ def change_between(
     return whole[0], least[1], most[2], 1.0 if clear is None else clear[3]
 
 
-def _moved_to(end: float, number: _Sized, ends: tuple[float, float]) -> _Sized:
+def _range_end_with_limits(end: float, number: _Sized, ends: tuple[float, float]) -> _Sized:
     """Return an end of a range with limits as far from it as those of the number are from the range.
 
-    Limits that end at 0 say less than that; there the other arm stands for what is cut off.
+    Limits that end at 0 are cut off; there the other arm replaces the missing one.
 
     Examples
     --------
-    >>> _moved_to(0.5, (0.4, 0.25, 0.625), (0.3, 0.5))
+    >>> _range_end_with_limits(0.5, (0.4, 0.25, 0.625), (0.3, 0.5))
     (0.5, 0.45, 0.625)
     """
     _, low, high = number
@@ -364,9 +369,9 @@ def _smaller(d: float, s: float) -> float:
 
 
 def _distance(kind: str, number: _Sized) -> tuple[float, float, float]:
-    """Return how far a gap is from equality, with limits that are below 0 where it may have the other direction.
+    """Return the distance of a gap from equality, with limits below 0 where the direction may be the other.
 
-    The limits of a size, as of a worst pair, end at equality; there the other arm stands for what is cut off.
+    The limits of a size, as of a worst pair, end at equality; there the other arm replaces the part that is cut off.
     """
     value, low, high = _unbounded(number)
     if kind == "ratio":
@@ -377,7 +382,7 @@ def _distance(kind: str, number: _Sized) -> tuple[float, float, float]:
 
 
 def _below_equality(ratio: float) -> float:
-    """Return how far a ratio is below 1; of one above 1, how far its inverse is, with a minus.
+    """Return a ratio's distance below 1; for a ratio above 1, minus its inverse's distance.
 
     Examples
     --------
@@ -392,6 +397,6 @@ def _open(low: float | None, high: float | None) -> tuple[float, float]:
 
 
 def _unbounded(number: _Sized) -> tuple[float, float, float]:
-    """Return a number with its limits, infinite where it has none on a side."""
+    """Return a number with its limits, infinite where missing."""
     value, low, high = number
     return float(value or 0.0), *_open(low, high)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from evenhand.audits import REGISTRY
-from evenhand.core.power import Plan, PowerLine, PowerSettings
+from evenhand.core.power import PowerLine, PowerPlan, PowerSettings
 from evenhand.errors import ConfigError
 from evenhand.evidence.pilot import pilot_lines
 from evenhand.run.config import make_table, read_config
@@ -55,11 +55,11 @@ def plan_power(
         )
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
     roles = Roles.parse({"groups": arguments.get("groups", ())}, "[data]")
-    plan = Plan(
+    plan = PowerPlan(
         specs=config.audits,
         settings=settings,
         rows=planned,
-        wanted=power or settings.power,
+        power=power or settings.power,
         seed=seed,
         groupings=tuple(TIMES.join(columns) for columns in roles.groups),
         pilot=table,
@@ -67,7 +67,7 @@ def plan_power(
     return list(chain(_own_lines(plan), pilot_lines(plan)))
 
 
-def _own_lines(plan: Plan) -> Iterator[PowerLine]:
+def _own_lines(plan: PowerPlan) -> Iterator[PowerLine]:
     """Yield what audits say themselves of the plan; one that can say nothing is named."""
     for name in plan.specs:
         power = REGISTRY[name].power

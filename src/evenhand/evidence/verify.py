@@ -1,4 +1,4 @@
-"""Whether report, results, data and plan belong together, and a pack of all of them that anybody can check.
+"""Check whether report, results, data and plan belong together.
 
 Nothing here is cryptography of our own: SHA-256, and detached signatures by `ssh-keygen -Y` where a user has a key.
 """
@@ -25,7 +25,7 @@ from evenhand.run.saved import checksums, read_saved
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that `verify` looked at: whether it holds (None: it could not be checked), in a sentence."""
+    """One check of `verify`: a sentence, and whether it holds (None: it could not be checked)."""
 
     holds: bool | None
     message: Message
@@ -43,7 +43,7 @@ def verify(
     plan: str | os.PathLike[str] | None = None,
     allow_code: bool = False,
 ) -> list[Check]:
-    """Say whether report, results, data and plan of a folder belong together, and what differs.
+    """Check whether report, results, data and plan of a folder belong together, and list the differences.
 
     Parameters
     ----------
@@ -52,23 +52,23 @@ def verify(
     plan : the plan that it says it followed; by default `plan.json` in the folder, where there is one.
     allow_code : whether the settings may name Python functions to import.
     """
-    place = Path(folder)
-    checks = list(check_files(place))
+    run_folder = Path(folder)
+    checks = list(check_files(run_folder))
     if any(check.holds is False for check in checks):
         return checks
-    audit = Audit.load(place)
-    checks += _check_report(place, audit)
-    beside = place / PLAN_FILE
+    audit = Audit.load(run_folder)
+    checks += _check_report(run_folder, audit)
+    beside = run_folder / PLAN_FILE
     sealed = plan if plan is not None else beside if beside.exists() else None
     checks += _check_plan(audit, sealed)
-    checks.append(_computed_again(audit, settings, sealed, allow_code))
+    checks.append(_recompute(audit, settings, sealed, allow_code))
     return checks
 
 
-def check_files(place: Path) -> Iterator[Check]:
-    """Yield a check of each file of a run against its SHA-256 in run.json."""
-    for name, stated in checksums(read_saved(place / "run.json")).items():
-        path = place / name
+def check_files(run_folder: Path) -> Iterator[Check]:
+    """Check each file of a run against its SHA-256 in run.json."""
+    for name, stated in checksums(read_saved(run_folder / "run.json")).items():
+        path = run_folder / name
         if not path.is_file():
             yield Check(False, say("file_missing", file=name))
         elif hashlib.sha256(path.read_bytes()).hexdigest() != stated:
@@ -77,8 +77,8 @@ def check_files(place: Path) -> Iterator[Check]:
             yield Check(True, say("file_unchanged", file=name))
 
 
-def _check_report(place: Path, audit: Audit) -> Iterator[Check]:
-    path = place / "report.html"
+def _check_report(run_folder: Path, audit: Audit) -> Iterator[Check]:
+    path = run_folder / "report.html"
     if not path.exists():
         return
     if audit.run["evenhand"] != __version__:
@@ -87,7 +87,7 @@ def _check_report(place: Path, audit: Audit) -> Iterator[Check]:
     step("Rendering the report again")
     if audit.to_html().encode() == path.read_bytes():
         yield Check(True, say("page_unchanged"))
-    else:  # run.json is no seal: whoever changes the page can write its new SHA-256 there
+    else:  # run.json is no seal: anybody who changes the page can update its SHA-256 there
         yield Check(False, say("page_changed", version=__version__))
 
 
@@ -104,32 +104,37 @@ def _check_plan(audit: Audit, path: str | os.PathLike[str] | None) -> Iterator[C
     if same:
         changes = tuple(change.message for change in differences(audit, plan))
         agreed = changes == tuple(map(Message.from_dict, audit.plan["changes"]))
-        told = say("differences_told" if agreed else "differences_untold", changes=changes)
-        yield Check(agreed, told if changes or not agreed else say("plan_followed"))
+        sentence = say("differences_told" if agreed else "differences_untold", changes=changes)
+        yield Check(agreed, sentence if changes or not agreed else say("plan_followed"))
 
 
-def _computed_again(
+def _recompute(
     audit: Audit, settings: str | os.PathLike[str] | None, plan: str | os.PathLike[str] | None, allow_code: bool
 ) -> Check:
     if settings is None:
         return Check(None, say("not_computed_again"))
-    again = run_audit(settings, allow_code=allow_code)
+    rerun = run_audit(settings, allow_code=allow_code)
     if audit.plan is not None and plan is not None:
-        again = follow(again, read_plan(plan))
-    first, second = json.loads(audit.to_json()), json.loads(again.to_json())
+        rerun = follow(rerun, read_plan(plan))
+    first, second = json.loads(audit.to_json()), json.loads(rerun.to_json())
     names = [
         name for name in dict.fromkeys([*first, *second]) if first.get(name) != second.get(name) and name != "plan"
     ]
     if not names:
         return Check(True, say("same_numbers"))
-    return Check(False, _why_different(first, second, names, other_settings(audit, settings, allow_code=allow_code)))
+    return Check(
+        False, _explain_difference(first, second, names, other_settings(audit, settings, allow_code=allow_code))
+    )
 
 
-def _why_different(
+def _explain_difference(
     first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str], others: list[Message]
 ) -> Message:
-    """Say why numbers came out otherwise: other settings, where there are any; then another file; then other data."""
-    sums = [[file["sha256"] for file in one["data"]["files"]] for one in (first, second)]
+    """Explain different numbers: by other settings, or another file, or other data.
+
+    The first explanation that applies is returned.
+    """
+    sums = [[file["sha256"] for file in record["data"]["files"]] for record in (first, second)]
     same_file = bool(sums[0]) and sums[0] == sums[1]
     if others:
         return say("other_settings_same_file" if same_file else "other_settings", others=tuple(others))

@@ -1,4 +1,4 @@
-"""Sentences as data: a message is an id and arguments, and this is the only place that turns one into prose."""
+"""Sentences as data: a message is an id with arguments, and only this package renders one as prose."""
 
 from evenhand.messages.catalogue import Catalogue, catalogue_of
 from evenhand.messages.disclosure import may_publish

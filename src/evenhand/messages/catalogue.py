@@ -1,24 +1,24 @@
-"""`Catalogue`: the English sentences of one room by key, and their translations.
+"""`Catalogue`: the English sentences of one part of the package by key, and their translations.
 
-A sentence is a format string whose placeholders say what kind of thing they hold:
+A sentence is a format string whose placeholders declare the kind of their argument:
 
 =================  ====================================================================================
 ``{model:name}``   a name from the data or the settings
-``{group:group}``  a label of a group; those that evenhand gives itself are translated
+``{group:group}``  the label of a group; evenhand's own labels are translated
 ``{title:metric}`` the title of a metric, translated
-``{who:noun}``     a word of our own for what is counted, such as people or answers, translated
+``{who:noun}``     a noun for what is counted, such as people or answers, translated
 ``{least:set}``    a number that the user has set
 ``{n:count}``      a count of people, rows or answers: withheld where it is small
 ``{x:percent}``    a number with a format; ``{x:percent safe}`` where no count can be derived from it
 ``{c:confidence}`` a confidence or level that the user has set
-``{p:figure}``     a number that is written already, such as a p-value with the digits it needs
+``{p:figure}``     a number that is already formatted, such as a p-value with the digits it needs
 ``{x:unit}``       a number in the format of the metric, which is the argument `unit`
 ``{why}``          another message; ``{why:sentence}`` with a capital letter and a full stop
 ``{x:name and}``   several names, joined; also ``or``, ``commas``, ``semicolons``, ``sentences``, ``lines``
-``{verb:verb}``    what the system does when it selects a person
+``{verb:verb}``    what the system does to a person it selects
 =================  ====================================================================================
 
-A sentence that depends on a number is a pair, for one and for several; the number is its argument `n`.
+A sentence that depends on a number is a pair, singular and plural; the number is its argument `n`.
 Translations are gettext catalogues beside the sentences, ``locale/de.po``, with the key as context; `make messages`
 updates and compiles them.
 """
@@ -36,7 +36,7 @@ from typing import NamedTuple
 from evenhand.messages.message import Argument, Message
 
 Sentence = str | tuple[str, str]
-"""An English sentence, or one for a single thing and one for several."""
+"""An English sentence, or a pair of singular and plural."""
 
 _CATALOGUES: dict[str, Catalogue] = {}
 
@@ -44,45 +44,45 @@ _CATALOGUES: dict[str, Catalogue] = {}
 JOINTS = ("and", "or", "commas", "semicolons", "sentences", "lines")
 
 
-class Kind(NamedTuple):
-    """What a placeholder holds: the kind of thing, how several are joined, and whether it is safe to publish."""
+class PlaceholderKind(NamedTuple):
+    """The kind of a placeholder, how several arguments are joined, and whether it is safe to publish."""
 
-    of: str = ""
+    name: str = ""
     joint: str = "commas"
     safe: bool = False
 
     @classmethod
     @cache
-    def read(cls, written: str) -> Kind:
-        """Return the kind that stands behind the colon of a placeholder.
+    def parse(cls, text: str) -> PlaceholderKind:
+        """Parse what follows the colon of a placeholder.
 
         Examples
         --------
-        >>> Kind.read("name and"), Kind.read("percent safe")
-        (Kind(of='name', joint='and', safe=False), Kind(of='percent', joint='commas', safe=True))
+        >>> PlaceholderKind.parse("percent safe")
+        PlaceholderKind(name='percent', joint='commas', safe=True)
         """
-        words = written.split(" ")
+        words = text.split(" ")
         joint = next((word for word in words if word in JOINTS), "commas")
-        of = " ".join(word for word in words if word not in (*JOINTS, "safe"))
-        return cls(of, joint, "safe" in words)
+        name = " ".join(word for word in words if word not in (*JOINTS, "safe"))
+        return cls(name, joint, "safe" in words)
 
 
 class Field(NamedTuple):
-    """A placeholder of a sentence: the argument's name, and what kind of thing it holds."""
+    """A placeholder of a sentence: the argument's name and its kind."""
 
     name: str
-    kind: Kind
+    kind: PlaceholderKind
 
 
 class Catalogue:
-    """The sentences of one room, an audit's for example. Calling it makes a message.
+    """The sentences of one part of the package, such as an audit. Calling it makes a message.
 
     Parameters
     ----------
-    name : its name, which is the first part of its messages' ids.
+    name : its name, the first part of the ids of its messages.
     package : the package that holds the folder `locale` with the translations.
     sentences : the English sentences by key.
-    words : single words that are translated wherever they stand, by kind: `group`, `metric`, `noun`.
+    words : single words that are translated wherever they occur, by kind: `group`, `metric`, `noun`.
 
     Examples
     --------
@@ -107,17 +107,17 @@ class Catalogue:
         _CATALOGUES[name] = self
 
     def __call__(self, key: str, /, **args: Argument) -> Message:
-        """Return the message of a key; refuse one that is not in the catalogue or lacks an argument."""
-        lacking = [field.name for field in fields(self.sentences[key]) if field.name not in args]
-        if lacking:
-            raise TypeError(f"the sentence {self.name}.{key} needs {', '.join(lacking)}")
+        """Return the message of a key; raise if the key is unknown or an argument is missing."""
+        missing = [field.name for field in fields(self.sentences[key]) if field.name not in args]
+        if missing:
+            raise TypeError(f"the sentence {self.name}.{key} needs {', '.join(missing)}")
         return Message(f"{self.name}.{key}", args)
 
     def __contains__(self, key: object) -> bool:
         return key in self.sentences
 
     def translations(self, code: str) -> GNUTranslations | None:
-        """Return the translations into a language; None where there are none."""
+        """Return the translations into a language, or None."""
         if code not in self._translations:
             self._translations[code] = None
             path = files(self.package) / "locale" / f"{code}.mo" if find_spec(self.package) else None
@@ -129,7 +129,7 @@ class Catalogue:
         return self._translations[code]
 
     def translated(self, code: str, key: str) -> Sentence | None:
-        """Return a sentence in a language; None where it is missing."""
+        """Return a sentence in a language, or None if it is not translated."""
         translations, sentence = self.translations(code), self.sentences[key]
         if translations is None:
             return None
@@ -140,7 +140,7 @@ class Catalogue:
 
 
 class _Missing(NullTranslations):
-    """Answers with nothing, so that a missing translation can be told from one that reads like English."""
+    """Returns empty strings for missing translations, to distinguish them from the English text."""
 
     def pgettext(self, context: str, message: str) -> str:  # noqa: ARG002
         return ""
@@ -150,14 +150,14 @@ class _Missing(NullTranslations):
 
 
 def catalogue_of(message_id: str) -> tuple[Catalogue, str] | None:
-    """Return the catalogue that has a message and its key there; None where the id is an English text itself."""
+    """Return the catalogue of a message and the key there; None if the id is itself an English text."""
     name, _, key = message_id.partition(".")
-    known = _CATALOGUES.get(name)
-    return (known, key) if known is not None and key in known else None
+    catalogue = _CATALOGUES.get(name)
+    return (catalogue, key) if catalogue is not None and key in catalogue else None
 
 
 def catalogues() -> tuple[Catalogue, ...]:
-    """Return all catalogues that have been loaded."""
+    """Return all loaded catalogues."""
     return tuple(_CATALOGUES.values())
 
 
@@ -167,21 +167,21 @@ def fields(sentence: Sentence) -> tuple[Field, ...]:
 
     Examples
     --------
-    >>> [(field.name, field.kind.of) for field in fields("{n:count} of {group:group}")]
+    >>> [(field.name, field.kind.name) for field in fields("{n:count} of {group:group}")]
     [('n', 'count'), ('group', 'group')]
     """
     texts = (sentence,) if isinstance(sentence, str) else ("{n}", *sentence)
-    found = dict.fromkeys(field for text in texts for field in _fields_of(text))
-    typed = {field.name: field for field in sorted(found, key=lambda field: bool(field.kind.of))}
-    return tuple(typed.values())
+    fields_by_order = dict.fromkeys(field for text in texts for field in _fields_of(text))
+    fields_by_name = {field.name: field for field in sorted(fields_by_order, key=lambda field: bool(field.kind.name))}
+    return tuple(fields_by_name.values())
 
 
 def placeholders(sentence: Sentence) -> tuple[Field, ...]:
-    """Return every placeholder of a sentence, also those of one name with several kinds.
+    """Return every placeholder of a sentence; a name with several kinds occurs several times.
 
     Examples
     --------
-    >>> [field.kind.of for field in placeholders("{n:count}, or {n:percent}")]
+    >>> [field.kind.name for field in placeholders("{n:count}, or {n:percent}")]
     ['count', 'percent']
     """
     texts = (sentence,) if isinstance(sentence, str) else sentence
@@ -191,4 +191,4 @@ def placeholders(sentence: Sentence) -> tuple[Field, ...]:
 def _fields_of(text: str) -> Iterator[Field]:
     for _, name, kind, _ in string.Formatter().parse(text):
         if name is not None:
-            yield Field(name, Kind.read(kind or ""))
+            yield Field(name, PlaceholderKind.parse(kind or ""))

@@ -1,4 +1,4 @@
-"""Which messages may be published where small counts are hidden. What is not declared safe is withheld."""
+"""Which messages may be published when small counts are suppressed. Undeclared arguments are withheld."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import cast
 
-from evenhand.messages.catalogue import Kind, catalogue_of, placeholders
+from evenhand.messages.catalogue import PlaceholderKind, catalogue_of, placeholders
 from evenhand.messages.message import Argument, Message, Setting
 
 SAFE = frozenset({"name", "group", "metric", "noun", "set", "confidence", "verb", "verb_end", "verb_last"})
@@ -18,19 +18,19 @@ _IN_HUNDREDS = frozenset({"percent", "points", "signed_points"})
 
 @dataclass(frozen=True)
 class DisclosureRule:
-    """Decides which messages reveal nothing of fewer people than `least`.
+    """Decides which messages reveal nothing about fewer people than `least`.
 
-    A name, a setting and a number declared safe may be published. A count may where it is 0 or at least `least`, and
-    one of `counts`; where these are not known, its differences to other counts of the message must not be small,
-    either. Any other number may only where it is one of `numbers`. Everything else is withheld: text that is no
-    message, a message that no catalogue has, an argument whose sentence does not say what it is.
+    A name, a setting or a number declared safe may be published. A count may be published if it is 0 or at least
+    `least`, and is one of `counts`; if `counts` is None, its differences to the other counts of the message must not be
+    small either. Any other number must be one of `numbers`. Everything else is withheld: text that is not a message, a
+    message in no catalogue, an argument whose kind the sentence does not declare.
 
     Parameters
     ----------
-    least : counts from 1 to one less than this are small.
-    counts : counts that the published tables hold, so that a sentence adds none to them; None where not known.
-    numbers : numbers that the published tables hold.
-    names : names that the published tables hold; an argument that the sentence does not show may be one of them.
+    least : counts from 1 to `least` - 1 are small.
+    counts : counts in the published tables, so that a sentence adds none to them; None if not known.
+    numbers : numbers in the published tables.
+    names : names in the published tables; an argument that the sentence does not show may be one of them.
 
     Examples
     --------
@@ -47,51 +47,51 @@ class DisclosureRule:
     names: frozenset[str] = frozenset()
 
     def may_publish(self, message: Message) -> bool:
-        """Tell whether the text of a message reveals nothing of few people."""
+        """Return whether the text of a message reveals nothing about few people."""
         return self.publishable(message) is not None
 
     def publishable(self, message: Message) -> Message | None:
-        """Return a message without arguments that its sentence does not show; None where it must be withheld."""
+        """Return a message without the arguments its sentence does not show; None if it must be withheld."""
         if not self._is_safe(message):
             return None
-        told = [*dict.fromkeys(counts_in(message))]
+        counts = [*dict.fromkeys(counts_in(message))]
         if self.counts is not None:
-            reveals = any(count not in self.counts for count in told)
+            reveals = any(count not in self.counts for count in counts)
         else:
-            reveals = any(self.is_small(one - other) for one, other in combinations(told, 2))
+            reveals = any(self.is_small(first - second) for first, second in combinations(counts, 2))
         return None if reveals else self._stripped(message)
 
     def is_small(self, number: float) -> bool:
-        """Tell whether a count, or the difference of two, is small."""
+        """Return whether a count, or the difference of two counts, is small."""
         return 0 < abs(number) < self.least
 
     def _is_safe(self, message: Message) -> bool:
         kinds = _kinds(message)
         return kinds is not None and all(
             name in message.args and self._allows(message.args[name], kind, message)
-            for name, of_name in kinds.items()
-            for kind in of_name
+            for name, kinds_of_argument in kinds.items()
+            for kind in kinds_of_argument
         )
 
-    def _allows(self, value: Argument, kind: Kind, message: Message) -> bool:
-        """Tell whether an argument of a message may be published."""
+    def _allows(self, value: Argument, kind: PlaceholderKind, message: Message) -> bool:
+        """Return whether an argument of a message may be published."""
         if isinstance(value, Message):
             return self._is_safe(value)
         if isinstance(value, tuple | list):
             return all(self._allows(item, kind, message) for item in value)
-        if isinstance(value, Setting) or value is None or kind.safe or kind.of in SAFE:
+        if isinstance(value, Setting) or value is None or kind.safe or kind.name in SAFE:
             return True
         return isinstance(value, int | float) and self._allows_number(value, kind, message)
 
-    def _allows_number(self, value: float, kind: Kind, message: Message) -> bool:
-        if kind.of == "count":
+    def _allows_number(self, value: float, kind: PlaceholderKind, message: Message) -> bool:
+        if kind.name == "count":
             return not self.is_small(value)
-        style = message.args.get("unit") if kind.of == "unit" else kind.of
+        style = message.args.get("unit") if kind.name == "unit" else kind.name
         reads_as_count = float(value).is_integer() and self.is_small(value) and style not in _IN_HUNDREDS
         return value == 0 or (abs(value) in self.numbers and not reads_as_count)
 
     def _stripped(self, message: Message) -> Message:
-        """Return a message without arguments of which no sentence in it says what they are, except known names."""
+        """Return a message without undeclared arguments; published names stay."""
         shown = {name for within in _within(message) for name in _kinds(within) or ()}
         args = {
             name: self._stripped_argument(value)
@@ -107,7 +107,7 @@ class DisclosureRule:
 
 
 def may_publish(message: Message, least: int) -> bool:
-    """Tell whether a message reveals nothing of fewer people than `least`.
+    """Return whether a message reveals nothing about fewer people than `least`.
 
     Examples
     --------
@@ -117,23 +117,23 @@ def may_publish(message: Message, least: int) -> bool:
     return DisclosureRule(least).may_publish(message)
 
 
-def _kinds(message: Message) -> Mapping[str, tuple[Kind, ...]] | None:
-    """Return the kinds that a message's sentence declares, by argument; None where no catalogue has it."""
-    found = catalogue_of(message.id)
-    if found is None:
+def _kinds(message: Message) -> Mapping[str, tuple[PlaceholderKind, ...]] | None:
+    """Return the kinds that a message's sentence declares, by argument; None if no catalogue has it."""
+    location = catalogue_of(message.id)
+    if location is None:
         return None
-    catalogue, key = found
+    catalogue, key = location
     sentence = catalogue.sentences[key]
-    kinds: dict[str, tuple[Kind, ...]] = {}
+    kinds: dict[str, tuple[PlaceholderKind, ...]] = {}
     for field in placeholders(sentence):
         kinds[field.name] = (*kinds.get(field.name, ()), field.kind)
     if not isinstance(sentence, str):
-        kinds.setdefault("n", (Kind("count"),))  # which of two sentences is chosen tells whether it is 1
+        kinds.setdefault("n", (PlaceholderKind("count"),))  # the choice of singular or plural reveals whether it is 1
     return kinds
 
 
 def _within(message: Message) -> Iterator[Message]:
-    """Yield a message and all messages in it."""
+    """Yield a message and all messages nested in it."""
     yield message
     for value in _flat(message.args.values()):
         if isinstance(value, Message):
@@ -149,8 +149,8 @@ def _flat(values: Iterable[Argument]) -> Iterator[Argument]:
 
 
 def counts_in(message: Message) -> Iterator[float]:
-    """Yield every count of people that a message tells."""
+    """Yield every count of people in a message."""
     for within in _within(message):
         for name, kinds in (_kinds(within) or {}).items():
-            if any(kind.of == "count" and not kind.safe for kind in kinds):
+            if any(kind.name == "count" and not kind.safe for kind in kinds):
                 yield from (value for value in _flat([within.args[name]]) if isinstance(value, int | float))

@@ -1,4 +1,4 @@
-"""Numbers as people read them, and as JSON can hold them: the one place that turns a number into text."""
+"""Format numbers for people and for JSON: the only module that turns a number into text."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ MINUS = "−"
 _ROUNDING = 1e-12
 
 Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "tenths", "p"]
-"""How a number is written: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, 1,234.5, <0.001."""
+"""The format of a number: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, 1,234.5, <0.001."""
 
 
 def finite(value: float) -> float | None:
-    """Return the number for JSON: null where it is undefined or unbounded."""
+    """Return a number for JSON: null if it is undefined or unbounded."""
     number = float(value)
     return number if math.isfinite(number) else None
 
 
 def rounded(value: Any) -> Any:
-    """Return plain values with numbers of 12 significant digits, as `results.json` holds them.
+    """Return plain values with numbers rounded to 12 significant digits, as in `results.json`.
 
-    Processors may differ in the last bits of the sixteen or so.
+    Processors may differ in the last of about 16 digits.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def rounded(value: Any) -> Any:
 
 
 def json_text(value: object) -> str:
-    r"""Return plain values as the text of a JSON file; what would steer a terminal or turn text around is escaped.
+    r"""Return plain values as JSON text, with control and bidirectional characters escaped.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def json_text(value: object) -> str:
 
 
 def show(value: float | None, style: Format = "number") -> str:
-    """Return a number as text, or a dash when there is none.
+    """Return a number as text, or a dash for None.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def show(value: float | None, style: Format = "number") -> str:
     """
     if value is None:
         return DASH
-    value = rounded(float(value))  # a tie falls the same way on every processor, and after results.json was read back
+    value = rounded(float(value))  # so ties round alike on every processor, and after reading results.json
     if style == "p":
         return "<0.001" if value < 0.001 else f"{value:.3f}"
     if style in ("count", "tenths"):
@@ -81,7 +81,7 @@ def show(value: float | None, style: Format = "number") -> str:
 
 
 def _plain(value: float, sign: str) -> str:
-    """Return a number with three decimal places, or two significant ones where that would hide it."""
+    """Return a number with three decimals, or two significant digits if three decimals would hide it."""
     magnitude = abs(value)
     if magnitude < _ROUNDING:
         return "0"
@@ -95,7 +95,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _in_full(value: float, digits: int, sign: str = "") -> str:
-    """Return a number with so many significant digits as a reader writes it: in full, or by a power of ten."""
+    """Return a number with this many significant digits, in full or with a power of ten."""
     if value == 0:
         return "0"
     if math.isinf(value):
@@ -109,7 +109,7 @@ def _in_full(value: float, digits: int, sign: str = "") -> str:
 
 
 def show_tick(value: float, style: Format = "number") -> str:
-    """Return a number as it stands at an axis: as short as it can be.
+    """Return the shortest text of a number, for an axis.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def show_interval(low: float | None, high: float | None, style: Format = "number
 
 
 def show_p(value: float, alpha: float | None = None) -> str:
-    """Return a p-value as it stands in a sentence; with more digits where rounding would hide its side of alpha.
+    """Return a p-value for a sentence, with more digits if rounding would hide its side of alpha.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`Language`: renders messages, and writes numbers and dates as a language does."""
+"""`Language`: renders messages, and formats numbers and dates, in one language."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from evenhand.messages.catalogue import Kind, Sentence, catalogue_of, catalogues
+from evenhand.messages.catalogue import PlaceholderKind, Sentence, catalogue_of, catalogues
 from evenhand.messages.formats import show, show_confidence
 from evenhand.messages.message import Argument, Message, Setting, Written
 from evenhand.messages.settings import PYTHON, SettingStyle, written_value
@@ -25,7 +25,7 @@ _ONLY_ONE = re.compile(r"\{(\w+)(?:!r)?\}")
 
 @cache
 def language(code: str = "en") -> Language:
-    """Return a language by its code, one of `LANGUAGES`.
+    """Return a language by its code.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def language(code: str = "en") -> Language:
 
 
 class Language:
-    """One language: its sentences, and how it writes numbers and dates."""
+    """One language: its sentences, and its formats of numbers and dates."""
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -47,9 +47,9 @@ class Language:
     # Sentences
 
     def render(self, message: Message, settings: SettingStyle = PYTHON) -> str:
-        """Return a message as a sentence; where this language lacks it, all of it in English.
+        """Return a message as a sentence, entirely in English if this language lacks any part of it.
 
-        `settings` says how the settings that it speaks of are written: as arguments, as settings of a file or as flags.
+        `settings` writes the names of settings: as arguments of Python, settings of a file, or flags.
         """
         if message.written and catalogue_of(message.id) is None:
             return message.written
@@ -61,50 +61,50 @@ class Language:
         return _Filled(self, message, settings).fill(sentence)
 
     def _sentence(self, message: Message) -> Sentence | None:
-        """Return the sentence of a message before it is filled; None where this language lacks it."""
-        found = catalogue_of(message.id)
-        if found is None:
+        """Return the unfilled sentence of a message; None if this language lacks it."""
+        location = catalogue_of(message.id)
+        if location is None:
             return message.id if self.code == "en" else None
-        catalogue, key = found
+        catalogue, key = location
         return catalogue.sentences[key] if self.code == "en" else catalogue.translated(self.code, key)
 
     def translates(self, message: Message) -> bool:
-        """Tell whether a message and all messages in it are in this language."""
-        own = self.code == "en" or self._sentence(message) is not None
-        return own and all(map(self.translates, _messages_in(message.args.values())))
+        """Return whether a message and all messages in it are in this language."""
+        is_translated = self.code == "en" or self._sentence(message) is not None
+        return is_translated and all(map(self.translates, _messages_in(message.args.values())))
 
     def word(self, kind: str, text: str) -> str:
-        """Return a single word of our own, or of a catalogue; a word that no catalogue has stays as it is."""
+        """Return a single word in this language; a word in no catalogue is returned unchanged."""
         if self.code == "en":
             return text
         for catalogue in catalogues():
             translations = catalogue.translations(self.code)
-            if translations is not None and (own := translations.pgettext(kind, text)):
-                return own
+            if translations is not None and (translation := translations.pgettext(kind, text)):
+                return translation
         return text
 
     # Numbers and dates
 
     def number(self, text: str) -> str:
-        """Return a written number as this language writes it."""
+        """Return a formatted number with this language's signs."""
         return text if self.code == "en" else "".join(self._signs.get(sign, sign) for sign in text)
 
     def count(self, value: float) -> str:
-        """Return a whole number."""
+        """Return a whole number with thousands separators."""
         return self.number(f"{value:,.0f}")
 
     def date(self, moment: str) -> str:
-        """Return the day of an ISO time."""
+        """Return the date of an ISO time."""
         year, month, day = moment[:10].split("-")
         name = self.word("month", _MONTHS.split()[int(month) - 1])
         return self.render(say("date", day=int(day), month=name, year=year))
 
     def label(self, group: str) -> str:
-        """Return the label of a group; those that evenhand gives in this language, all others as the data have them."""
+        """Return the label of a group: evenhand's own labels translated, all others as in the data."""
         return self.word("group", group) if group in OWN_LABELS else group
 
     def join(self, words: Sequence[str], joint: str = "and") -> str:
-        """Return several words or sentences in one.
+        """Join several words or sentences.
 
         Examples
         --------
@@ -126,45 +126,45 @@ def _messages_in(values: Iterable[Argument]) -> Iterable[Message]:
 
 
 class _Verb(NamedTuple):
-    """A verb as a main clause has it, what ends that clause, and as a subordinate clause has it."""
+    """A verb in a main clause, its particle at the end of that clause, and its form in a subordinate clause."""
 
     verb: str
     verb_end: str = ""
     verb_last: str = ""
 
 
-def _verb(verb: str, spoken: Language) -> _Verb:
-    """Return a user's verb; one with a particle, such as "lehnt ab", is parted and joined as grammar wants it."""
+def _verb(verb: str, language: Language) -> _Verb:
+    """Split a user's verb, such as "lehnt ab", into its forms for main and subordinate clauses."""
     if verb == _USUAL_VERB:
-        parts = (spoken.word("verb", name) for name in ("selects", "selects (end of the clause)", "selects (last)"))
-        return _Verb(verb, "", verb) if spoken.code == "en" else _Verb(*parts)
+        parts = (language.word("verb", name) for name in ("selects", "selects (end of the clause)", "selects (last)"))
+        return _Verb(verb, "", verb) if language.code == "en" else _Verb(*parts)
     plain, _, particle = verb.rpartition(" ")
-    parted = plain and particle in spoken.word("verb", "particles").split()
+    parted = plain and particle in language.word("verb", "particles").split()
     return _Verb(plain, f" {particle}", f"{particle}{plain}") if parted else _Verb(verb, "", verb)
 
 
 class _Filled:
     """Fills the sentence of one message."""
 
-    def __init__(self, spoken: Language, message: Message, settings: SettingStyle) -> None:
-        self.spoken, self.args, self.settings = spoken, message.args, settings
+    def __init__(self, language: Language, message: Message, settings: SettingStyle) -> None:
+        self.language, self.args, self.settings = language, message.args, settings
         self.is_error = catalogue_of(message.id) is None
 
     def fill(self, sentence: str) -> str:
-        """Return the sentence with its arguments; what stands in backticks is a setting."""
+        """Return the sentence with its arguments; text in backticks is a setting."""
         pieces = _SETTING.split(sentence)
-        return "".join(self._setting(piece) if at % 2 else self._plain(piece) for at, piece in enumerate(pieces))
+        return "".join(self._setting(piece) if index % 2 else self._plain(piece) for index, piece in enumerate(pieces))
 
     def _setting(self, piece: str) -> str:
-        """Return what stands in backticks: the name of a setting, and behind an equals sign its value."""
-        name, equals, value = piece.partition("=")
+        """Return text in backticks: the name of a setting, and its value after an equals sign."""
+        name, equals, text = piece.partition("=")
         if not equals:
             return self.settings.mention(Setting(name=self._plain(name)))
-        value, _, where = value.partition(" in ")
-        placeholder = _ONLY_ONE.fullmatch(value)
-        known: object = self.args[placeholder[1]] if placeholder else Written(self._plain(value))
-        known = written_value(known) if isinstance(known, Written) else known
-        return self.settings.mention(Setting(name=name, value=known, shown=self._plain(value), where=where))
+        text, _, where = text.partition(" in ")
+        placeholder = _ONLY_ONE.fullmatch(text)
+        value: object = self.args[placeholder[1]] if placeholder else Written(self._plain(text))
+        value = written_value(value) if isinstance(value, Written) else value
+        return self.settings.mention(Setting(name=name, value=value, shown=self._plain(text), where=where))
 
     def _plain(self, piece: str) -> str:
         if not self.args:
@@ -175,52 +175,52 @@ class _Filled:
             for text, name, kind, conversion in parts
         )
 
-    def _field(self, value: Argument, written: str, conversion: str | None) -> str:
-        kind = Kind.read(written)
+    def _field(self, value: Argument, declared: str, conversion: str | None) -> str:
+        kind = PlaceholderKind.parse(declared)
         if conversion == "r":
             return repr(value)
         if isinstance(value, tuple | list):
-            of_items = "" if kind.of in _CASES else kind.of
-            texts = [self._field(item, of_items, conversion) for item in value]
-            return _in_place(self.spoken.join(texts, kind.joint), kind.of)
+            item_kind = "" if kind.name in _CASES else kind.name
+            texts = [self._field(item, item_kind, conversion) for item in value]
+            return _in_place(self.language.join(texts, kind.joint), kind.name)
         if isinstance(value, Message):
-            return _in_place(self.spoken.render(value, self.settings), kind.of)
+            return _in_place(self.language.render(value, self.settings), kind.name)
         if isinstance(value, Setting):
-            return self.settings.prefix(value) if kind.of == "prefix" else self.settings.mention(value)
+            return self.settings.prefix(value) if kind.name == "prefix" else self.settings.mention(value)
         if isinstance(value, int | float | None):
-            return self._number(value, kind.of)
-        return self._word(str(value), kind.of)
+            return self._number(value, kind.name)
+        return self._word(str(value), kind.name)
 
     def _word(self, text: str, kind: str) -> str:
         if kind in ("metric", "noun"):
-            return self.spoken.word(kind, text)
+            return self.language.word(kind, text)
         if kind == "group":
-            return self.spoken.label(text)
+            return self.language.label(text)
         if kind == "figure":
-            return self.spoken.number(text)
+            return self.language.number(text)
         if kind in _Verb._fields:
-            return str(getattr(_verb(text, self.spoken), kind))
+            return str(getattr(_verb(text, self.language), kind))
         return _in_place(text, kind)
 
     def _number(self, value: float | bool | None, kind: str) -> str:
         style = str(self.args.get("unit", "number")) if kind == "unit" else kind
         if style in _STYLES:
-            return self.spoken.number(show(value, style))  # type: ignore[arg-type]
+            return self.language.number(show(value, style))  # type: ignore[arg-type]
         if value is None or isinstance(value, bool):
             return "" if value is None else str(value)
         if kind == "count":
-            return self.spoken.count(value)
+            return self.language.count(value)
         if kind == "confidence":
-            return self.spoken.number(show_confidence(value))
+            return self.language.number(show_confidence(value))
         if kind == "" and self.is_error:
-            return str(value)  # as it was given
+            return str(value)  # unformatted, as the user wrote it
         if kind in ("", "set", "name"):
-            return self.spoken.number(str(value) if isinstance(value, int) else f"{value:g}")
-        return self.spoken.number(format(value, kind))
+            return self.language.number(str(value) if isinstance(value, int) else f"{value:g}")
+        return self.language.number(format(value, kind))
 
 
 def _in_place(text: str, kind: str) -> str:
-    """Return a text as it stands in another: as it is, with a capital letter, with a full stop, or with both."""
+    """Return a text for its place in a sentence: unchanged, with a capital letter, a full stop, or both."""
     if kind in ("upper", "sentence"):
         text = f"{text[:1].upper()}{text[1:]}"
     unstopped = kind in ("sentence", "stop") and not text.endswith((".", "?", "!"))

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 Plain: TypeAlias = "str | int | float | bool | None"
 Argument: TypeAlias = "Plain | Message | Setting | Sequence[Argument]"
-"""What a sentence may be filled with: a name, a number, another message, or several of these."""
+"""What a placeholder may hold: a name, a number, another message, or several of these."""
 
 Json: TypeAlias = "Plain | Mapping[str, Json] | Sequence[Json]"
 
 
 class Written(str):
-    """A value as Python writes it, a list or a number of another library; it has no quotation marks of its own."""
+    """A value as Python writes it, such as a list or a NumPy number; its repr adds no quotation marks."""
 
     __slots__ = ()
     __repr__ = str.__str__
@@ -25,15 +25,15 @@ class Written(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A setting that a message speaks of: Python calls it an argument, a file a setting, the command line a flag.
+    """A setting named in a message: an argument in Python, a setting in a file, a flag on the command line.
 
     Parameters
     ----------
     name : its name, or its path as in 'predictions.risk.threshold'.
-    value : a value that it is to have, where `shown` is not empty.
-    shown : that value as Python writes it; empty where the setting alone is meant.
-    where : where it was given, as in '[parity]' or 'the arguments of parity()'; empty where that is plain.
-    repeated : whether what follows names the setting again.
+    value : a value to give it, if `shown` is not empty.
+    shown : that value as Python writes it; empty if only the setting is named.
+    where : where it was set, as in '[parity]' or 'the arguments of parity()'; empty if that is clear.
+    repeated : whether the following text names the setting again.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """A sentence as data: which one, and what it is filled with.
+    """A sentence as data: the id of the sentence, and its arguments.
 
     Parameters
     ----------
-    id : the name of its catalogue and its key there, as in 'core.no_interval'. An id that no catalogue has is its own
+    id : the name of its catalogue and its key there, as in 'core.no_interval'. An id in no catalogue is itself the
         English text, as in gettext.
-    args : names, numbers and other messages by placeholder; what kind each is stands in the sentence.
-    written : the English text that `results.json` held, for where the catalogue is not installed; empty for others.
+    args : names, numbers and other messages by placeholder; the sentence declares the kind of each.
+    written : the English text from `results.json`, used if the catalogue is not installed; otherwise empty.
 
     Examples
     --------
@@ -82,8 +82,8 @@ class Message:
         return hash((self.id, self.text))
 
     def to_dict(self) -> dict[str, Json]:
-        """Return what `results.json` holds: id, args and the English text."""
-        return {"id": self.id, "args": {name: _written(value) for name, value in self.args.items()}, "text": self.text}
+        """Return the message as in `results.json`: id, args and the English text."""
+        return {"id": self.id, "args": {name: _to_json(value) for name, value in self.args.items()}, "text": self.text}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Json]) -> Self:
@@ -91,22 +91,22 @@ class Message:
         args = written["args"]
         if not isinstance(args, Mapping):
             raise ValueError("the arguments of a message are not a table")
-        return cls(str(written["id"]), {name: _read(value) for name, value in args.items()}, str(written["text"]))
+        return cls(str(written["id"]), {name: _from_json(value) for name, value in args.items()}, str(written["text"]))
 
 
-def _written(value: Argument) -> Json:
+def _to_json(value: Argument) -> Json:
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, Setting):
         return value.name
     if isinstance(value, str | int | float) or value is None:
         return value
-    return [_written(item) for item in value]
+    return [_to_json(item) for item in value]
 
 
-def _read(value: Json) -> Argument:
-    if isinstance(value, Mapping):
-        return Message.from_dict(value)
-    if isinstance(value, str | int | float) or value is None:
-        return value
-    return tuple(_read(item) for item in value)
+def _from_json(written: Json) -> Argument:
+    if isinstance(written, Mapping):
+        return Message.from_dict(written)
+    if isinstance(written, str | int | float) or written is None:
+        return written
+    return tuple(_from_json(item) for item in written)

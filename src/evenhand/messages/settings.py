@@ -1,4 +1,4 @@
-"""How the settings that a message speaks of are written: as arguments of Python, or as settings of a file."""
+"""How messages write settings: as arguments of Python, or as settings of a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DATA_PLACES = ("the roles of the table", "the options of the file")
 
 
 class Words(str):
-    """Words that stand for a value."""
+    """Words that describe a value."""
 
     __slots__ = ()
 
 
 def written_value(text: str) -> object:
-    """Return the value that a sentence shows as Python writes it, or words where it only describes one."""
+    """Parse a value from its Python text; return its words if it is only a description."""
     try:
         value: object = ast.literal_eval(text.replace(", ...", ""))
     except (SyntaxError, ValueError):
@@ -29,7 +29,7 @@ def written_value(text: str) -> object:
 
 
 class SettingStyle:
-    """Writes settings as arguments of Python; the styles of other places inherit from it.
+    """Writes settings as arguments of Python; other styles inherit from it.
 
     Examples
     --------
@@ -43,16 +43,16 @@ class SettingStyle:
         return (f"{setting.name}={setting.shown}" if setting.shown else f"`{setting.name}`") + where
 
     def prefix(self, setting: Setting) -> str:
-        """Return a setting before what is wrong with it."""
+        """Return a setting before a description of its error."""
         return f"{self.mention(setting)}: " if setting.name else f"{self.place(setting.where)}: "
 
     def place(self, where: str) -> str:
-        """Return where a setting was given."""
+        """Return the name of the place where a setting was given."""
         return where
 
 
 class FileStyle(SettingStyle):
-    """Writes settings as a TOML file has them.
+    """Writes settings as in a TOML file.
 
     Examples
     --------
@@ -64,11 +64,11 @@ class FileStyle(SettingStyle):
         """Return a setting within a sentence."""
         if not setting.shown:
             return super().mention(setting)
-        here = " in [data]" if (setting.name, setting.value) == ("missing", "drop") else ""
-        return f"`{setting.name} = {_toml(setting.value)}`{here}"
+        section = " in [data]" if (setting.name, setting.value) == ("missing", "drop") else ""
+        return f"`{setting.name} = {_toml(setting.value)}`{section}"
 
     def place(self, where: str) -> str:
-        """Return where a setting was given; roles and options of a table are the section [data]."""
+        """Return the name of the place where a setting was given: [data] for roles and options of a table."""
         return "[data]" if where in DATA_PLACES else where
 
 

@@ -1,11 +1,11 @@
-"""The sentences that several rooms share: statuses, headlines, reasons, families, and what stands in them."""
+"""Sentences shared by several parts of the package: statuses, headlines, reasons, families."""
 
 from __future__ import annotations
 
 from evenhand.messages.catalogue import Catalogue, Sentence
 
 OWN_LABELS = ("(missing)", "(small groups)", "(overall)")
-"""Labels of groups that evenhand gives itself."""
+"""Labels that evenhand gives to groups."""
 
 _TITLED = "{where}: {title:metric}"
 
@@ -241,4 +241,4 @@ say = Catalogue(
         "verb": ("selects", "selects (end of the clause)", "selects (last)", "particles"),
     },
 )
-"""Makes a message of the sentences that all rooms share."""
+"""Makes a message from a shared sentence."""

@@ -1,4 +1,4 @@
-"""Foreign text made safe to show."""
+"""Escapes for text that is not evenhand's own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 
 
 def showable(text: str) -> str:
-    r"""Return foreign text with control characters written out, so that none can steer a terminal or a page.
+    r"""Return text with control characters escaped, so that it cannot steer a terminal or a page.
 
-    Every name and value that is not our own passes here: labels as they are read, messages of errors, all that the
-    command line prints, all that a page holds.
+    Every name and value from outside passes through here: labels as they are read, messages of errors, all that the
+    command line prints, all that a page shows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models fitted here: estimators by name, and scores out of fold, for audits of data that has no scores yet."""
+"""Models fitted by evenhand, and out-of-fold scores, for data without scores."""
 
 from evenhand.models.estimators import ModelsSettings, fitted
 from evenhand.models.folds import cross_predict

@@ -1,4 +1,4 @@
-"""Estimators by a short name, with settings that give the same numbers on any number of threads."""
+"""Estimators by a short name, with settings that give equal numbers on any number of threads."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 SEED = "random_state"
 
 PeopleFeatures: TypeAlias = npt.ArrayLike | IntoDataFrame
-"""The features of people, as a model takes them: an array or a data frame, one row a person."""
+"""The features of people in a model's format: an array or a data frame, one row per person."""
 
 
 class Predictor(Protocol):
-    """A fitted model that predicts, as scikit-learn's do."""
+    """A fitted model with `predict`, as in scikit-learn."""
 
     def predict(self, features: Any, /) -> npt.ArrayLike:
         """Return a class or a number for each row."""
 
 
 class ChancePredictor(Protocol):
-    """A fitted classifier that gives chances, as scikit-learn's do."""
+    """A fitted classifier with probabilities, as in scikit-learn."""
 
     def predict_proba(self, features: Any, /) -> npt.ArrayLike:
-        """Return the chance of each class, a row for each row of the features."""
+        """Return the probability of each class, for each row of the features."""
 
 
 class Estimator(Predictor, Protocol):
-    """A model that can be fitted, as scikit-learn's can."""
+    """A model with `fit`, as in scikit-learn."""
 
     def fit(self, features: Any, outcome: Any, /) -> Self:
         """Fit the model, and return it."""
@@ -49,16 +49,16 @@ class Estimator(Predictor, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a named estimator is built.
+    """The construction of a named estimator.
 
     Parameters
     ----------
-    module, name : where its class is.
-    regressor : the class for outcomes that are numbers; none where it predicts yes or no only.
-    settings : what we set and a user may change.
-    fixed : what keeps its numbers the same on any number of threads, or keeps it quiet; not to be changed.
+    module, name : the location of its class.
+    regressor : the class for numeric outcomes; empty if it predicts yes or no only.
+    settings : our settings, which a user may change.
+    fixed : settings for equal numbers on any number of threads, or for quiet; not to be changed.
     seeded : whether it draws random numbers.
-    scaled : whether numbers are brought to mean 0 and standard deviation 1 first.
+    scaled : whether numbers are standardised first.
     """
 
     module: str
@@ -71,13 +71,13 @@ class Recipe:
 
     @property
     def package(self) -> str:
-        """The package that has to be installed."""
+        """The package that must be installed."""
         return self.module.partition(".")[0]
 
 
-# Mostly the libraries' own defaults, written down so that a new version does not move a number.
+# Mostly the libraries' own defaults, written down so that a new version does not change a number.
 ESTIMATORS: dict[str, Recipe] = {
-    # Newton's method goes to the optimum itself; a looser solver stops where the last bits of the sums take it.
+    # Newton's method reaches the optimum itself; a looser solver's end depends on the last bits of sums.
     "logistic": Recipe(
         module="sklearn.linear_model",
         name="LogisticRegression",
@@ -91,7 +91,7 @@ ESTIMATORS: dict[str, Recipe] = {
         fixed={"n_jobs": 1},
         regressor="RandomForestRegressor",
     ),
-    # Limited, because a tree that grows to the end answers 0 or 1 only.
+    # Limited, because a fully grown tree predicts only 0 or 1.
     "decision_tree": Recipe(
         module="sklearn.tree",
         name="DecisionTreeClassifier",
@@ -151,7 +151,7 @@ def make_pipeline(
     numbers: Sequence[int] = (),
     regressor: bool = False,
 ) -> Pipeline:
-    """Return a scikit-learn pipeline, not yet fitted: columns prepared, then the estimator.
+    """Return an unfitted scikit-learn pipeline: prepared columns, then the estimator.
 
     Columns of text, which come as codes, become one column of 0 and 1 for each code seen in training; a code never
     seen is 0 in all of them. Numbers stay as they are, or are standardised where the estimator needs it.
@@ -159,9 +159,9 @@ def make_pipeline(
     Parameters
     ----------
     name : a key of `ESTIMATORS`.
-    settings : the library's own names and values, in place of ours.
+    settings : the library's own names and values, instead of ours.
     seed : the same seed gives the same fit.
-    text, numbers : positions of the columns of either kind.
+    text, numbers : positions of the text and of the numeric columns.
     regressor : whether the outcome is a number rather than yes or no.
 
     Examples
@@ -200,15 +200,15 @@ def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int
             name=name,
         )
     kind = getattr(import_module(recipe.module), (recipe.regressor if regressor else None) or recipe.name)
-    known = [option for option in kind().get_params() if option not in (SEED, *recipe.fixed)]
+    names = [option for option in kind().get_params() if option not in (SEED, *recipe.fixed)]
     for option in settings:
-        if option not in known:
+        if option not in names:
             raise ConfigError(
                 "{name} ({name_2!r}) has no setting {option!r}; {hint}",
                 name=recipe.name,
                 name_2=name,
                 option=option,
-                hint=did_you_mean(option, known),
+                hint=did_you_mean(option, names),
             )
     seeded = {SEED: small_seed(seed)} if recipe.seeded else {}
     estimator: Estimator = kind(**{**recipe.settings, **settings, **recipe.fixed, **seeded})
@@ -216,7 +216,7 @@ def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int
 
 
 def small_seed(seed: int) -> int:
-    """Return a seed below 2**31, which is what every library takes, from one of any size.
+    """Return a seed below 2**31, as every library requires, from a seed of any size.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def small_seed(seed: int) -> int:
 
 
 def scores_of(pipeline: Predictor, matrix: FloatArray) -> FloatArray:
-    """Return a fitted pipeline's scores in [0, 1]: the chance of a positive, or a number cut off at 0 and 1.
+    """Return a fitted pipeline's scores in [0, 1]: the probability of a positive, or a number clipped to 0 and 1.
 
     They have nine decimals: the last of sixteen depend on the processor, and would make its results its own.
     """
@@ -236,18 +236,18 @@ def scores_of(pipeline: Predictor, matrix: FloatArray) -> FloatArray:
     return np.asarray(np.round(np.asarray(scores, dtype=np.float64), 9))
 
 
-# What can be set -----------------------------------------------------------------------------------------
+# Settings -------------------------------------------------------------------------------------------------
 
 
 class Search(Settings):
-    """A randomised search of settings: some combinations of the grid are tried by cross-validation, the best is fitted.
+    """A randomised search of settings: cross-validates some combinations of the grid, and fits the best.
 
     Parameters
     ----------
-    grid : for each setting of the estimator the values to try.
-    iterations : how many combinations are tried; all, where there are no more.
-    folds : parts of the training rows by which a combination is judged.
-    metric : what the best one has most of.
+    grid : the values to try, for each setting of the estimator.
+    iterations : the number of combinations to try; all, if there are fewer.
+    folds : the number of parts of the training rows for judging a combination.
+    metric : the metric that the best one maximises.
 
     References
     ----------
@@ -282,7 +282,7 @@ class Fit(Settings):
     Parameters
     ----------
     estimator : the estimator's short name; by default the model's own name.
-    settings : settings of the estimator, by the names its library gives them; ours are filled in.
+    settings : settings of the estimator, by its library's names; ours are filled in.
     search : a randomised search of settings, with its grid.
 
     Examples
@@ -335,7 +335,7 @@ class Fit(Settings):
 
 
 class ModelsSettings(Settings):
-    """The `[models]` section: models fitted to the outcome before the audits, each person scored out of fold.
+    """The `[models]` section: models fitted to the outcome before the audits, with out-of-fold scores.
 
     Examples
     --------
@@ -385,28 +385,28 @@ def _fit(name: object, fit: object) -> object:
     return {"estimator": name, **fit} if isinstance(fit, Mapping) else fit
 
 
-# Models that are fitted already -------------------------------------------------------------------------------
+# Fitted models ----------------------------------------------------------------------------------------------
 
 
 def fitted(
     model: Predictor | ChancePredictor, X: PeopleFeatures, *, positive: Scalar | None = None
 ) -> npt.NDArray[Any]:
-    """Return what a fitted model says of people: an array to give as a prediction.
+    """Return a fitted model's predictions for people, as an array to audit.
 
     Parameters
     ----------
     model
-        Any object with `predict_proba` or `predict`, as scikit-learn's: a classifier of two classes, or a pipeline.
+        Any object with `predict_proba` or `predict`, as in scikit-learn: a two-class classifier, or a pipeline.
     X
         The features of the people of the table, in the order of its rows. Not those that the model was fitted to: on
         its own training rows every model looks better than it is.
     positive
-        The class whose chance is the score; by default the second of the model's classes, as scikit-learn sorts them.
+        The class whose probability is the score; by default the second of the model's classes, in scikit-learn's order.
 
     Returns
     -------
     numpy.ndarray
-        The chance of the positive class where the model gives one, else its decisions, or its numbers.
+        The probability of the positive class if the model gives one, else its decisions, or its numbers.
 
     Examples
     --------
@@ -438,8 +438,8 @@ def fitted(
 
 
 def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, positive: object) -> npt.NDArray[Any]:
-    known = getattr(model, "classes_", None)
-    classes = None if known is None else list(known)
+    names = getattr(model, "classes_", None)
+    classes = None if names is None else list(names)
     if classes is not None:
         positive = _positive_class(type(model).__name__, classes, positive)
     predict_chances = getattr(model, "predict_proba", None)
@@ -452,7 +452,7 @@ def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, p
 
 
 def _positive_class(name: str, classes: list[Any], positive: object) -> object:
-    """Return the class whose chance is the score: the one named, or else the second."""
+    """Return the class whose probability is the score: the named one, or else the second."""
     if len(classes) != 2:
         raise ConfigError(
             "the model {name} knows {number} classes; a prediction is about two: give one score.",
@@ -462,11 +462,11 @@ def _positive_class(name: str, classes: list[Any], positive: object) -> object:
     if positive is None:
         return classes[-1]
     if positive not in classes:
-        known = " and ".join(repr(str(value)) for value in classes)
+        names = " and ".join(repr(str(value)) for value in classes)
         raise ConfigError(
             "`positive` got {positive}; the model {name} knows {known}.",
             positive=brief(positive),
             name=name,
-            known=known,
+            known=names,
         )
     return positive

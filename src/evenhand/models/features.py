@@ -1,4 +1,4 @@
-"""Features as one matrix of numbers, for every audit and every model; and the rows that models are fitted to.
+"""Features as a numeric matrix, for every audit and every model; and the rows that models are fitted to.
 
 - Numbers stay as they are.
 - Truth values are 0 and 1: columns of true and false, and text that says nothing but true and false (as files have it).
@@ -30,7 +30,7 @@ from evenhand.table.roles import Roles
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
 from evenhand.table.validation import column_fault
 
-MOST_LABELS = 200  # different texts of a feature; more would be names, not kinds
+MOST_LABELS = 200  # distinct texts of a feature; more would be names, not categories
 TRUTH_LABELS = ("false", "true")
 
 
@@ -41,10 +41,10 @@ class Feature:
     Parameters
     ----------
     name : the column.
-    kind : what it holds.
-    labels : what the codes 0, 1 ... mean, for text and truth values; empty for numbers.
-    distinct : the numbers or codes that occur, rising.
-    integer : whether the column is of an integer type.
+    kind : its kind of values.
+    labels : the meaning of the codes 0, 1 ..., for text and truth values; empty for numbers.
+    distinct : the distinct numbers or codes, in order.
+    integer : whether the column has an integer type.
     """
 
     name: str
@@ -60,8 +60,8 @@ class FeatureMatrix:
 
     Parameters
     ----------
-    features : what the columns of `values` are.
-    values : (rows, features) numbers, and codes of categories; nan where missing.
+    features : the meaning of the columns of `values`.
+    values : (rows, features) numbers, and codes of categories; nan if missing.
     """
 
     features: tuple[Feature, ...]
@@ -74,12 +74,12 @@ class FeatureMatrix:
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """What the codes mean, for each feature that holds categories."""
+        """The meaning of the codes of each categorical feature."""
         return {feature.name: feature.labels for feature in self.features if feature.kind != "number"}
 
     @property
     def categories(self) -> list[int]:
-        """Positions of the features that are categories to an estimator: text and truth values."""
+        """Positions of the features that an estimator treats as categories: text and truth values."""
         return [position for position, feature in enumerate(self.features) if feature.kind != "number"]
 
     @property
@@ -89,13 +89,13 @@ class FeatureMatrix:
 
     @property
     def complete(self) -> BoolArray:
-        """Which rows lack nothing."""
+        """Mask of rows without missing values."""
         return np.asarray(~np.isnan(self.values).any(axis=1), dtype=np.bool_)
 
     def refuse_missing(
         self, rows: BoolArray | None = None, advice: str | Message = "fill them, or drop them with `missing='drop'`"
     ) -> None:
-        """Raise a `DataError` that says of each feature in how many of these rows it is missing, where it is in any."""
+        """Raise a `DataError` with the number of missing values of each feature in these rows, if there are any."""
         absent = np.isnan(self.values) if rows is None else np.isnan(self.values) & rows[:, None]
         problems = [
             problem(
@@ -113,12 +113,12 @@ class FeatureMatrix:
 
 
 def read_features(columns: Mapping[str, Coded | FloatArray], rows: int) -> FeatureMatrix:
-    """Turn columns of one table into a matrix; what no model could use is an error, all of it in one message.
+    """Convert columns of one table to a matrix; raise one error for all columns that no model could use.
 
     Parameters
     ----------
-    columns : by name of the feature, codes into its values as `Table.coded_rows` gives them, or numbers.
-    rows : how many rows there are.
+    columns : codes into values, as from `Table.coded_rows`, or numbers, by name of the feature.
+    rows : the number of rows.
 
     Examples
     --------
@@ -130,7 +130,9 @@ def read_features(columns: Mapping[str, Coded | FloatArray], rows: int) -> Featu
     >>> matrix.values.tolist()
     [[1.0, 0.0, 3.5], [0.0, 1.0, 1.0], [nan, 1.0, 2.0]]
     """
-    problems = [found for name, column in columns.items() if (found := _problem(name, column)) is not None]
+    problems = [
+        columns_read for name, column in columns.items() if (columns_read := _problem(name, column)) is not None
+    ]
     if problems:
         raise DataError(problems)
     parts = [_feature(name, column) for name, column in columns.items()]
@@ -176,24 +178,24 @@ def _feature(name: str, column: Coded | FloatArray) -> tuple[Feature, FloatArray
     else:
         numbers = np.arange(len(column.values), dtype=np.float64)
         feature = Feature(name, "text", tuple(str(value) for value in column.values), numbers)
-    return feature, np.append(numbers, np.nan)[column.codes]  # -1, which is missing, is the last
+    return feature, np.append(numbers, np.nan)[column.codes]  # -1, a missing value, is the last
 
 
-# The rows that models are fitted to -------------------------------------------------------------------------
+# The rows that models are fitted to ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The rows of the data as models see them, in the order of the data.
+    """The rows of the data for models, in the order of the data.
 
     Parameters
     ----------
     source : the opened data.
     features : the features of all rows.
     outcome : whether the outcome is positive.
-    usable : rows in which nothing is missing and the survey weight is not 0; only they are used.
-    by_id : positions of all rows in the order of their ids, or of the data where there is no id.
-    ids : the ids as the data has them, or None.
+    usable : rows without missing values and with a survey weight above 0; only they are used.
+    by_id : positions of all rows in the order of their ids, or of the data without ids.
+    ids : the ids of the data, or None.
     """
 
     source: Source
@@ -209,7 +211,7 @@ class Training:
         return self.features.values
 
     def digest(self) -> str:
-        """Return one SHA-256 over the features and the outcome of the rows used, the same for any order of rows."""
+        """Return one SHA-256 of the used rows' features and outcome, independent of their order."""
         columns: dict[str, Any] = {"outcome": self.outcome[self.usable]}
         for feature, values in zip(self.features.features, self.matrix[self.usable].T, strict=True):
             is_number = feature.kind == "number"
@@ -219,11 +221,11 @@ class Training:
 
 
 def read_training(data: TableData, options: FileOptions, roles: Roles, features: Sequence[str]) -> Training:
-    """Read features and outcome into memory; a missing value is an error, or makes its row unusable when asked."""
+    """Read features and outcome into memory; missing values raise, or make a row unusable on request."""
     _require_roles(roles, features)
     try:
         return _read(open_source(data, options), roles, tuple(features))
-    except MisreadTypeError:  # a later row of a file has another type than the first ones
+    except MisreadTypeError:  # a later row has another type than the first rows
         all_rows = options.model_copy(update={"types_from_all_rows": True})
         return _read(open_source(data, all_rows), roles, tuple(features))
 
@@ -252,7 +254,7 @@ def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
         kinds = kinds_of(source.frame.collect_schema())
     _require_columns(names, kinds)
     if source.connection is not None:
-        # Without an id the folds go by the order of the rows, and the scores are put back by it in any case.
+        # Without ids the folds follow the order of the rows, by which the scores are always put back.
         source.connection.execute("set preserve_insertion_order = true")
     with engine_errors():
         arrays = fetch_arrays(source.frame.select(**_expressions(roles, names, kinds)))
@@ -306,7 +308,7 @@ def _expressions(roles: Roles, features: Sequence[str], kinds: Mapping[str, Kind
 
 
 def _feature_expression(name: str, kind: Kind) -> nw.Expr:
-    """Return numbers with nan, or text with "", for what is missing: rows are fetched in their order, not coded."""
+    """Return numbers with nan, or text with "", for missing values: rows are fetched in order, not coded."""
     if kind in NUMBERS:
         return nw.col(name).cast(nw.Float64).fill_null(float("nan"))
     blank = nw.when(is_absent(name, kind, portable=False)).then(nw.lit(""))
@@ -321,5 +323,5 @@ def _numbers(values: npt.NDArray[Any]) -> FloatArray:
 
 def _coded(values: npt.NDArray[Any]) -> Coded:
     texts, codes = np.unique(np.asarray(values).astype(str), return_inverse=True)
-    blank = int(texts[:1].tolist() == [""])  # it comes first
+    blank = int(texts[:1].tolist() == [""])  # "" sorts first
     return Coded(codes.reshape(-1).astype(np.int64) - blank, tuple(texts[blank:].tolist()))

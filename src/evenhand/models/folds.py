@@ -1,4 +1,4 @@
-"""Out-of-fold predictions: everybody is scored by models that were not fitted to them; and a table with such scores."""
+"""Out-of-fold predictions: scores from models fitted to other people, and a table with such scores."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def cross_predict(
     outcome, positive
         Column to predict, and the value that counts as positive (default: 1, true, yes).
     features
-        Columns that the models may use: numbers, true or false, or text, which is one-hot encoded.
+        Columns for the models: numbers, true or false, or text, which is one-hot encoded.
     fit
         Names of estimators, ``["xgboost", "logistic"]``, or models by name, each with its estimator and settings of
         that estimator's library: ``{"forest": {"estimator": "random_forest", "settings": {"n_estimators": 500}}}``.
@@ -117,7 +117,7 @@ def cross_predict(
 def out_of_fold(
     training: Training, settings: ModelsSettings, progress: Callable[[str], None] | None = None
 ) -> dict[str, FloatArray]:
-    """Return every model's out-of-fold scores in the order of the data; nan for rows that are not usable."""
+    """Return every model's out-of-fold scores in the order of the data; nan for unusable rows."""
     require_packages([fit.estimator for fit in settings.fit.values()])
     rng = np.random.default_rng(settings.seed)
     rows = rng.permutation(training.by_id[training.usable[training.by_id]])
@@ -138,7 +138,7 @@ def out_of_fold(
 
 
 def deal(outcome: BoolArray, folds: int) -> IntArray:
-    """Return the part of each row: rows are sorted by outcome, else in the order given, and dealt out like cards.
+    """Return the part of each row: rows are sorted by outcome, if given, and dealt out in turn.
 
     So the sizes of the parts differ by one at most, and so do their numbers of positive outcomes.
 
@@ -155,12 +155,12 @@ def deal(outcome: BoolArray, folds: int) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True)
 class _FitTask:
-    """What a fit needs to know, all of which can be sent to other processes.
+    """The data of a fit, which can be sent to other processes.
 
     Parameters
     ----------
     features, outcome : of all rows.
-    name, fit, seed : the model, how it is fitted, and its seed.
+    name, fit, seed : the model, its settings, and its seed.
     fitted_to, held_out : the rows that the model is fitted to, and those that it scores.
     """
 
@@ -188,7 +188,7 @@ def _fit_task(
 
 
 def _fitted_scores(task: _FitTask) -> FloatArray:
-    """Return the scores of some rows by a model fitted to others."""
+    """Return the scores of the held-out rows by a model fitted to the others."""
     features, fit = task.features, task.fit
     text, numbers = features.categories, features.numbers
     pipeline: Estimator = make_pipeline(fit.estimator, fit.settings, seed=task.seed, text=text, numbers=numbers)
@@ -213,7 +213,7 @@ _SCORERS = {"weighted_f1": "f1_weighted", "accuracy": "accuracy", "auc": "roc_au
 
 
 def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
-    """Return a pipeline whose settings are searched for when it is fitted."""
+    """Return a pipeline that searches its settings when it is fitted."""
     from sklearn.model_selection import ParameterGrid, RandomizedSearchCV, StratifiedKFold
 
     search = fit.search
@@ -241,16 +241,16 @@ def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
 
 
 def judged_on_split(training: Training, settings: ModelsSettings) -> Message:
-    """Fit every model to a share of the rows, and return what it does on the rest: accuracy and weighted F1."""
+    """Fit every model to a share of the rows, and return its accuracy and weighted F1 on the others."""
     assert settings.split is not None  # noqa: S101
     rng = np.random.default_rng(settings.seed)
     rows = rng.permutation(training.by_id[training.usable[training.by_id]])
     rows = rows[np.argsort(training.outcome[rows], kind="stable")]
-    place = np.empty(len(rows), dtype=np.int64)
-    for side in (False, True):  # both parts have the same share of positive outcomes
+    index = np.empty(len(rows), dtype=np.int64)
+    for side in (False, True):  # gives both parts the same share of positive outcomes
         same = training.outcome[rows] == side
-        place[same] = np.arange(same.sum()) < round(settings.split * same.sum())
-    fitted_to, held_out = rows[place == 1], rows[place == 0]
+        index[same] = np.arange(same.sum()) < round(settings.split * same.sum())
+    fitted_to, held_out = rows[index == 1], rows[index == 0]
     truth = training.outcome[held_out]
     parts = []
     work = ((_fit_task(training, name, settings, fitted_to=fitted_to, held_out=held_out),) for name in settings.fit)
@@ -262,7 +262,7 @@ def judged_on_split(training: Training, settings: ModelsSettings) -> Message:
 
 
 def weighted_f1(truth: BoolArray, selected: BoolArray) -> float:
-    """Return the mean of the F1 of both classes, weighted by how many people are of each; F1 of 0/0 is 0.
+    """Return the mean F1 of both classes, weighted by their numbers of people; F1 of 0/0 is 0.
 
     Examples
     --------
@@ -297,10 +297,10 @@ def add_models(
 
     Parameters
     ----------
-    table : the table without the models, checked.
-    arguments : the arguments it was made from; `threshold` and `favourable` hold for the new predictions too.
-    settings : what to fit.
-    progress : is told what happens next.
+    table : the table without the models, validated.
+    arguments : the table's arguments; `threshold` and `favourable` apply to the new predictions, too.
+    settings : the models to fit.
+    progress : called with a description of each step.
     """
     for name in settings.fit:
         if name in table.models:
@@ -324,17 +324,17 @@ def add_models(
 
 
 def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
-    taken = {name.casefold(): name for name in source.frame.collect_schema().names()}
+    existing = {name.casefold(): name for name in source.frame.collect_schema().names()}
     for name in settings.fit:
-        if name.casefold() in taken:
+        if name.casefold() in existing:
             raise ConfigError(
                 "the data already has a column {taken!r}; give the model another name.",
-                taken=taken[name.casefold()],
+                taken=existing[name.casefold()],
             )
 
 
 def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> TableData:
-    """Return the data with more columns, in memory, for a frame of the user's or data that our connection reads."""
+    """Return the data with more columns, in memory, for a user's data frame or data in our own connection."""
     frame = source.frame
     if isinstance(frame, nw.DataFrame):
         library = frame.implementation

@@ -1,4 +1,4 @@
-"""The four papers that the product implements, replicated: what they print, what we find, and what cannot be had."""
+"""Replications of the four papers behind the audits: printed numbers, ours, and missing data."""
 
 from evenhand.replication.report import PAPERS, Replication, replicate
 

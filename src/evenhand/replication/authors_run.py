@@ -1,4 +1,4 @@
-"""The reliability author's own run: folds, models and random numbers replayed, and the curves that were published.
+"""Replay the reliability author's run: folds, models, random numbers and published curves.
 
 The author's five fold models and NumPy's legacy random stream with seed 0 replay the ten published result files.
 """
@@ -23,10 +23,10 @@ from evenhand.stats.types import FloatArray, IntArray
 NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 BINARY = ("c_charge_degree_M", "c_charge_degree_F", "sex")
 AGES = ("25 - 45", "Greater than 45", "Less than 25")
-Setting = tuple[str, str, str]
+AuthorSetting = tuple[str, str, str]
 """The features perturbed, the printed variance, and whether there are minima, as the author's files name them."""
 
-SETTINGS: dict[Setting, str] = {
+SETTINGS: dict[AuthorSetting, str] = {
     ("all", "1", "N"): "Figures 1a-c, 2",
     ("all", "5", "N"): "Figures 1d-f, 3",
     ("all", "10", "N"): "Figures 1g-i, 4",
@@ -52,23 +52,23 @@ class Defendants(NamedTuple):
 
 @lru_cache
 def defendants() -> Defendants:
-    """Return the paper's table, made anew from ProPublica's file: its filter, less five rows without a charge."""
+    """Rebuild the paper's table from ProPublica's file: its filter, less five rows without a charge."""
     table = load_compas()
     columns = {name: np.asarray(table[name]) for name in (*NUMERIC, "sex", "race", "age_cat", "c_charge_degree")}
     charge, outcome = np.asarray(table["c_charge_desc"], dtype=object), np.asarray(table["two_year_recid"])
     keep = np.array([isinstance(text, str) and text != "" for text in charge])
-    kept = {name: values[keep] for name, values in columns.items()}
-    male, white = kept["sex"] == "Male", kept["race"] == "Caucasian"
-    made = {name: kept[name].astype(np.float64) for name in NUMERIC}
+    selected = {name: values[keep] for name, values in columns.items()}
+    male, white = selected["sex"] == "Male", selected["race"] == "Caucasian"
+    made = {name: selected[name].astype(np.float64) for name in NUMERIC}
     made |= {"sex": male, "race": white, "sex-race": male & white}
-    made |= {f"age_cat_{age}": kept["age_cat"] == age for age in AGES}
-    made |= {f"c_charge_degree_{degree}": kept["c_charge_degree"] == degree for degree in "FM"}
+    made |= {f"age_cat_{age}": selected["age_cat"] == age for age in AGES}
+    made |= {f"c_charge_degree_{degree}": selected["c_charge_degree"] == degree for degree in "FM"}
     names = published()["reliability_paper"]["columns"]
     features = np.ascontiguousarray(np.column_stack([made[name] for name in names]), dtype=np.float64)
     return Defendants(features, white.astype(np.int64), outcome[keep].astype(np.float64))
 
 
-def at(*names: str) -> list[int]:
+def positions(*names: str) -> list[int]:
     """Return the positions of features."""
     columns: list[str] = published()["reliability_paper"]["columns"]
     return [columns.index(name) for name in names]
@@ -79,8 +79,8 @@ Split = tuple[IntArray, tuple[Predictor, ...]]
 
 
 def raw_units(weights: FloatArray, intercept: float, mean: FloatArray, scale: FloatArray) -> Linear:
-    """Return a model of scaled numbers as a model of raw ones."""
-    weights, numbers = weights.copy(), at(*NUMERIC)
+    """Convert a model of scaled numbers to a model of raw ones."""
+    weights, numbers = weights.copy(), positions(*NUMERIC)
     intercept -= float((weights[numbers] * mean / scale).sum())
     weights[numbers] /= scale
     return Linear(weights, intercept)
@@ -103,51 +103,55 @@ def authors_split() -> Split:
     return folds, models
 
 
-def _authors_rows(setting: Setting, fold: IntArray, level: float, stream: np.random.RandomState) -> FloatArray:
-    """Return the author's perturbed rows of one fold at one level; it uses the random stream in the author's order."""
+def _authors_rows(setting: AuthorSetting, fold: IntArray, level: float, stream: np.random.RandomState) -> FloatArray:
+    """Return the author's perturbed rows of one fold and level, using the random stream in the author's order."""
     feature_set, sd, minima = setting
     rows, white = defendants().features[fold].copy(), defendants().white[fold]
     groups = [np.flatnonzero(white == group) for group in (1, 0)]
-    for column in at(*NUMERIC) if feature_set != "cat" else []:
-        for own in groups:
-            mask = stream.choice([0, 1], size=len(own), p=[1 - level, level])
-            rows[own, column] = np.rint(rows[own, column] + mask * stream.normal(0, float(sd), size=len(own)))
+    for column in positions(*NUMERIC) if feature_set != "cat" else []:
+        for members in groups:
+            mask = stream.choice([0, 1], size=len(members), p=[1 - level, level])
+            rows[members, column] = np.rint(
+                rows[members, column] + mask * stream.normal(0, float(sd), size=len(members))
+            )
         if minima == "Y":
-            rows[:, column] = np.clip(rows[:, column], 18 if column == at("age")[0] else 0, None)
-    for column in at(*BINARY) if feature_set != "num" else []:
-        for own in groups:
-            rows[own, column] = (rows[own, column] + stream.choice([0, 1], size=len(own), p=[1 - level, level])) % 2
+            rows[:, column] = np.clip(rows[:, column], 18 if column == positions("age")[0] else 0, None)
+    for column in positions(*BINARY) if feature_set != "num" else []:
+        for members in groups:
+            rows[members, column] = (
+                rows[members, column] + stream.choice([0, 1], size=len(members), p=[1 - level, level])
+            ) % 2
     return rows
 
 
 @lru_cache
-def _authors_perturbations() -> dict[Setting, list[npt.NDArray[np.int16]]]:
-    """Return for each experiment, per fold, the rows (levels, people, features) of the author's random stream."""
+def _authors_perturbations() -> dict[AuthorSetting, list[npt.NDArray[np.int16]]]:
+    """Return, by experiment and fold, the rows (levels, people, features) of the author's random stream."""
     stream = np.random.RandomState(0)
     stream.shuffle(np.arange(len(defendants().features)))  # the folds were drawn first
     folds = [np.flatnonzero(authors_split()[0] == number) for number in range(5)]
-    found = {}
+    rows_by_experiment = {}
     for setting in SETTINGS:
         by_level = [[_authors_rows(setting, fold, level, stream) for fold in folds] for level in LEVELS]
-        found[setting] = [np.stack(of_fold).astype(np.int16) for of_fold in zip(*by_level, strict=True)]
-    return found
+        rows_by_experiment[setting] = [np.stack(of_fold).astype(np.int16) for of_fold in zip(*by_level, strict=True)]
+    return rows_by_experiment
 
 
 @lru_cache
-def replay(setting: Setting, follow: bool = False) -> dict[str, FloatArray]:
+def replay(setting: AuthorSetting, follow: bool = False) -> dict[str, FloatArray]:
     """Return the author's statistics (levels, groups), means over folds, with sex-race as it was or following sex."""
     folds, models = authors_split()
     people = defendants()
     sums: dict[str, FloatArray] = {}
     for number, perturbed in enumerate(_authors_perturbations()[setting]):
-        own, predict = np.flatnonzero(folds == number), models[number]
+        fold_members, predict = np.flatnonzero(folds == number), models[number]
         rows = perturbed.reshape(-1, perturbed.shape[-1]).astype(np.float64)
         if follow:
-            rows = products({at("sex-race")[0]: at("sex", "race")})(rows)
-        first, second = predict(people.features[own]), predict(rows)
+            rows = products({positions("sex-race")[0]: positions("sex", "race")})(rows)
+        first, second = predict(people.features[fold_members]), predict(rows)
         score, label = second.score.reshape(31, -1), second.label.reshape(31, -1)
         for group in (0, 1):
-            members = people.white[own] == group
+            members = people.white[fold_members] == group
             counts = binary_counts(first.label[members], label[:, members])
             kappa, pi, bi = counts.kappa(), counts.prevalence_index(), counts.bias_index()
             values = {
@@ -162,30 +166,30 @@ def replay(setting: Setting, follow: bool = False) -> dict[str, FloatArray]:
     return sums
 
 
-def replayed_gap(setting: Setting, statistic: str, *, follow: bool = False) -> float:
+def replayed_gap(setting: AuthorSetting, statistic: str, *, follow: bool = False) -> float:
     """Return White less non-White in the replay, the mean over levels above 0."""
     return float(np.diff(replay(setting, follow)[statistic][1:], axis=1).mean())
 
 
 @lru_cache
-def published_curves() -> dict[Setting, dict[str, FloatArray]]:
-    """Return the author's curves (levels, groups) by statistic: stacked in one file, or the results of the repository.
+def published_curves() -> dict[AuthorSetting, dict[str, FloatArray]]:
+    """Return the author's curves (levels, groups) by statistic, from one stacked file or the repository's results.
 
     They lie below EVENHAND_DATA as compas/raez_published_irr_curves.csv.gz, or as the folder `results` of the author's
     repository in compas/.
     """
-    found = {}
+    curves = {}
     for setting, of in (_stacked_rows() or _result_rows()).items():
         of.sort(key=lambda row: float(row["noise_level"]))
         names = ("ICC_2", "kappa", "PABAK", "PAK", "BAK")
-        found[setting] = {
+        curves[setting] = {
             name: np.array([[float(row[f"group_{group}_{name}"]) for group in (0, 1)] for row in of]) for name in names
         }
-    return found
+    return curves
 
 
-def _stacked_rows() -> dict[Setting, list[dict[str, str]]]:
-    rows: dict[Setting, list[dict[str, str]]] = {}
+def _stacked_rows() -> dict[AuthorSetting, list[dict[str, str]]]:
+    rows: dict[AuthorSetting, list[dict[str, str]]] = {}
     path = data_folder("compas", "raez_published_irr_curves.csv.gz")
     if path is not None:
         with gzip.open(path, "rt") as file:
@@ -194,8 +198,8 @@ def _stacked_rows() -> dict[Setting, list[dict[str, str]]]:
     return rows
 
 
-def _result_rows() -> dict[Setting, list[dict[str, str]]]:
-    rows: dict[Setting, list[dict[str, str]]] = {}
+def _result_rows() -> dict[AuthorSetting, list[dict[str, str]]]:
+    rows: dict[AuthorSetting, list[dict[str, str]]] = {}
     folder = data_folder("compas", "results")
     for path in sorted(folder.glob("*.csv")) if folder is not None else ():
         if (match := _RESULT.fullmatch(path.name)) is not None:

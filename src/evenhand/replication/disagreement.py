@@ -13,7 +13,7 @@ from evenhand.curve import curve
 from evenhand.datasets import load_dressel_farid
 from evenhand.datasets.registry import at_hand
 from evenhand.messages.formats import show
-from evenhand.replication.records import Chapter, Claim, Line, Missing, published
+from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, published
 from evenhand.stats.feedback import Feedback, FeedbackMetric, gap
 from evenhand.stats.types import FloatArray
 
@@ -25,7 +25,7 @@ NOTIONS: dict[FeedbackMetric, str] = {
 """The notions of figure 1, and what the paper calls them."""
 
 GLOSSES = {"differs from COMPAS": "disagrees", "predicts wrongly": "wrong"}
-"""When a critic disagrees: by the paper's formula, and by its gloss."""
+"""The definition of a critic's disagreement: by the paper's formula, and by its gloss."""
 
 
 class CriticErrors(NamedTuple):
@@ -43,14 +43,14 @@ class CriticErrors(NamedTuple):
 
     @property
     def outside(self) -> int:
-        """How many true gaps lie outside the bounds."""
+        """The number of true gaps outside the bounds."""
         return int(((self.truth < self.lower - 1e-9) | (self.truth > self.upper + 1e-9)).sum())
 
 
 def critic_errors(
     answers: Mapping[str, Any], condition: str, notion: FeedbackMetric, *, feedback: str = "disagrees", bounds: str
 ) -> CriticErrors:
-    """Return what each of the 400 critics of a condition gives, as the paper's figure 1 has it.
+    """Return the errors of the 400 critics of a condition, as in the paper's figure 1.
 
     Parameters
     ----------
@@ -70,16 +70,17 @@ def critic_errors(
     column = {name: values[keep] for name, values in column.items()}
     critics, critic = np.unique(column["critic"], return_inverse=True)
     group = (column["race"] == "Black").astype(np.int64)
-    label, own = column["compas_decision"].astype(np.int64), column["prediction"].astype(np.int64)
-    said = own != (label if feedback == "disagrees" else column["two_year_recid"])
+    label, judgement = column["compas_decision"].astype(np.int64), column["prediction"].astype(np.int64)
+    disagrees = judgement != (label if feedback == "disagrees" else column["two_year_recid"])
     code = ((critic * 2 + group) * 2 + label) * 2
     shape = (critics.size, 2, 2, 2)
     masses, true = (
-        np.bincount(code + mark, minlength=int(np.prod(shape))).reshape(shape) for mark in (said, own != label)
+        np.bincount(code + mark, minlength=int(np.prod(shape))).reshape(shape)
+        for mark in (disagrees, judgement != label)
     )
     two = Feedback(2)
-    found = gap(masses, two, notion, bounds="sharp" if bounds == "sharp" else "published")
-    return CriticErrors(gap(true, two, notion).estimate, found.estimate, found.lower, found.upper)
+    estimated = gap(masses, two, notion, bounds="sharp" if bounds == "sharp" else "published")
+    return CriticErrors(gap(true, two, notion).estimate, estimated.estimate, estimated.lower, estimated.upper)
 
 
 def replicate_disagreement() -> Chapter:
@@ -117,21 +118,21 @@ def replicate_disagreement() -> Chapter:
 _ANSWER_COLUMNS = ("condition", "race", "critic", "case", "compas_decision", "prediction", "two_year_recid")
 
 
-def _error_lines(answers: Mapping[str, Any]) -> Iterator[Line]:
+def _error_lines(answers: Mapping[str, Any]) -> Iterator[PrintedLine]:
     printed = published()["disagreement_paper"]
-    told = answers["condition"] == "race"
-    yield Line(
+    race_known = answers["condition"] == "race"
+    yield PrintedLine(
         item="Section 7",
         what="critics",
         printed=printed["critics"],
-        ours=np.unique(answers["critic"][told]).size,
+        ours=np.unique(answers["critic"][race_known]).size,
         tolerance=0.5,
     )
-    yield Line(
+    yield PrintedLine(
         item="Section 7",
         what="defendants",
         printed=printed["cases"],
-        ours=np.unique(answers["case"][told]).size,
+        ours=np.unique(answers["case"][race_known]).size,
         tolerance=0.5,
     )
     for condition, words in (("race", "told the race, as described"), ("no_race", "not told the race")):
@@ -139,7 +140,7 @@ def _error_lines(answers: Mapping[str, Any]) -> Iterator[Line]:
             error = critic_errors(answers, condition, notion, bounds="published").error
             why = "White and Black defendants, the paper's bounds; see the errata on figure 1d"
             value = printed["figure1d_mean_abs_error"][short]
-            yield Line(
+            yield PrintedLine(
                 item="Figure 1d",
                 what=f"{short}, {words}: mean error",
                 printed=value,
@@ -150,7 +151,7 @@ def _error_lines(answers: Mapping[str, Any]) -> Iterator[Line]:
     error = critic_errors(answers, "race", "equal_opportunity", bounds="published").error
     low, high = printed["figure1d_range"]["EO"]
     for name, value, ours in (("smallest", low, error.min()), ("largest", high, error.max())):
-        yield Line(
+        yield PrintedLine(
             item="Figure 1d",
             what=f"EO, told the race: {name} error",
             printed=value,
@@ -200,9 +201,9 @@ def _critic_claims(answers: Mapping[str, Any]) -> Iterator[Claim]:
 def _critic_figures(answers: Mapping[str, Any]) -> Iterator[Figure]:
     panels, described = [], []
     for notion, short in NOTIONS.items():
-        found = critic_errors(answers, "race", notion, bounds="published")
-        order = np.argsort(found.truth, kind="stable")
-        series = {"true": found.truth, "estimate": found.estimate, "upper": found.upper, "lower": found.lower}
+        errors = critic_errors(answers, "race", notion, bounds="published")
+        order = np.argsort(errors.truth, kind="stable")
+        series = {"true": errors.truth, "estimate": errors.estimate, "upper": errors.upper, "lower": errors.lower}
         rows = [
             {"x": rank / order.size, "y": float(values[critic]), "series": name, "low": None, "high": None}
             for name, values in series.items()
@@ -211,7 +212,7 @@ def _critic_figures(answers: Mapping[str, Any]) -> Iterator[Figure]:
         panels.append(
             curve(rows, title=short, x="Critics by their true gap", y="Gap", intervals="none", percent_x=True)
         )
-        described.append(f"{short}: mean error {show(float(found.error.mean()))}, {found.outside} outside")
+        described.append(f"{short}: mean error {show(float(errors.error.mean()))}, {errors.outside} outside")
     yield Figure(
         "Figure 1",
         "The true gap of each critic, the published estimate and the published bounds, critics in the order of their "

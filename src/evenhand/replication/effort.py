@@ -1,4 +1,4 @@
-"""The effort paper: its human study from the tables that it prints, and the households of SHED."""
+"""The effort paper: its human study from the printed tables, and the households of SHED."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import evenhand as eh
 from evenhand.core.display import Figure
 from evenhand.curve import curve
 from evenhand.datasets import load_shed
-from evenhand.replication.records import Chapter, Claim, Line, Missing, data_folder, number_or_nan, published
+from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, data_folder, number_or_nan, published
 from evenhand.stats.correlation import hotelling_t, meng_z, steiger_z, two_sided_p, williams_t
 
 CELLS = (("CLUE", "input"), ("CLUE", "output"), ("SHED", "input"), ("SHED", "output"))
@@ -27,7 +27,7 @@ _RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 3
 
 
 class Correlations(NamedTuple):
-    """The correlations of table 2 that a comparison needs: of both distances with a target, and with each other."""
+    """The correlations of table 2 for a comparison: of both distances with a target, and with each other."""
 
     n: int
     between: float
@@ -76,13 +76,13 @@ def wald_equal(condition: str, target: str, r: float = 0.0, rounding: float = 0.
 
 
 def replicate_effort() -> Chapter:
-    """Replicate the effort paper: its study from the tables that it prints, SHED where the survey's files are there."""
+    """Replicate the effort paper: its study from the printed tables, and SHED if the survey's files exist."""
     lines = [*_study_lines()]
     shed = data_folder("shed")
     figures: tuple[Figure, ...] = ()
     if shed is not None:
-        found, figures = shed_results(load_shed(shed))
-        lines += found
+        shed_lines, figures = shed_results(load_shed(shed))
+        lines += shed_lines
     return Chapter(
         name="effort",
         title="Effort-aware fairness",
@@ -95,16 +95,16 @@ def replicate_effort() -> Chapter:
     )
 
 
-def _study_lines() -> Iterator[Line]:
+def _study_lines() -> Iterator[PrintedLine]:
     printed = published()["effort_paper"]
     for condition, target in CELLS:
         where = f"{condition}, {target} distance"
-        found = comparisons(condition, target)
+        tests = comparisons(condition, target)
         for test, title in (("hotelling", "Hotelling's t"), ("meng", "“Steiger's Z”")):
             why = f"from table 2; {_ROUNDED}" + ("; it is Meng's z" if test == "meng" else "")
             value = printed["table3"][condition][f"{test}_{target}"]
-            yield Line(
-                item="Table 3", what=f"{where}: {title}", printed=value, ours=found[test], tolerance=4e-3, why=why
+            yield PrintedLine(
+                item="Table 3", what=f"{where}: {title}", printed=value, ours=tests[test], tolerance=4e-3, why=why
             )
     fits = {key.replace("_", ", "): (fit, 2) for key, fit in printed["table5_ols"].items()}
     fits |= {f"moderation, {key}": (fit, 5) for key, fit in printed["table5_moderation"].items()}
@@ -112,7 +112,7 @@ def _study_lines() -> Iterator[Line]:
         rest = fit["n"] - regressors - 1
         f = (fit["r2"] / regressors) / ((1 - fit["r2"]) / rest)
         adjusted = 1 - (1 - fit["r2"]) * (fit["n"] - 1) / rest
-        yield Line(
+        yield PrintedLine(
             item="Table 5",
             what=f"{where}: F",
             printed=fit["F"],
@@ -120,7 +120,7 @@ def _study_lines() -> Iterator[Line]:
             tolerance=8e-4 * fit["F"],
             why="from the printed R²",
         )
-        yield Line(
+        yield PrintedLine(
             item="Table 5",
             what=f"{where}: adjusted R²",
             printed=fit["adj_r2"],
@@ -134,7 +134,7 @@ def _study_lines() -> Iterator[Line]:
         value = printed["table5_ols"][f"{condition}_{_TARGET[target]}"]["wald_equal"]
         ours = wald_equal(condition, target)
         why = "null a1 = a2, from table 5 and the correlation of table 2; standard errors of two digits"
-        yield Line(
+        yield PrintedLine(
             item="Footnotes 15, 16",
             what=f"{condition}, {target}: Wald",
             printed=value,
@@ -145,7 +145,7 @@ def _study_lines() -> Iterator[Line]:
     for condition, (weight, _) in printed["human_weights"].items():
         fit = printed["table5_ols"][f"{condition}_d"]
         ours = fit["trajectory"] / (fit["trajectory"] + fit["aggregate"])
-        yield Line(
+        yield PrintedLine(
             item="Tables 1 and 7",
             what=f"{condition}: weight of effort",
             printed=weight,
@@ -155,14 +155,14 @@ def _study_lines() -> Iterator[Line]:
         )
 
 
-def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[Line]:
+def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[PrintedLine]:
     """Yield the interactions of table 5, which are the differences of the two conditions' coefficients."""
     for target in ("d", "D"):
         fits = [printed["table5_ols"][f"{condition}_{target}"] for condition in ("CLUE", "SHED")]
         of = printed["table5_moderation"][target]
         for name, key in (("condition", "intercept"), ("aggregate_x", "aggregate"), ("trajectory_x", "trajectory")):
             why = "CLUE less SHED; coefficients of four digits"
-            yield Line(
+            yield PrintedLine(
                 item="Table 5",
                 what=f"moderation, {target}: {name}",
                 printed=of[name],
@@ -245,7 +245,7 @@ def _missing_effort(shed: Path | None) -> Iterator[Missing]:
     )
 
 
-def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
+def shed_results(households: object) -> tuple[list[PrintedLine], tuple[Figure, ...]]:
     """Return tables 1 and 6 and figure 3 on households with the columns of `load_shed`."""
     import evenhand as eh
     from evenhand.models.estimators import ModelsSettings
@@ -275,7 +275,7 @@ def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
     parity = eh.parity(table, metrics=["mean_score"], resamples=200)
     why = "out-of-fold scores; the paper's settings of the models and of its household link are not printed"
     lines = [
-        Line(
+        PrintedLine(
             item="Data",
             what="households",
             printed=printed["table1_eaif_SHED"]["n"],
@@ -288,7 +288,7 @@ def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
         for value, weight in zip(printed["table1_eaif_SHED"][model], weights, strict=True):
             ours = number_or_nan(result.get("values", metric="eaif", model=model, weight=weight).value)
             lines.append(
-                Line(
+                PrintedLine(
                     item="Table 1",
                     what=f"{model}, weight {weight:g}",
                     printed=value,
@@ -304,7 +304,7 @@ def shed_results(households: object) -> tuple[list[Line], tuple[Figure, ...]]:
                 if record.n >= 10 and record.value
             ]
             lines.append(
-                Line(
+                PrintedLine(
                     item="Table 6",
                     what=f"{model}, {grouping}",
                     printed=value,

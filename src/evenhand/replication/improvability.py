@@ -1,4 +1,4 @@
-"""The improvability paper: from what it prints, on the authors' hold-out, and on the full file.
+"""The improvability paper: from its printed numbers, the authors' hold-out, and the full file.
 
 The paper's tables rest on the full file of 48,784 patients and on splits that were not published. The hold-out of
 Obermeyer and others, with their lasso as the candidate, is one more such split.
@@ -17,7 +17,7 @@ from evenhand.core.progress import step
 from evenhand.curve import curve
 from evenhand.datasets import load_hospital
 from evenhand.datasets.registry import at_hand
-from evenhand.replication.records import Chapter, Claim, Line, Missing, number_or_nan, published
+from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, number_or_nan, published
 from evenhand.stats.improvability import (
     Criteria,
     FairnessTest,
@@ -54,7 +54,7 @@ class Holdout(NamedTuple):
     scores: tuple[FloatArray, FloatArray]
 
     def split(self, kind: FairnessTest = "signed", *, studentised: bool = False) -> SplitTest:
-        """Return the test, with the pair of groups that the paper names."""
+        """Return the test with the pair of groups in the paper."""
         return SplitTest(
             draws=self.draws,
             criteria=_CRITERIA,
@@ -78,7 +78,7 @@ def holdout(resamples: int = 100_000) -> Holdout:
 
 
 def replicate_improvability() -> Chapter:
-    """Replicate the improvability paper as far as the hospital's files are at hand."""
+    """Replicate the improvability paper as far as the hospital's files are available."""
     lines, claims, missing, figures = [*_printed_lines()], [*_printed_claims()], [], []
     if at_hand("hospital_holdout"):
         step("Testing the authors' hold-out")
@@ -112,14 +112,14 @@ def replicate_improvability() -> Chapter:
     )
 
 
-def _printed_lines() -> Iterator[Line]:
-    """Yield what follows from the printed tables alone: the medians, and gaps from the values beside them."""
+def _printed_lines() -> Iterator[PrintedLine]:
+    """Yield results that follow from the printed tables alone: medians, and gaps from the values."""
     printed = published()["improvability_paper"]
     for key, item in TABLES.items():
         p = [max(split[part][2] for part in split) for split in printed[key]]
         combined = combine_splits(p, 0.10, "median")
         name = key.split("_", 1)[1]
-        yield Line(
+        yield PrintedLine(
             item=item,
             what=f"{name}: median p",
             printed=printed["median_p"][name],
@@ -135,7 +135,7 @@ def _printed_lines() -> Iterator[Line]:
         ours, value, number, side = max(gaps, key=lambda gap: abs(gap[0] - gap[1]))
         who = ("candidate", "status quo")[side]
         what = f"{name}: the gap of ten that is furthest off (iteration {number}, {who})"
-        yield Line(
+        yield PrintedLine(
             item=item,
             what=what,
             printed=value,
@@ -165,7 +165,7 @@ def _printed_claims() -> Iterator[Claim]:
     )
 
 
-def _holdout_lines() -> Iterator[Line]:
+def _holdout_lines() -> Iterator[PrintedLine]:
     """Yield the hold-out beside the range of the paper's five lasso iterations."""
     iterations = published()["improvability_paper"]["table3_lasso"]
     values = holdout().rows.values()[:, 0]
@@ -178,7 +178,7 @@ def _holdout_lines() -> Iterator[Line]:
             (("candidate", 0.15), ("status quo", 0.15), ("p, published test", 0.02))
         ):
             ends = [split[part][number] for split in iterations]
-            yield Line(
+            yield PrintedLine(
                 item="Table 3",
                 what=f"{part}, {what}",
                 printed=min(ends),
@@ -190,7 +190,7 @@ def _holdout_lines() -> Iterator[Line]:
     largest = {kind: largest_delta(DELTAS, holdout().split(kind).curve("fairness", DELTAS) < 0.05) for kind in _KINDS}
     table = published()["improvability_paper"]["table2_largest_delta"]
     why = f"signed test at 5 %, {_ONE_SPLIT}; the paper's test breaks down for margins above 0"
-    yield Line(
+    yield PrintedLine(
         item="Table 2",
         what="largest margin, fairness",
         printed=table["fairness"],
@@ -199,13 +199,13 @@ def _holdout_lines() -> Iterator[Line]:
         why=why,
     )
     for name, goal in (("joint_accuracy", "joint_accuracy"), ("accuracy_black", BLACK), ("accuracy_white", WHITE)):
-        found = largest_delta(DELTAS, holdout().split().curve(goal, DELTAS) < 0.05)  # type: ignore[arg-type]
+        margin = largest_delta(DELTAS, holdout().split().curve(goal, DELTAS) < 0.05)  # type: ignore[arg-type]
         what = f"largest margin, {name.replace('_', ' of ') if 'joint' not in name else 'joint accuracy'}"
-        yield Line(
+        yield PrintedLine(
             item="Table 2",
             what=what,
             printed=table[name],
-            ours=found,
+            ours=margin,
             tolerance=0.05,
             why=f"signed test at 5 %, {_ONE_SPLIT}",
         )
@@ -289,8 +289,8 @@ def _value_figure() -> Figure:
     )
 
 
-def full_lines(patients: TableData) -> Iterator[Line]:
-    """Yield tables 1 to 4 and figure 2 from the full file, by five splits of our own.
+def full_lines(patients: TableData) -> Iterator[PrintedLine]:
+    """Yield tables 1 to 4 and figure 2 from the full file, by five new splits.
 
     Parameters
     ----------
@@ -318,12 +318,12 @@ def full_lines(patients: TableData) -> Iterator[Line]:
             ends = [split[group.lower()][0] for split in printed[key]]
             value = number_or_nan(result.get("values", model=name, group=group, metric="calibration").value)
             what = f"full file, {name}, {group}, mean over splits"
-            yield Line(
+            yield PrintedLine(
                 item=item, what=what, printed=min(ends), ours=value, tolerance=0.05, why=why, printed_high=max(ends)
             )
         decision = result.get("decisions", model=name, test="published", metric="improvable_fairness", margin=0.0)
         p = number_or_nan(decision.p_median)
-        yield Line(
+        yield PrintedLine(
             item=item,
             what=f"full file, {name}: median p",
             printed=printed["median_p"][name],
@@ -335,5 +335,5 @@ def full_lines(patients: TableData) -> Iterator[Line]:
 
 def _names(table: object) -> list[str]:
     columns = getattr(table, "columns", None)
-    given = table if columns is None and isinstance(table, Iterable) else columns
-    return [] if given is None else [str(name) for name in given]
+    source_columns = table if columns is None and isinstance(table, Iterable) else columns
+    return [] if source_columns is None else [str(name) for name in source_columns]

@@ -1,4 +1,4 @@
-"""What a replication says: a printed number beside ours, a claim and whether it holds, and what cannot be had."""
+"""The records of a replication: printed numbers beside ours, claims, and missing data."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def published() -> dict[str, Any]:
 
 
 def data_folder(*parts: str) -> Path | None:
-    """Return a file or folder below EVENHAND_DATA, or None where it is not there."""
+    """Return a file or folder below EVENHAND_DATA, or None if it does not exist."""
     root = os.environ.get(DATA_VARIABLE)
     path = Path(root).expanduser().joinpath(*parts) if root else None
     return path if path is not None and path.exists() else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PrintedLine:
     """A printed number, or range of numbers, beside ours.
 
     Attributes
@@ -60,7 +60,8 @@ class Line:
 
     Examples
     --------
-    >>> line = Line(item="Table 2", what="largest margin", printed=0.725, ours=0.41, tolerance=0.05, why="signed test")
+    >>> numbers = {"printed": 0.725, "ours": 0.41, "tolerance": 0.05}
+    >>> line = PrintedLine(item="Table 2", what="largest margin", **numbers, why="signed test")
     >>> round(line.difference, 3), line.agrees
     (-0.315, False)
     """
@@ -81,13 +82,13 @@ class Line:
 
     @property
     def agrees(self) -> bool:
-        """Whether they differ by no more than they may."""
+        """Whether the difference is within the tolerance."""
         return abs(self.difference) <= self.tolerance * (1 + 1e-9)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, whether it holds here, and the numbers that say so."""
+    """A claim of a paper, whether it holds here, and the numbers behind it."""
 
     item: str
     claim: str
@@ -97,7 +98,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Missing:
-    """A table or figure that the data at hand do not give, why, and what takes the data once they are there."""
+    """A table or figure that the available data do not give, why, and the function for the missing data."""
 
     item: str
     reason: str
@@ -106,20 +107,20 @@ class Missing:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chapter:
-    """All that was found of one paper."""
+    """The results for one paper."""
 
     name: str
     title: str
     citation: str
-    lines: tuple[Line, ...] = ()
+    lines: tuple[PrintedLine, ...] = ()
     claims: tuple[Claim, ...] = ()
     missing: tuple[Missing, ...] = ()
     figures: tuple[Figure, ...] = field(default=(), repr=False)
 
     @property
     def errata(self) -> tuple[tuple[str, str, str], ...]:
-        """What is wrong in the paper: the place, what is printed, and what is so."""
-        return tuple((place, printed, instead) for place, printed, instead in published()["errata"][self.name])
+        """The errors in the paper: the place, the printed text, and the correction."""
+        return tuple((where, printed, instead) for where, printed, instead in published()["errata"][self.name])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, without the figures."""
@@ -162,11 +163,11 @@ class Chapter:
 
 
 def _short(item: str) -> str:
-    """Return a short name of a place with spaces that do not break."""
+    """Return a short name of a place with non-breaking spaces."""
     return item.replace(" ", "\u00a0") if len(item) < 18 else item
 
 
-def _cells(line: Line) -> tuple[Any, ...]:
+def _cells(line: PrintedLine) -> tuple[Any, ...]:
     style: Format = "count" if isinstance(line.printed, int) else "number"
     printed = Number(line.printed, style) if line.printed_high is None else Range(line.printed, line.printed_high)
     return (
@@ -181,5 +182,5 @@ def _cells(line: Line) -> tuple[Any, ...]:
 
 
 def number_or_nan(value: float | None) -> float:
-    """Return a number to hold beside a printed one; one that is not there agrees with none."""
+    """Return a number to compare with a printed one, nan for None; nan agrees with none."""
     return nan if value is None else value

@@ -1,4 +1,4 @@
-"""The reliability paper: its curves number for number, and its claims one by one, on ProPublica's defendants.
+"""The reliability paper: its curves number for number, and its claims, on ProPublica's defendants.
 
 Claims are judged by new folds, models and mistakes, and by a bootstrap over people with the author's models.
 """
@@ -21,22 +21,22 @@ from evenhand.replication.authors_run import (
     NUMERIC,
     SETTINGS,
     Split,
-    at,
     authors_split,
     defendants,
+    positions,
     published_curves,
     raw_units,
     replay,
     replayed_gap,
 )
-from evenhand.replication.records import Chapter, Claim, Line, Missing, Verdict, published
+from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, Verdict, published
 from evenhand.stats.noise import Experiment, products, published_noise, replicate_seeds, simulate, with_derived
-from evenhand.stats.reliability import Gap, bootstrap_people, curves, gap_of
+from evenhand.stats.reliability import GapOverLevels, bootstrap_people, curves, gap_of
 from evenhand.stats.types import FloatArray
 
 STATISTICS = {"kappa": "Cohen's kappa", "PABAK": "PABAK", "ICC_2": "ICC(A,1)"}
 SPLITS = 12
-"""New folds, models and mistakes behind the claims."""
+"""The numbers of new folds, models and mistakes behind the claims."""
 
 _RUN = ("kappa", "pabak", "icc_a1", "icc_spread", "prevalence_part", "bias_part", "mean_second", "mean_squared_error")
 
@@ -47,7 +47,7 @@ def own_split(seed: int) -> Split:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import KFold
 
-    features, numbers = defendants().features, at(*NUMERIC)
+    features, numbers = defendants().features, positions(*NUMERIC)
     folds, models = np.empty(len(features), dtype=np.int64), []
     for number, (train, test) in enumerate(KFold(5, shuffle=True, random_state=seed).split(features)):
         folds[test] = number
@@ -62,8 +62,8 @@ def own_split(seed: int) -> Split:
 def experiment(name: str, split: Split, **settings: Any) -> Experiment:
     """Return the paper's experiment in one of its readings ("raez-2024/all/1", "raez-2024-text/all/1")."""
     noise = published_noise(name)
-    minima = dict.fromkeys(at(*NUMERIC), 0.0) | {at("age")[0]: 18.0}
-    items = noise.items(at(*NUMERIC), at(*BINARY), minima)
+    minima = dict.fromkeys(positions(*NUMERIC), 0.0) | {positions("age")[0]: 18.0}
+    items = noise.items(positions(*NUMERIC), positions(*BINARY), minima)
     people = defendants()
     return Experiment(
         features=people.features,
@@ -78,14 +78,14 @@ def experiment(name: str, split: Split, **settings: Any) -> Experiment:
 
 @lru_cache
 def runs(name: str) -> dict[str, FloatArray]:
-    """Return (splits, levels, groups) of every statistic: new folds, models and mistakes each time."""
-    found: dict[str, list[FloatArray]] = {statistic: [] for statistic in (*_RUN, "variance_first")}
+    """Return (splits, levels, groups) of every statistic, with new folds, models and mistakes in each split."""
+    statistics: dict[str, list[FloatArray]] = {statistic: [] for statistic in (*_RUN, "variance_first")}
     for seed in range(SPLITS):
         trial = experiment(name, own_split(seed), common=False)
         done = simulate(trial, replicate_seeds(1, np.random.default_rng([seed, 7])))
-        for statistic, values in found.items():
+        for statistic, values in statistics.items():
             values.append(curves(trial, done, statistic).values[0])
-    return {statistic: np.array(values) for statistic, values in found.items()}
+    return {statistic: np.array(values) for statistic, values in statistics.items()}
 
 
 def mean_gap(name: str, statistic: str) -> float:
@@ -94,18 +94,15 @@ def mean_gap(name: str, statistic: str) -> float:
     return float((values[..., 1] - values[..., 0]).mean())
 
 
-def mean_share(name: str, statistic: str) -> float:
-    """Return the share of levels at which White people are lower, the mean over splits."""
-    values = runs(name)[statistic][:, 1:]
-    return float((values[..., 1] < values[..., 0]).mean())
-
-
 @lru_cache
-def over_people(name: str, follow: bool = False) -> dict[str, Gap]:
-    """Return the gaps with the author's models and their bootstrap over people; `follow`: sex-race follows sex."""
+def over_people(name: str, follow: bool = False) -> dict[str, GapOverLevels]:
+    """Return the gaps with the author's models and their bootstrap over people.
+
+    `follow`: sex-race follows sex.
+    """
     folds, models = authors_split()
     if follow:
-        derive = products({at("sex-race")[0]: at("sex", "race")})
+        derive = products({positions("sex-race")[0]: positions("sex", "race")})
         models = tuple(with_derived(model, derive) for model in models)
     trial = experiment(name, (folds, models), common=False)
     seeds, rng = replicate_seeds(6, np.random.default_rng(3)), np.random.default_rng(4)
@@ -113,8 +110,8 @@ def over_people(name: str, follow: bool = False) -> dict[str, Gap]:
     return {statistic: gap_of(draws.gap(statistic, 1, 0)) for statistic in draws.values}
 
 
-def sure_levels(gap: Gap) -> int:
-    """Return at how many levels the joint band leaves out 0."""
+def sure_levels(gap: GapOverLevels) -> int:
+    """Count the levels at which the joint band excludes 0."""
     return int(((gap.simultaneous.low > 0) | (gap.simultaneous.high < 0)).sum())
 
 
@@ -122,7 +119,7 @@ def sure_levels(gap: Gap) -> int:
 
 
 def replicate_reliability() -> Chapter:
-    """Replicate the reliability paper where ProPublica's file is at hand."""
+    """Replicate the reliability paper if ProPublica's file is available."""
     about = partial(
         Chapter,
         name="reliability",
@@ -151,11 +148,11 @@ def replicate_reliability() -> Chapter:
     return about(lines=lines, claims=tuple(_claims()), missing=tuple(missing), figures=figures)
 
 
-def _curve_lines() -> Iterator[Line]:
+def _curve_lines() -> Iterator[PrintedLine]:
     printed, white = published()["reliability_paper"], defendants().white
     for what, number in (("n", white.size), ("white", int(white.sum())), ("non_white", int((1 - white).sum()))):
         why = "ProPublica's filter, charge known"
-        yield Line(
+        yield PrintedLine(
             item="Section 4.2", what=what.replace("_", "-"), printed=printed[what], ours=number, tolerance=0.5, why=why
         )
     for setting, item in SETTINGS.items():
@@ -166,7 +163,9 @@ def _curve_lines() -> Iterator[Line]:
         worst = np.unravel_index(np.argmax(np.abs(ours - theirs)), ours.shape)
         what = f"the one of {ours.size} numbers that is furthest off ({names[worst[0]]}, noise {LEVELS[worst[1]]:g})"
         why = "the author's models and random stream, with standard deviations"
-        yield Line(item=item, what=what, printed=float(theirs[worst]), ours=float(ours[worst]), tolerance=1e-9, why=why)
+        yield PrintedLine(
+            item=item, what=what, printed=float(theirs[worst]), ours=float(ours[worst]), tolerance=1e-9, why=why
+        )
 
 
 def _curve_figures() -> Iterator[Figure]:
@@ -196,10 +195,6 @@ def _curve_figures() -> Iterator[Figure]:
         )
 
 
-def _z(name: str, statistic: str) -> float:
-    return over_people(name)[statistic].z
-
-
 def _verdict(*readings: bool) -> Verdict:
     """Return the verdict on a claim, which may hold in some of its readings only."""
     return "holds" if all(readings) else "holds in part" if any(readings) else "does not hold"
@@ -208,7 +203,12 @@ def _verdict(*readings: bool) -> Verdict:
 def _claims() -> Iterator[Claim]:
     step("Judging the claims by the people")
     readings, sizes = ("raez-2024", "raez-2024-text"), (1, 5, 10)
-    z = {(r, s, m): _z(f"{r}/all/{s}", m) for r in readings for s in sizes for m in ("kappa", "pabak", "icc_a1")}
+    z = {
+        (r, s, m): over_people(f"{r}/all/{s}")[m].z
+        for r in readings
+        for s in sizes
+        for m in ("kappa", "pabak", "icc_a1")
+    }
     pabak = [z[r, s, "pabak"] for r in readings for s in sizes]
     yield Claim(
         "Sections 5.1 to 5.3",

@@ -1,4 +1,4 @@
-"""`replicate`: the tables and figures of the four papers that the data at hand allow, as one page and one JSON file."""
+"""`replicate`: the tables and figures of the four papers that the data allow, as a page and a JSON file."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ PAPERS: dict[str, Callable[[], Chapter]] = {
     "reliability": replicate_reliability,
     "improvability": replicate_improvability,
 }
-"""The four papers, and what replicates each."""
+"""The four papers, each with its replication."""
 
 _VERDICTS: dict[Verdict, str] = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
 
 
 @dataclass(frozen=True, eq=False)
 class Replication:
-    """What was found of each paper, and when and with what.
+    """The results for each paper, with the time and software of the run.
 
     Parameters
     ----------
     chapters : one for each paper.
-    run : when and with what it ran.
+    run : time and software of the run.
     """
 
     chapters: tuple[Chapter, ...]
@@ -88,9 +88,13 @@ class Replication:
         lines = []
         for chapter in self.chapters:
             claims = Counter(claim.verdict for claim in chapter.claims)
-            said = ", ".join(f"{claims[verdict]} {words}" for verdict, words in _VERDICTS.items() if claims[verdict])
+            verdicts = ", ".join(
+                f"{claims[verdict]} {words}" for verdict, words in _VERDICTS.items() if claims[verdict]
+            )
             wait = f"; {count(len(chapter.missing), 'item')} cannot be had" if chapter.missing else ""
-            lines.append(f"{chapter.title}: numbers: {chapter.agreeing()}{f'; claims: {said}' if said else ''}{wait}")
+            lines.append(
+                f"{chapter.title}: numbers: {chapter.agreeing()}{f'; claims: {verdicts}' if verdicts else ''}{wait}"
+            )
         return "\n".join(lines)
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
@@ -100,7 +104,7 @@ class Replication:
 
 
 def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None = None) -> Replication:
-    """Replicate the four papers as far as the data at hand allow; nothing is downloaded.
+    """Replicate the four papers as far as the data allow, without downloads.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None
 
 @contextmanager
 def _data_in(folder: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Let loaders look in a folder for a while."""
+    """Set EVENHAND_DATA for the loaders within a `with` block."""
     before = os.environ.get(DATA_VARIABLE)
     if folder is not None:
         os.environ[DATA_VARIABLE] = os.fspath(folder)

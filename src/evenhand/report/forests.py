@@ -1,4 +1,4 @@
-"""A forest on a page: a table with a picture in every row on a screen, lines over one picture on paper."""
+"""Draw forests: a table with a picture per row on screen, lines over one picture on paper."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from evenhand.forest import Forest, shown_value
 from evenhand.messages.formats import Format, show_interval, show_tick
 
 _ROW, _ROW_ON_PAPER = 18, 12
-"""How high a row of a forest is."""
+"""The height of a row of a forest."""
 _LETTER = 5.1
-"""How wide a letter is in a forest on paper: 0.6 of its font size, 8.5 pixels."""
+"""The width of a letter in a forest on paper: 0.6 of its font size, 8.5 pixels."""
 _LEAST_PICTURE = 18
-"""Letters that the picture of a forest on paper must have room for."""
+"""The minimum width of a forest's picture on paper, in letters."""
 _HEAD = "Of"
-"""What stands above the labels of a forest on paper."""
+"""The heading above the labels of a forest on paper."""
 _MOST_LINES, _CUT_TO = 56, 28
-"""Lines that a panel on paper may have; a longer one is cut to fewer, as it is not whole in any case."""
+"""The most lines of a panel on paper; a longer panel is cut to fewer, as it is incomplete anyway."""
 
 
 def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
-    """Yield what the marks of forests mean, where there are any."""
+    """Yield the legend of the marks in forests."""
     rows = [row for panel in panels for row in panel.rows]
     if any(row["limits"] for row in rows):
         yield "The black line is the limit."
@@ -40,15 +40,15 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Line:
-    """A row of a forest with what is written in it.
+class _ForestLine:
+    """A row of a forest with its text.
 
     Parameters
     ----------
-    row : the row, with its numbers.
+    row : the row with its numbers.
     colour : of its series.
     span : in the first row of a label, how many rows it has; 0 in the others.
-    people : how many people the label has, where all its rows say the same; they say it no more.
+    people : the number of people of the label, where all its rows agree; the rows then omit it.
     value, interval : as text.
     picture : of the interval.
     """
@@ -100,14 +100,14 @@ def forest_view(panel: Forest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Paper:
-    """How a forest is set in letters of one width: how many letters each column takes.
+class _PaperLayout:
+    """The layout of a forest in fixed-width letters: the width of each column.
 
     Parameters
     ----------
-    letters : in a whole line.
-    indent : how far rows stand behind their label; 0 where a row is a label.
-    label, count, value, interval : of these columns; the picture takes the rest. Where that would be too little, the
+    letters : the width of a line.
+    indent : of rows below their label; 0 where a row is a label.
+    label, count, value, interval : the widths of these columns; the picture takes the rest. If that is too little, the
         interval is only drawn.
     """
 
@@ -119,8 +119,8 @@ class _Paper:
     interval: int
 
     @classmethod
-    def fitting(cls, lines: Sequence[_Line], letters: int, *, several: bool) -> _Paper:
-        """Return columns as wide as what stands in them."""
+    def fitting(cls, lines: Sequence[_ForestLine], letters: int, *, several: bool) -> _PaperLayout:
+        """Fit the columns to their contents."""
 
         def longest(texts: Iterable[str]) -> int:
             return max(map(len, texts), default=0)
@@ -136,11 +136,11 @@ class _Paper:
         return self.letters - self.label - self.count - self.value - self.interval - 4
 
     def head(self) -> tuple[str, ...]:
-        """Return the names of the columns as they stand above them."""
+        """Return the column heads."""
         return _HEAD.ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
 
-    def rows(self, line: _Line) -> Iterator[_PaperRow]:
-        """Yield the rows of text that a row of the forest takes: where its label has several, a row for the label."""
+    def rows(self, line: _ForestLine) -> Iterator[_PaperRow]:
+        """Yield the text lines of a row: a row for the label first, where the label has several rows."""
         space = " " * self.indent
         if self.indent and line.span:
             people = f"  n = {line.people:,}" if line.people else ""
@@ -150,13 +150,16 @@ class _Paper:
         yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
 
     def _cells(self, n: str, value: str, interval: str) -> tuple[str, ...]:
-        """Return the cells after the label; a printer takes time for each, so a value and its interval are one."""
+        """Return the cells after the label.
+
+        Value and interval share a cell, since each cell costs print time.
+        """
         counted = [f" {n:>{self.count}}"] if self.count else []
-        known = f"  {interval:>{self.interval}}" if self.interval else ""
-        return *counted, f"{'':{self.picture + (not self.count)}} {value:>{self.value}}{known}"
+        interval_text = f"  {interval:>{self.interval}}" if self.interval else ""
+        return *counted, f"{'':{self.picture + (not self.count)}} {value:>{self.value}}{interval_text}"
 
     def x(self, share: float) -> str:
-        """Return where in the picture a share of the axis lies, in pixels."""
+        """Return the picture's x coordinate of a share of the axis, in pixels."""
         return f"{self._start + self.room * share:.1f}"
 
     @property
@@ -165,7 +168,7 @@ class _Paper:
 
     @property
     def room(self) -> float:
-        """How wide the picture is, in pixels."""
+        """The width of the picture, in pixels."""
         return (self.picture - 6) * _LETTER
 
 
@@ -175,7 +178,7 @@ class _PaperRow:
 
     head: str
     cells: tuple[str, ...] = ()
-    line: _Line | None = None
+    line: _ForestLine | None = None
 
     @property
     def high(self) -> int:
@@ -187,15 +190,15 @@ def _people(n: int | None) -> str:
 
 
 def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
-    """Return a forest for paper: a table of letters of one width over a picture of its intervals.
+    """Return a forest for paper: a table in fixed-width letters over a picture of its intervals.
 
-    The style sheet sets its rows as plain lines, as tables proper take ten times as long; to a screen reader it is a
-    table nevertheless.
+    The style sheet renders its rows as plain lines, since real tables take ten times as long; a screen reader still
+    sees a table.
     """
     lines = list(_forest_lines(panel))
-    paper = _Paper.fitting(lines, int(width / _LETTER), several=len(panel.series) > 1)
+    paper = _PaperLayout.fitting(lines, int(width / _LETTER), several=len(panel.series) > 1)
     rows = [row for line in lines for row in paper.rows(line)]
-    shown = _fitting(rows)
+    shown = _rows_that_fit(rows)
     more = sum(row.line is not None for row in rows[len(shown) :])
     return {
         "title": panel.title,
@@ -207,19 +210,19 @@ def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
 
 
 def as_source(svg: str) -> str:
-    """Return a picture as the source of an image, which a printer need not read as a part of the page."""
+    """Return a picture as an image source, which is not parsed as part of the page."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
-def _fitting(rows: Sequence[_PaperRow]) -> list[_PaperRow]:
-    """Return the rows that a panel on paper has room for."""
+def _rows_that_fit(rows: Sequence[_PaperRow]) -> list[_PaperRow]:
+    """Return the rows that fit into a panel on paper."""
     most = _MOST_LINES if sum(row.high for row in rows) <= _MOST_LINES else _CUT_TO
     heights = accumulate(row.high for row in rows)
     return [row for row, height in zip(rows, heights, strict=True) if height <= most]
 
 
-def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], width: int) -> str:
-    """Return the axis and the intervals of the rows; what looks alike is one path, as a printer is slow with many."""
+def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperRow], width: int) -> str:
+    """Draw the axis and intervals; marks of one look share a path, since the renderer is slow with many."""
 
     def x(number: float) -> str:
         return paper.x(_share(number, panel))
@@ -230,7 +233,7 @@ def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], w
         height += row.high
         if row.line is not None:
             top = height * _ROW_ON_PAPER
-            if panel.zero is not None:  # not across the rows of labels, which may reach beyond it
+            if panel.zero is not None:  # not across the rows of labels, which may extend beyond it
                 paths.setdefault(dashed, []).append(
                     f"M{x(panel.zero)} {top + _ROW_ON_PAPER}v-{row.high * _ROW_ON_PAPER}"
                 )
@@ -245,8 +248,8 @@ def _picture_on_paper(panel: Forest, paper: _Paper, rows: Sequence[_PaperRow], w
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
 
-def _marks_on_paper(line: _Line, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
-    """Yield the look and the path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
+def _marks_on_paper(line: _ForestLine, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
+    """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
     row, middle = line.row, top + _ROW_ON_PAPER / 2
     stroke, faint = f'stroke="{line.colour}"', ' opacity=".4"' if line.small else ""
     ends = _ends_of(row)
@@ -264,13 +267,13 @@ def _marks_on_paper(line: _Line, x: Callable[[float], str], top: int, thin: bool
 
 
 def _share(number: float, panel: Forest) -> float:
-    """Return where on the axis of a forest a number stands, from 0 to 1."""
+    """Return a number's position on the axis of a forest, from 0 to 1."""
     ticks = panel.ticks()
     return min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1)
 
 
 def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
-    """Return the numbers of an axis; where they would collide in the room there is, fewer of them."""
+    """Return the axis numbers; fewer where they would collide."""
     ticks = [(tick, show_tick(tick, panel.style)) for tick in panel.ticks()]
     letters = max(len(text) for _, text in ticks) + 2
     while room is not None and len(ticks) > 2 and letters * size * 0.5 * (len(ticks) - 1) > room:
@@ -280,20 +283,20 @@ def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: floa
     )
 
 
-def _forest_lines(panel: Forest) -> Iterator[_Line]:
-    """Yield the rows of a forest in order, with what is written in each."""
+def _forest_lines(panel: Forest) -> Iterator[_ForestLine]:
+    """Yield the rows of a forest in order, with their text."""
     colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
     style: Format = "points" if panel.style == "percent" else panel.style
-    known = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
-    known.sort(key=lambda row: (panel.labels.index(row["label"]), panel.series.index(row["series"])))
-    people = _people_by_label(known) if len(panel.series) > 1 else {}
-    for label, rows in groupby(known, key=itemgetter("label")):
-        alike = list(rows)
-        for number, row in enumerate(alike):
-            yield _Line(
+    shown_rows = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
+    shown_rows.sort(key=lambda row: (panel.labels.index(row["label"]), panel.series.index(row["series"])))
+    people = _people_by_label(shown_rows) if len(panel.series) > 1 else {}
+    for label, rows in groupby(shown_rows, key=itemgetter("label")):
+        remaining = list(rows)
+        for number, row in enumerate(remaining):
+            yield _ForestLine(
                 row=row,
                 colour=colours[row["series"]],
-                span=0 if number else len(alike),
+                span=0 if number else len(remaining),
                 people=people.get(label),
                 value=shown_value(row, panel.style),
                 interval=show_interval(row["low"], row["high"], style)
@@ -303,7 +306,7 @@ def _forest_lines(panel: Forest) -> Iterator[_Line]:
 
 
 def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many people each label has; nothing where the rows of some label differ in it."""
+    """Return the number of people of each label; empty if the rows of some label differ."""
     people: dict[str, int] = {}
     for row in rows:
         if people.setdefault(row["label"], row["n"]) != row["n"]:
@@ -311,10 +314,12 @@ def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return people
 
 
-def _interval_marks(line: _Line, x: Callable[[float], str], panel: Forest, height: int) -> str:
-    """Return one row as a bar with its value, against equality and the limits; numbers are ours.
+def _interval_marks(line: _ForestLine, x: Callable[[float], str], panel: Forest, height: int) -> str:
+    """Draw a row as a bar with its value, equality and the limits.
 
-    The interval is a wide pale bar, or a thin line where wide bars are for what is open of a value.
+    The numbers are safe to embed.
+
+    The interval is a wide pale bar, or a thin line where wide bars show the open range of a value.
     """
     row, colour, middle = line.row, line.colour, height / 2
 
@@ -338,8 +343,8 @@ def _interval_marks(line: _Line, x: Callable[[float], str], panel: Forest, heigh
 
 
 def _ends_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the ends of the interval that is drawn, if any; a missing one is where the value is."""
+    """Return the ends of the drawn interval, if any; a missing end is at the value."""
     inner = row["open"] or (row["value"], row["value"])
-    ends = tuple(own if end is None else end for own, end in zip(inner, (row["low"], row["high"]), strict=True))
-    known = (row["low"] is not None or row["high"] is not None) and None not in ends
-    return (ends[0], ends[1]) if known else None
+    ends = tuple(value if end is None else end for value, end in zip(inner, (row["low"], row["high"]), strict=True))
+    has_interval = (row["low"] is not None or row["high"] is not None) and None not in ends
+    return (ends[0], ends[1]) if has_interval else None

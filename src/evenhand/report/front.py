@@ -1,4 +1,4 @@
-"""The front page below the answer in short: verdicts at a glance, who was compared, findings from the clearest down."""
+"""The front page below the answer in short: verdicts at a glance, groups compared, ranked findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from evenhand.core.findings import Finding
 from evenhand.core.records import limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict, is_least
-from evenhand.report.wording import PageWording, wording
+from evenhand.report.wording import PageWording, page_wording
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26
 _LEFT, _RIGHT = 8, 232
 _DIGITS = 9
-"""Of what findings are ranked by: beyond them processors differ, and so would the order."""
+"""The digits used to rank findings: processors differ in further ones, and so would the order."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One finding on the front page: its picture, and those that say the same of other models or groups."""
+class FrontLine:
+    """One finding on the front page: its picture, and the like findings of other models or groups."""
 
     finding: Finding
     picture: Markup
@@ -35,56 +35,56 @@ class Line:
 
 @dataclass(frozen=True)
 class Compared:
-    """The groups of one grouping with their sizes, the largest first, and below how many people none is compared."""
+    """The groups of one grouping with their sizes, largest first, and the size below which none is compared."""
 
     grouping: str
     sizes: tuple[tuple[str, int], ...]
     missing: int
     least: int = 0
 
-    def in_words(self, spoken: PageWording, most: int = MOST_GROUPS) -> str:
+    def in_words(self, wording: PageWording, most: int = MOST_GROUPS) -> str:
         """Return the groups with their sizes in a line; of many groups, the largest."""
-        told = [f"{spoken.label(group)} {self.size(n, spoken)}" for group, n in self.sizes[:most]]
-        told += [spoken.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
-        told += [f"{spoken.say('not_known')} {spoken.count(self.missing)}"] if self.missing else []
-        return f"{self.grouping}: {' · '.join(told)}"
+        sizes = [f"{wording.label(group)} {self.size(n, wording)}" for group, n in self.sizes[:most]]
+        sizes += [wording.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
+        sizes += [f"{wording.say('not_known')} {wording.count(self.missing)}"] if self.missing else []
+        return f"{self.grouping}: {' · '.join(sizes)}"
 
-    def size(self, people: int, spoken: PageWording) -> str:
-        """Return how many people a group has, and whether they are too few to be compared."""
-        few = "" if people >= self.least else f" ({spoken.say('too_few')})"
-        return f"{spoken.count(people)}{few}"
+    def size(self, people: int, wording: PageWording) -> str:
+        """Return a group's size, and whether it is too small to be compared."""
+        few = "" if people >= self.least else f" ({wording.say('too_few')})"
+        return f"{wording.count(people)}{few}"
 
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings from the clearest down: not met, undecided, met, then those without a threshold.
+    """Rank findings from the clearest down: not met, undecided, met, then those without a threshold.
 
-    Not met and met: by the distance of the interval from the limit, in units of its width. Undecided: those that lie
-    nearest to the limit first. Without a threshold: by p-value, then by how far the interval lies from no difference.
+    Not met and met: by the distance of the interval from the limit, in units of its width. Undecided: nearest
+    to the limit first. Without a threshold: by p-value, then by how far the interval lies from no difference.
     """
     return sorted(findings, key=_order)
 
 
 def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
-    """Return findings in the one order of terminal, page and files: as ranked, each with those like it behind it.
+    """Return findings in the order of terminal, page and files: ranked, with like findings together.
 
-    Alike are findings without a threshold that say the same of other models or groups; a verdict stands for itself.
+    Like findings have no threshold and state the same for other models or groups; each verdict is separate.
     """
     same: dict[object, list[Finding]] = {}
     for finding in rank(findings):
-        same.setdefault(alike(finding) if finding.threshold is None else id(finding), []).append(finding)
+        same.setdefault(comparison_key(finding) if finding.threshold is None else id(finding), []).append(finding)
     return [tuple(findings) for findings in same.values()]
 
 
 def _order(finding: Finding) -> tuple[float, ...]:
-    place = float(VERDICTS.index(finding.verdict))
+    rank_of_verdict = float(VERDICTS.index(finding.verdict))
     if finding.verdict == "no_threshold":
         p_value = finding.p_adjusted if finding.p_adjusted is not None else finding.p_value
         clearance = round(_clearance(finding, _no_gap(finding)), _DIGITS)
-        return place, finding.value is None, 1.0 if p_value is None else round(p_value, _DIGITS), -clearance
+        return rank_of_verdict, finding.value is None, 1.0 if p_value is None else round(p_value, _DIGITS), -clearance
     if finding.limit is None or finding.value is None:
-        return place, 1.0
+        return rank_of_verdict, 1.0
     clearance = round(min(_clearance(finding, limit) for limit in _limits(finding)), _DIGITS)
-    return place, 0.0, clearance if finding.verdict == "insufficient_evidence" else -clearance
+    return rank_of_verdict, 0.0, clearance if finding.verdict == "insufficient_evidence" else -clearance
 
 
 def _no_gap(finding: Finding) -> float:
@@ -101,7 +101,10 @@ def _limits(finding: Finding) -> tuple[float, ...]:
 
 
 def _clearance(finding: Finding, limit: float) -> float:
-    """Return how far the interval lies from a limit, in widths of the interval; inside it, how far the value does."""
+    """Return the interval's distance from a limit, in its own widths.
+
+    If the limit is inside, the value's distance is returned.
+    """
     low, high = limits_to_judge(finding)
     if finding.value is None:
         return 0.0
@@ -112,12 +115,12 @@ def _clearance(finding: Finding, limit: float) -> float:
     return min(abs(end - limit) for end in ends) / width
 
 
-def alike(finding: Finding) -> tuple[object, ...]:
-    """Return what findings share that say the same thing of different models or groups."""
+def comparison_key(finding: Finding) -> tuple[object, ...]:
+    """Return a key that findings share if they state the same for different models or groups."""
     return finding.audit, finding.metric, finding.grouping, finding.kind, finding.against, finding.threshold
 
 
-def who_was_compared(audit: Audit) -> list[Compared]:
+def groups_compared(audit: Audit) -> list[Compared]:
     """Return the groups of every grouping with the number of their people in the data."""
     least = min((getattr(result.spec, "min_count", 0) for result in audit.results.values()), default=0)
     return [
@@ -131,74 +134,77 @@ def who_was_compared(audit: Audit) -> list[Compared]:
     ]
 
 
-def who_is_missing(
-    compared: Sequence[Compared], data: Mapping[str, Any], spoken: PageWording, *, hidden: bool = False
+def missing_data_sentences(
+    compared: Sequence[Compared], data: Mapping[str, Any], wording: PageWording, *, hidden: bool = False
 ) -> list[str]:
-    """Say that nobody's group is missing, where that is so, and how many rows were left out.
+    """State how many rows were left out, and that no group is missing if none is.
 
-    Where small counts are hidden, people whose group is missing may be among them.
+    With hidden small counts, people whose group is missing may be among them.
     """
-    known = [] if hidden or any(item.missing for item in compared) else [spoken.say("all_known")]
+    complete = [] if hidden or any(item.missing for item in compared) else [wording.say("all_known")]
     if not data["rows_dropped"]:
-        return [*known, spoken.say("nobody")]
-    dropped, rows = (spoken.count(data[name]) for name in ("rows_dropped", "rows"))
-    return [*known, spoken.say("rows_left_out", dropped=dropped, rows=rows)]
+        return [*complete, wording.say("nobody")]
+    dropped, rows = (wording.count(data[name]) for name in ("rows_dropped", "rows"))
+    return [*complete, wording.say("rows_left_out", dropped=dropped, rows=rows)]
 
 
 LEAST_AT_A_GLANCE = 4
-"""Verdicts below which a list says as much as an overview of it."""
+"""The number of verdicts below which a list says as much as an overview."""
 
 
 @dataclass(frozen=True)
 class Glance:
-    """One threshold with the verdict on each model, "" where it is on none; of several, the least good one."""
+    """One threshold with the worst verdict on each model, "" for models it does not judge."""
 
     what: str
     limit: str
     verdicts: tuple[tuple[str, Verdict], ...]
 
 
-def at_a_glance(audit: Audit, spoken: PageWording | None = None) -> list[Glance]:
-    """Return every threshold once, with its verdicts: what aequitas shows as a table of groups."""
-    spoken = spoken or wording()
+def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance]:
+    """Return every threshold once, with its verdicts, like the table of groups in aequitas."""
+    wording = wording or page_wording()
     rows: dict[tuple[object, ...], dict[str, Finding]] = {}
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     for finding in sorted(judged, key=lambda finding: VERDICTS.index(finding.verdict)):
-        rows.setdefault(alike(finding), {}).setdefault(finding.model or "", finding)
+        rows.setdefault(comparison_key(finding), {}).setdefault(finding.model or "", finding)
     if len(judged) < LEAST_AT_A_GLANCE:
         return []
     lines = []
-    for found in rows.values():
-        first = next(iter(found.values()))
+    for findings_by_model in rows.values():
+        first = next(iter(findings_by_model.values()))
         lines.append(
             Glance(
-                _what_is_limited(audit, first, spoken),
-                spoken.limit(first),
-                tuple((model, one.verdict) for model, one in found.items()),
+                _limited_quantity(audit, first, wording),
+                wording.limit(first),
+                tuple((model, worst.verdict) for model, worst in findings_by_model.items()),
             )
         )
     return lines
 
 
-def _what_is_limited(audit: Audit, finding: Finding, spoken: PageWording) -> str:
-    known = audit.results[finding.audit].spec.known_metrics()
-    title = spoken.metric_title(known[finding.metric])
-    return spoken.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
+def _limited_quantity(audit: Audit, finding: Finding, wording: PageWording) -> str:
+    metrics = audit.results[finding.audit].spec.known_metrics()
+    title = wording.metric_title(metrics[finding.metric])
+    return wording.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
 
 
-def lines(findings: Iterable[Finding], spoken: PageWording | None = None) -> list[Line]:
-    """Return a line for each thing that findings say: the clearest, with those like it behind; they share axes."""
-    told = list(findings)
-    return [Line(first, _picture(first, told, spoken or wording()), tuple(rest)) for first, *rest in in_order(told)]
+def lines(findings: Iterable[Finding], wording: PageWording | None = None) -> list[FrontLine]:
+    """Return the front page's lines: the clearest findings, each with like ones behind it and a shared axis."""
+    all_findings = list(findings)
+    return [
+        FrontLine(first, _picture(first, all_findings, wording or page_wording()), tuple(rest))
+        for first, *rest in in_order(all_findings)
+    ]
 
 
 # The small picture of an interval ------------------------------------------------------------------------------------
 
 
-def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: PageWording) -> Markup:
-    """Return the interval as a bar with its value, against the limit; findings of one unit share an axis.
+def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWording) -> Markup:
+    """Draw the interval as a bar with its value and limit; findings of one unit share an axis.
 
-    The style sheet has the colours; those here are for a printer that does not read it for pictures.
+    The style sheet has the colours; these are for print, which ignores it for pictures.
     """
     low, high = limits_to_judge(finding)
     if finding.value is None:
@@ -228,12 +234,12 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], spoken: PageWord
     ]
     return Markup(  # noqa: S704 (numbers are ours, the title is escaped)
         f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
-        f"<title>{escape(_in_words(finding, spoken))}</title>{''.join(parts)}</svg>"
+        f"<title>{escape(_picture_title(finding, wording))}</title>{''.join(parts)}</svg>"
     )
 
 
 def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
-    """Yield the side of the axis where a threshold is not met, shaded."""
+    """Yield shading for the side of the axis where a threshold is not met."""
     if finding.limit is None or finding.threshold is None or finding.value is None:
         return
     least = is_least(finding.threshold)
@@ -247,13 +253,16 @@ def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
         )
 
 
-def _in_words(finding: Finding, spoken: PageWording) -> str:
-    words = {"amount": spoken.amount(finding), "interval": spoken.interval(finding), "limit": spoken.limit(finding)}
-    return spoken.say("picture_limit" if finding.threshold else "picture", **words)
+def _picture_title(finding: Finding, wording: PageWording) -> str:
+    words = {"amount": wording.amount(finding), "interval": wording.interval(finding), "limit": wording.limit(finding)}
+    return wording.say("picture_limit" if finding.threshold else "picture", **words)
 
 
 def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, float]:
-    """Return the ends of the axis that all findings of this unit and kind share; it holds 0, and 1 for a ratio."""
+    """Return the ends of the axis for findings of this unit and kind.
+
+    It holds 0, and 1 for a ratio.
+    """
     numbers = [0.0, _no_gap(finding)]
     for other in all_findings:
         if (other.unit, other.kind) == (finding.unit, finding.kind):

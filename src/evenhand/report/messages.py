@@ -1,4 +1,4 @@
-"""The words of the page."""
+"""The sentences of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one self-contained page: no script, no network request, and a policy that forbids both."""
+"""Render the report as one self-contained page: no script, no network request, and a policy against both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evenhand.messages.formats import rounded
 from evenhand.messages.settings import SettingStyle
 from evenhand.report import front, short
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
-from evenhand.report.wording import PageWording, wording
+from evenhand.report.wording import PageWording, page_wording
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -36,27 +36,27 @@ SHOWN_FINDINGS = 8
 
 
 def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged: bool = False) -> str:
-    """Return the page of an audit; `paged` for a printer, where nothing can be unfolded: long tables are only named.
+    """Render the page of an audit; `paged` for print, where nothing unfolds and long tables are only named.
 
-    `sections` are those of the audit, where they are at hand.
+    `sections` saves building the audit's sections again.
     """
-    findings, spoken = audit.findings, wording_of(audit)
-    in_short = short.wording_of_answer(audit, spoken)
-    judged = front.lines((finding for finding in findings if finding.threshold is not None), spoken)
+    findings, wording = audit.findings, wording_of(audit)
+    in_short = short.wording_of_answer(audit, wording)
+    judged = front.lines((finding for finding in findings if finding.threshold is not None), wording)
     return render_page(
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
-        title=spoken.title(audit.config.report.title),
-        facts=facts(audit, spoken),
+        title=wording.title(audit.config.report.title),
+        facts=facts(audit, wording),
         short=short.answer(audit, in_short),
         short_is_english=in_short.code == "en",
-        spoken=spoken,
+        wording=wording,
         front=front,
-        compared=front.who_was_compared(audit),
-        glance=front.at_a_glance(audit, spoken),
+        compared=front.groups_compared(audit),
+        glance=front.at_a_glance(audit, wording),
         judged=judged,
-        others=front.lines((finding for finding in findings if finding.threshold is None), spoken),
+        others=front.lines((finding for finding in findings if finding.threshold is None), wording),
         families=audit.families,
         shown_findings=SHOWN_FINDINGS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
@@ -78,12 +78,12 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
 
 
 def wording_of(audit: Audit) -> PageWording:
-    """Return the words of a report in its language: that it was last written in, or that of the settings."""
-    return wording(audit.run.get("language") or audit.config.report.language)
+    """Return the page's wording in its latest language, or in the language of the settings."""
+    return page_wording(audit.run.get("language") or audit.config.report.language)
 
 
 def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: object) -> str:
-    """Return a page of ours: its style sheets within, and a policy that allows nothing else."""
+    """Render one of the package's pages: its style sheets inline, and a policy against all else."""
     environment = Environment(
         loader=PackageLoader("evenhand.report"),
         autoescape=True,
@@ -99,7 +99,7 @@ def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **cont
 
 
 def slug(text: str) -> str:
-    """Return text as an identifier for a link.
+    """Convert text to an identifier for a link.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class _CodeStyle(SettingStyle):
         return f"\ue000{setting.name}\ue001{where}"
 
 
-def with_code(message: Message, spoken: PageWording | None = None) -> Markup:
+def with_code(message: Message, wording: PageWording | None = None) -> Markup:
     """Return a message as HTML, with the settings that it names as code; backticks in the data stay as they are.
 
     Examples
@@ -128,52 +128,52 @@ def with_code(message: Message, spoken: PageWording | None = None) -> Markup:
     >>> with_code(Message("a < {b}: take a larger `unit`", {"b": "`x`"}))
     Markup('a &lt; `x`: take a larger <code>unit</code>')
     """
-    text = str(escape((spoken or wording()).told(message, _CodeStyle())))
+    text = str(escape((wording or page_wording()).message(message, _CodeStyle())))
     return Markup(re.sub("\ue000([^\ue000\ue001]*)\ue001", r"<code>\1</code>", text))  # noqa: S704
 
 
 def _policy(style: str) -> str:
-    """Return a Content-Security-Policy that allows this page's own style sheet and nothing else."""
+    """Return a Content-Security-Policy that allows only this page's style sheet."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'; base-uri 'none'; form-action 'none'"
 
 
-def facts(audit: Audit, spoken: PageWording) -> list[tuple[str, str]]:
-    """Return what stands below the title: what was audited, of whom, by whom, and who set the thresholds."""
-    say, about, data, models = spoken.say, audit.config.report, audit.data, _models(audit)
-    rows, used = spoken.count(data["rows"]), spoken.count(data["rows_used"])
-    told = [(say("system"), about.system), (say("auditor"), about.auditor)]
-    told.append((say("model" if len(models) == 1 else "models"), ", ".join(models)))
-    told += [*_roles(audit.config.data, spoken), *_participants(data, spoken)]
-    told.append((_rows_word(audit), say("rows_used", used=used, rows=rows) if data["rows_dropped"] else used))
+def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
+    """Return the facts below the title: system, people, author, and who set the thresholds."""
+    say, about, data, models = wording.say, audit.config.report, audit.data, _models(audit)
+    rows, used = wording.count(data["rows"]), wording.count(data["rows_used"])
+    entries = [(say("system"), about.system), (say("auditor"), about.auditor)]
+    entries.append((say("model" if len(models) == 1 else "models"), ", ".join(models)))
+    entries += [*_roles(audit.config.data, wording), *_participants(data, wording)]
+    entries.append((_rows_word(audit), say("rows_used", used=used, rows=rows) if data["rows_dropped"] else used))
     if any(finding.threshold is not None for finding in audit.findings):
-        told.append((say("thresholds_by"), about.thresholds_by or say("not_said")))
+        entries.append((say("thresholds_by"), about.thresholds_by or say("not_said")))
     if audit.plan is not None:
         followed = say("followed" if audit.plan["followed"] else "not_followed")
-        sealed = say("plan_told", date=spoken.date(audit.plan["sealed"]), followed=followed)
-        told.append((say("plan"), f"{audit.plan['sha256'][:12]}, {sealed}"))
-    told.append((say("date"), spoken.date(audit.run["started"])))
-    return [(spoken.fact(term), text) for term, text in told if text]
+        sealed = say("plan_told", date=wording.date(audit.plan["sealed"]), followed=followed)
+        entries.append((say("plan"), f"{audit.plan['sha256'][:12]}, {sealed}"))
+    entries.append((say("date"), wording.date(audit.run["started"])))
+    return [(wording.fact(term), text) for term, text in entries if text]
 
 
-def _roles(data: dict[str, Any], spoken: PageWording) -> Iterator[tuple[str, str]]:
-    """Say what counts as selected and as the outcome, which every rate on the page rests on."""
+def _roles(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
+    """Define selection and outcome, the basis of every rate on the page."""
     predictions = data.get("predictions", {})
-    rules = {_selected(prediction, spoken) for prediction in predictions.values()}
+    rules = {_selected(prediction, wording) for prediction in predictions.values()}
     if len(rules) == 1:
         yield "Selected", rules.pop()
     elif rules:
-        yield "Selected", "; ".join(f"{name}: {_selected(found, spoken)}" for name, found in predictions.items())
+        yield "Selected", "; ".join(f"{name}: {_selected(settings, wording)}" for name, settings in predictions.items())
     if data.get("outcome") is not None:
-        value = spoken.say("yes") if data["positive"] is None else repr(data["positive"])
-        yield "Positive outcome", spoken.say("outcome", outcome=data["outcome"], value=value)
+        value = wording.say("yes") if data["positive"] is None else repr(data["positive"])
+        yield "Positive outcome", wording.say("outcome", outcome=data["outcome"], value=value)
 
 
-def _participants(data: dict[str, Any], spoken: PageWording) -> Iterator[tuple[str, str]]:
-    """Say how many people took part in a study, and how many of them were analysed."""
+def _participants(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
+    """Yield how many people took part in a study, and how many were analysed."""
     if "people" in data:
-        everybody, used = spoken.count(data["people"]), spoken.count(data["people_used"])
-        yield "People", used if used == everybody else spoken.say("rows_used", used=used, rows=everybody)
+        everybody, used = wording.count(data["people"]), wording.count(data["people_used"])
+        yield "People", used if used == everybody else wording.say("rows_used", used=used, rows=everybody)
 
 
 def _rows_word(audit: Audit) -> str:
@@ -182,14 +182,14 @@ def _rows_word(audit: Audit) -> str:
     return "People" if audit.config.data.get("predictions") else "Rows"
 
 
-def _selected(prediction: dict[str, Any], spoken: PageWording) -> str:
+def _selected(prediction: dict[str, Any], wording: PageWording) -> str:
     if prediction["kind"] == "score":
-        rule = spoken.say("score", limit=spoken.number(f"{prediction['threshold']:g}"))
+        rule = wording.say("score", limit=wording.number(f"{prediction['threshold']:g}"))
     else:
-        value = spoken.say("yes") if prediction["selected"] is None else repr(prediction["selected"])
-        rule = spoken.say("decision", value=value)
+        value = wording.say("yes") if prediction["selected"] is None else repr(prediction["selected"])
+        rule = wording.say("decision", value=value)
     side = {"selected": "good", "not_selected": "bad"}.get(prediction["favourable"])
-    return spoken.say(side, rule=rule) if side else rule
+    return wording.say(side, rule=rule) if side else rule
 
 
 def _models(audit: Audit) -> list[str]:
@@ -197,7 +197,10 @@ def _models(audit: Audit) -> list[str]:
 
 
 def section_view(name: str, section: Section, *, paged: bool = False) -> dict[str, Any]:
-    """Return a section as the templates take it: figures drawn, for a screen or for paper; tables as text."""
+    """Prepare a section for the templates.
+
+    Figures are drawn for a screen or for paper; tables become text.
+    """
     parts: list[dict[str, Any]] = []
     for number, part in enumerate(section.parts):
         if isinstance(part, Figure) and part.aside and paged:
@@ -206,7 +209,7 @@ def section_view(name: str, section: Section, *, paged: bool = False) -> dict[st
             step(f"Drawing {part.title}")
             parts.append(figure_view(part, f"{name}-{number}", paged=paged))
         elif isinstance(part, DisplayTable):
-            rows = [[_cell(cell) for cell in row] for row in part.rows[: part.cut()]]
+            rows = [[_cell(cell) for cell in row] for row in part.rows[: part.rows_shown()]]
             file = table_file(name, part) if len(rows) < len(part.rows) else ""
             parts.append({"table": part, "rows": rows, "file": file})
     return {"name": name, "section": section, "parts": parts}
@@ -216,7 +219,7 @@ _LONGEST_NAME = 60
 
 
 def table_file(section: str, table: DisplayTable) -> str:
-    """Return the name of the file that holds a long table."""
+    """Return the name of a long table's file."""
     named = slug(table.caption)
     if len(named) > _LONGEST_NAME:
         named = named[:_LONGEST_NAME].rpartition("-")[0]
@@ -224,23 +227,23 @@ def table_file(section: str, table: DisplayTable) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    """Return a cell as text; a part of the report as a link to it."""
+    """Render a cell as text; a part of the report as a link to it."""
     text = cell_text(cell)
-    return Markup('<a href="#{}">{}</a>').format(cell.place, text) if isinstance(cell, Link) else text
+    return Markup('<a href="#{}">{}</a>').format(cell.anchor, text) if isinstance(cell, Link) else text
 
 
 _CHART_WIDTHS = {1: 960, 2: 500, 3: 340, 4: 290}
-"""How wide a chart is drawn by the columns of its figure; the style sheet stretches it a little."""
+"""The width of a chart by the columns of its figure; the style sheet stretches it a little."""
 _WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 720, 2: 380, 3: 300, 4: 260}, 135
 _PHONE = 330
 _PAPER = 656
-"""How wide a page is between its margins, in pixels."""
+"""The width of a page between its margins, in pixels."""
 
 
 def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, Any]:
-    """Return a figure as the templates take it: forests as rows, other panels drawn, one legend for all of them.
+    """Prepare a figure for the templates: forests as rows, other panels drawn, one shared legend.
 
-    On paper nothing is drawn twice for phones, and charts are less high.
+    On paper nothing is drawn twice for phones, and charts are lower.
     """
     forests = [chart for chart in figure.charts if isinstance(chart, Forest)]
     legend = [] if forests else legend_of(figure.charts)
@@ -272,14 +275,16 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
 
 
 def _titles(chart: object) -> dict[str, str]:
-    """Return the titles of a curve, which paper holds as text: a printer sets text in pictures letter by letter."""
+    """Return the titles of a curve, which paper holds as text: text in pictures is slow to render."""
     return {"title": chart.title, "above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {}
 
 
 def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
-    """Return in how many columns panels stand; forests need more room, and with a shared axis one below the other.
+    """Return the number of columns of panels.
 
-    Where both ends of what is open are written out, two columns are too narrow; paper leaves out intervals instead.
+    Forests need more room, and with a shared axis one column.
+
+    Where both ends of an open range are written out, two columns are too narrow; paper leaves out intervals instead.
     """
     if len(forests) < len(charts):
         return columns_for(len(charts))
@@ -288,7 +293,7 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
 
 
 def _widths(columns: int) -> dict[str, int]:
-    """Return how wide a chart is drawn for a screen: once, or alone in its row once more for phones."""
+    """Return the drawing widths of a chart on screen: one, and a second for phones if it is alone in its row."""
     wide = _CHART_WIDTHS[columns]
     return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
 
@@ -299,7 +304,10 @@ def _panel_title(chart: object, figure: Figure) -> str:
 
 
 def left_out(audit: Audit) -> list[dict[str, Any]]:
-    """Return what was left out, dropped rows first; what concerns several models alike stands once with all of them."""
+    """Return the people left out, dropped rows first.
+
+    Entries that concern several models are merged.
+    """
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in audit.results.values():
         for record in result.left_out:

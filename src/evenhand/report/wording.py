@@ -1,4 +1,4 @@
-"""`PageWording`: the words of the page in a reader's language; what lacks a translation is English."""
+"""`PageWording`: the words of the page in a reader's language, in English where untranslated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
 from evenhand.core.records import limits_to_judge
 from evenhand.core.thresholds import Verdict
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import require_name
 from evenhand.messages import LANGUAGES, Argument, Language, Message
 from evenhand.messages import language as language_of
 from evenhand.messages.formats import DASH, show
@@ -18,30 +18,25 @@ from evenhand.report.messages import say
 
 
 @cache
-def wording(code: str = "en") -> PageWording:
+def page_wording(code: str = "en") -> PageWording:
     """Return the words of the page in a language.
 
     Examples
     --------
-    >>> wording("de").say("in_short"), wording("de").count(12345)
+    >>> page_wording("de").say("in_short"), page_wording("de").count(12345)
     ('Kurz gefasst', '12.345')
     """
-    if code not in LANGUAGES:
-        raise ConfigError(
-            "there is no language {code!r}; {hint}",
-            code=code,
-            hint=did_you_mean(code, LANGUAGES),
-        )
+    require_name(code, LANGUAGES, "there is no language {name!r}; {hint}")
     return PageWording(language_of(code))
 
 
 class PageWording:
     """The words of the page in one language."""
 
-    def __init__(self, spoken: Language) -> None:
-        self.language, self.code = spoken, spoken.code
-        self.number, self.count, self.date = spoken.number, spoken.count, spoken.date
-        self.label, self.join = spoken.label, spoken.join
+    def __init__(self, language: Language) -> None:
+        self.language, self.code = language, language.code
+        self.number, self.count, self.date = language.number, language.count, language.date
+        self.label, self.join = language.label, language.join
 
     # Words of the page
 
@@ -54,11 +49,11 @@ class PageWording:
         return self.say(verdict, "verdicts")
 
     def tile(self, verdict: Verdict, number: int) -> str:
-        """Return what stands behind the number of verdicts of a kind."""
+        """Return the text behind the number of verdicts of a kind."""
         return self.say(f"{verdict}_one" if number == 1 else verdict, "tiles")
 
     def fact(self, term: str) -> str:
-        """Return what a fact below the title is called; a term that is no word of ours stays as it is."""
+        """Return the translated name of a fact below the title; unknown terms stay."""
         return self.language.word("fact", term)
 
     def title(self, title: str) -> str:
@@ -66,28 +61,28 @@ class PageWording:
         return self.language.word("title", title)
 
     def metric(self, title: str) -> str:
-        """Return the title of a metric, given as it stands within an English sentence."""
+        """Return the title of a metric, given as written within an English sentence."""
         return self.language.word("metric", title)
 
     def metric_title(self, metric: Metric) -> str:
-        """Return the title of a metric that stands for itself."""
+        """Return the title of a metric as a heading."""
         within = metric.title_in_sentence
-        told = self.metric(within)
-        return metric.title if told == within else told
+        translated = self.metric(within)
+        return metric.title if translated == within else translated
 
     def section(self, section: Section) -> dict[str, str]:
-        """Return title and question of a section, and the language that they are in."""
-        asked = section.question
-        if isinstance(asked, Message):
-            question, translated = self.told(asked), self.speaks(asked)
+        """Return title and question of a section, and their language."""
+        question = section.question
+        if isinstance(question, Message):
+            text, translated = self.message(question), self.translates(question)
         else:
-            question = self.language.word("section", asked)
-            translated = question != asked
+            text = self.language.word("section", question)
+            translated = text != question
         if self.code == "en" or not translated:
-            return {"title": section.title, "question": question, "lang": "en"}
-        return {"title": self.language.word("section", section.title), "question": question, "lang": self.code}
+            return {"title": section.title, "question": text, "lang": "en"}
+        return {"title": self.language.word("section", section.title), "question": text, "lang": self.code}
 
-    # What a finding says
+    # The parts of a finding
 
     def amount(self, finding: Finding) -> str:
         """Return the number of a finding, with its unit."""
@@ -95,7 +90,7 @@ class PageWording:
         return self.say("points", amount=text) if finding.style == "points" and finding.value is not None else text
 
     def interval(self, finding: Finding) -> str:
-        """Return the interval that a verdict rests on."""
+        """Return the interval behind a verdict."""
         low, high = limits_to_judge(finding)
         start, end = (self.number(show(limit, finding.style)) for limit in (low, high))
         if low is None and high is None:
@@ -106,20 +101,20 @@ class PageWording:
 
     def limit(self, finding: Finding) -> str:
         """Return the threshold of a finding, as in 'at most 10 points'."""
-        return self.told(finding.threshold)
+        return self.message(finding.threshold)
 
     def headline(self, finding: Finding) -> str:
         """Return the headline of a finding."""
-        return self.told(finding.headline)
+        return self.message(finding.headline)
 
     # Messages
 
-    def told(self, message: Message | None, settings: SettingStyle = PYTHON) -> str:
-        """Return a message in this language, or in English where any part of it has no translation."""
+    def message(self, message: Message | None, settings: SettingStyle = PYTHON) -> str:
+        """Return a message in this language, or in English if any part of it is untranslated."""
         if message is None:
             return ""
-        return (self.language if self.speaks(message) else language_of()).render(message, settings)
+        return (self.language if self.translates(message) else language_of()).render(message, settings)
 
-    def speaks(self, message: Message | None) -> bool:
-        """Tell whether a message is in this language, with all messages in it."""
+    def translates(self, message: Message | None) -> bool:
+        """Tell whether a message and all its parts are translated into this language."""
         return message is None or self.language.translates(message)

@@ -1,1 +1,1 @@
-"""How an audit runs: its settings, its plan, and `Audit`, what comes of it."""
+"""Running an audit: its settings, its plan, and `Audit`, the outcome."""

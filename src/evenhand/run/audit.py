@@ -1,4 +1,4 @@
-"""`Audit`: everything one run produced, and how it is saved."""
+"""`Audit`: all outputs of one run, and how they are saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evenhand.after.records import Extra
 from evenhand.audits import REGISTRY
 from evenhand.core.descriptor import study_analysis
 from evenhand.core.display import Section
-from evenhand.core.families import in_words
+from evenhand.core.families import family_sentences
 from evenhand.core.files import write_files
 from evenhand.core.findings import Finding
 from evenhand.core.progress import step, timed
@@ -48,12 +48,12 @@ class Audit:
 
     Parameters
     ----------
-    config : what was asked, defaults filled in.
+    config : the settings, defaults filled in.
     results : the results by audit name.
     data : rows, hash and files of the data.
-    run : when and with what it ran.
-    plan : the plan that was sealed beforehand, whether it was followed, and what differs; None where there is none.
-    profiles : the legal profiles that were asked for, with their tables.
+    run : time and software of the run.
+    plan : the sealed plan, whether it was followed, and the differences; None without a plan.
+    profiles : the requested legal profiles, with their tables.
     extras : gaps over time, and verdicts in other populations, where they were requested.
     """
 
@@ -73,20 +73,22 @@ class Audit:
 
     @property
     def notes(self) -> dict[str, tuple[Message, ...]]:
-        """The remarks of each audit that no audit before it has made."""
-        said: set[Message] = set()
+        """The notes of all audits, without repetitions."""
+        seen: set[Message] = set()
         notes = {}
         for name, result in self.results.items():
-            notes[name] = tuple(note for note in result.notes if note not in said)
-            said.update(result.notes)
+            notes[name] = tuple(note for note in result.notes if note not in seen)
+            seen.update(result.notes)
         return notes
 
     @property
     def families(self) -> tuple[Message, ...]:
-        """What p-values, verdicts and “worse off” hold for together, in sentences."""
+        """The families within which p-values, verdicts and “worse off” hold together, in sentences."""
         rows = chain.from_iterable(result.tables.get("gaps", ()) for result in self.results.values())
         gaps = [gap for gap in rows if isinstance(gap, Gap)]
-        return tuple(in_words(self.findings, gaps, [result.spec.finding_alpha for result in self.results.values()]))
+        return tuple(
+            family_sentences(self.findings, gaps, [result.spec.finding_alpha for result in self.results.values()])
+        )
 
     def sections(self) -> dict[str, Section]:
         """Return the parts of the report by name: the audits, then the profiles."""
@@ -101,7 +103,7 @@ class Audit:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Audit:
-        """Return the audit that `save` wrote into a folder; it renders the same report.
+        """Load the audit that `save` wrote into a folder; it renders the same report.
 
         Examples
         --------
@@ -126,7 +128,7 @@ class Audit:
             return cls._rebuilt(written, run)
         except EvenhandError:
             raise
-        except Exception as error:  # written before a table or a column was added, or by another hand
+        except Exception as error:  # written before a table or a column was added, or by another program
             fault = " ".join(str(error).split("\n")[:2]) or type(error).__name__
             raise ConfigError(
                 "the results in '{folder}' are not whole ({fault}), or of another version of evenhand; run the "
@@ -173,9 +175,9 @@ class Audit:
         return json_text(rounded(self.to_dict()))
 
     def _recorded(self, written: str | None = None) -> Audit:
-        """Return the audit with the numbers that `results.json` holds, so that a report shows what is stored.
+        """Return the audit with its numbers rounded as in `results.json`.
 
-        A number that lies half-way between two as they are printed would else depend on digits that nobody can check.
+        A number half-way between two printed ones would otherwise depend on digits that nobody can check.
         """
         return self._rebuilt(json.loads(self.to_json() if written is None else written), self.run)
 
@@ -216,12 +218,12 @@ class Audit:
         if table == "findings":
             backend = next((result.backend for result in chosen if result.backend), None)
             return self._findings_frame(audit, backend)
-        known: dict[str, Result] = {}
+        results_by_name: dict[str, Result] = {}
         for result in chosen:
             for name in result.record_types():
-                known.setdefault(name, result)
-        require_choice("table", table, ["findings", *known])
-        return known[table].to_frame(table)
+                results_by_name.setdefault(name, result)
+        require_choice("table", table, ["findings", *results_by_name])
+        return results_by_name[table].to_frame(table)
 
     def _findings_frame(self, audit: str | None, backend: str | None) -> Any:
         findings = [finding for finding in self.findings if audit in (None, finding.audit)]
@@ -239,12 +241,14 @@ class Audit:
         return render(self._recorded())
 
     def save(self, folder: str | os.PathLike[str], formats: Sequence[str] = ("html",)) -> dict[str, Path]:
-        """Write results.json, run.json and the report into a folder, all or none of them; return their paths.
+        """Write results.json, run.json and the report into a folder, all or none of them.
+
+        Return their paths.
 
         Parameters
         ----------
         folder
-            Where to; what else it holds stays as it is.
+            The target; its other files stay as they are.
         formats
             Formats of the report: card (model cards), csv, datasheet, html, junit, md, pdf, png, svg, xlsx.
         """
@@ -254,12 +258,12 @@ class Audit:
             step("Writing the report")
             written = self.to_json()
             contents = {**make_files(self._recorded(written), formats), "results.json": written}
-            held = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
-            sums = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
+            encoded = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
+            sums = {name: hashlib.sha256(content).hexdigest() for name, content in encoded.items()}
         spent = [record for record in clock.records() if record["section"] == "report"]
         seconds = {**self.run["seconds"], "report": round(sum(record["seconds"] for record in spent), 3)}
         run = {**self.run, "seconds": seconds, "steps": [*self.run.get("steps", ()), *spent], "sha256": sums}
-        return write_files(folder, {**held, "run.json": json_text(run)})
+        return write_files(folder, {**encoded, "run.json": json_text(run)})
 
 
 def _result_type(name: str) -> type[Result]:

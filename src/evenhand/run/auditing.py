@@ -13,9 +13,9 @@ from evenhand.after.profiles.tables import require_counts, require_groupings
 from evenhand.after.suppression import run_hidden
 from evenhand.audits import DEFAULT, REGISTRY
 from evenhand.core.descriptor import StudyResponses, study_analysis
-from evenhand.core.progress import Clock, shown_in_notebook, step, timed
+from evenhand.core.progress import RunClock, shown_in_notebook, step, timed
 from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Draft, Result, settle, settled
+from evenhand.core.result import Draft, Result, finalize, finalize_results
 from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.errors import ConfigError, brief, did_you_mean, error_messages_for
 from evenhand.messages.settings import FILE
@@ -82,7 +82,11 @@ def audit(
 
 
 def _audit_rows(
-    source: str | os.PathLike[str] | Table, sections: dict[str, Any], seed: int | None, allow_code: bool, clock: Clock
+    source: str | os.PathLike[str] | Table,
+    sections: dict[str, Any],
+    seed: int | None,
+    allow_code: bool,
+    clock: RunClock,
 ) -> Audit:
     """Run an `audit.toml`, or the audits of a table."""
     if isinstance(source, Table):
@@ -97,7 +101,7 @@ def _audit_rows(
         return _run(config, table, arguments, seed, clock)
 
 
-def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock: Clock) -> Audit:
+def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock: RunClock) -> Audit:
     if "models" in sections:
         raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
     if not any(name in REGISTRY for name in sections):
@@ -109,8 +113,11 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock
     return _run(config, table, {}, seed, clock)
 
 
-def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: Clock) -> Audit:
-    """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
+def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: RunClock) -> Audit:
+    """Run the audits of a configuration.
+
+    `arguments` are those of the table, for models that are fitted first.
+    """
     require_counts(config.report.profile, config.audits)
     require_groupings(config.report.profile_groupings, table.groupings)
     require_extras(config, table)
@@ -135,7 +142,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
         safe, drafts = run_hidden(table, config.audits, least, run_audit)
         table = safe.table
     with clock.timing("verdicts"):
-        results: dict[str, Result] = dict(zip(drafts, settle(list(drafts.values())), strict=True))
+        results: dict[str, Result] = dict(zip(drafts, finalize_results(list(drafts.values())), strict=True))
         results = results if safe is None else safe.relabelled(results)
         profiles = make_profiles(config, results, table)
         profiles = profiles if safe is None else safe.profiles(profiles)
@@ -150,7 +157,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:
-    """Return the table of an `audit.toml`, with the models that it fits; no code of the user's is run."""
+    """Return the table of an `audit.toml`, with the models that it fits, without running user code."""
     with error_messages_for(FILE):
         config, arguments = read_config(settings)
         table = make_table(arguments)
@@ -158,7 +165,7 @@ def read_table(settings: str | os.PathLike[str]) -> Table:
 
 
 def _audit_study(responses: StudyResponses, sections: Mapping[str, Any], seed: int | None) -> Audit:
-    """Analyse the responses of a study and return what `Audit.save` can write."""
+    """Analyse the responses of a study and return an `Audit` to save."""
     analysis = study_analysis()
     if getattr(responses, "analysis", None) is not analysis:
         kind = type(responses).__name__
@@ -178,7 +185,7 @@ def _audit_study(responses: StudyResponses, sections: Mapping[str, Any], seed: i
     if report.suppress_below is not None:
         raise ConfigError("`suppress_below` hides small counts of a table's audits, not of a study; leave it out.")
     with timed() as clock, clock.timing("study"):
-        result = settled(analysis.run(responses, spec))
+        result = finalize(analysis.run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
     config = AuditConfig(source=None, data=data, audits={"study": spec}, report=report)
     results: dict[str, Result] = {"study": result}
@@ -195,7 +202,7 @@ def _analysis_spec(settings: Spec | Mapping[str, Any], thresholds: Iterable[obje
 
 
 def _study_record(responses: StudyResponses, result: Any) -> dict[str, Any]:
-    """Return answers and people, before and after the exclusions, and what identifies the answers."""
+    """Return the numbers of answers and people before and after exclusions, and the hash of the answers."""
     from evenhand.core.csv_text import write_csv
 
     columns = responses.to_columns()

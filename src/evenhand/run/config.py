@@ -18,7 +18,7 @@ from evenhand.after.profiles import PROFILES
 from evenhand.audits import DEFAULT, REGISTRY
 from evenhand.core.power import PowerSettings
 from evenhand.core.spec import Names, Spec
-from evenhand.errors import ConfigError, SettingError, brief, did_you_mean
+from evenhand.errors import ConfigError, SettingError, brief, did_you_mean, require_name
 from evenhand.messages import LANGUAGES
 from evenhand.models.estimators import ModelsSettings
 from evenhand.settings import Settings, named_once, read_toml
@@ -34,7 +34,7 @@ def _is_shares(value: object) -> TypeGuard[Mapping[str, Mapping[str, float]]]:
 
 
 class ReportSettings(Settings):
-    """The `[report]` section: what stands on the title page."""
+    """The `[report]` section: the entries of the title page, and extras."""
 
     title: str = Field("Fairness audit", description="Title of the report.")
     system: str = Field("", description="The system that was audited, with its version.")
@@ -81,21 +81,21 @@ class ReportSettings(Settings):
 
     @property
     def folder(self) -> Path:
-        """The folder that file names are relative to: that of `audit.toml`."""
+        """The folder of audit.toml, to which file names are relative."""
         return self._folder
 
     @property
     def population_shares(self) -> dict[str, dict[str, float]] | None:
-        """The shares of the population where they are given; None where they are those of a table."""
+        """The shares of the population, if given directly; None if they come from a table."""
         if not _is_shares(self.population):
             return None
         return {column: dict(shares) for column, shares in self.population.items()}
 
     @property
     def beside(self) -> list[str]:
-        """The settings that ask for something beside the audits."""
-        asked = {"period": self.period, "shift": self.shift, "population": self.population_shares != {} or None}
-        return [name for name, value in asked.items() if value is not None]
+        """The settings that ask for extras."""
+        extras = {"period": self.period, "shift": self.shift, "population": self.population_shares != {} or None}
+        return [name for name, value in extras.items() if value is not None]
 
     @field_validator("population")
     @classmethod
@@ -129,24 +129,14 @@ class ReportSettings(Settings):
     @field_validator("language")
     @classmethod
     def _is_spoken(cls, value: str) -> str:
-        if value not in LANGUAGES:
-            raise SettingError(
-                "there is no language {value!r}; {hint}",
-                value=value,
-                hint=did_you_mean(value, LANGUAGES),
-            )
+        require_name(value, LANGUAGES, "there is no language {name!r}; {hint}", SettingError)
         return value
 
     @field_validator("profile")
     @classmethod
     def _is_known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if name not in PROFILES:
-                raise SettingError(
-                    "there is no profile {name!r}; {hint}",
-                    name=name,
-                    hint=did_you_mean(name, PROFILES),
-                )
+            require_name(name, PROFILES, "there is no profile {name!r}; {hint}", SettingError)
         return named_once("profile", value, "")
 
     @field_validator("title", "system", "auditor", "scope", "thresholds_by")
@@ -163,7 +153,7 @@ class ReportSettings(Settings):
 
 
 class DatasetSettings(Settings):
-    """Settings of `[data]` for invented data in place of a `source`."""
+    """Settings of `[data]` for synthetic data instead of a `source`."""
 
     dataset: str = Field(
         description="Synthetic data instead of a `source`: `'households'`, `'defendants'` or `'kidney_offers'`."
@@ -175,17 +165,12 @@ class DatasetSettings(Settings):
         """Make the data."""
         datasets = import_module("evenhand.datasets")
         makers = {name.removeprefix("make_"): name for name in datasets.__all__ if name.startswith("make_")}
-        if self.dataset not in makers:
-            raise ConfigError(
-                "`dataset` in [data] got {dataset!r}; {hint}",
-                dataset=self.dataset,
-                hint=did_you_mean(self.dataset, makers),
-            )
+        require_name(self.dataset, makers, "`dataset` in [data] got {name!r}; {hint}")
         return getattr(datasets, makers[self.dataset])(self.rows, seed=self.dataset_seed)
 
 
 class AuditConfig(Settings):
-    """A whole audit: the contents of `audit.toml`, checked."""
+    """The checked contents of `audit.toml`."""
 
     source: str | None
     dataset: DatasetSettings | None = None
@@ -198,13 +183,13 @@ class AuditConfig(Settings):
 
     @classmethod
     def recorded(cls, written: Mapping[str, Any], audits: Mapping[str, Spec]) -> AuditConfig:
-        """Return the configuration that stands in a `results.json`."""
+        """Build the configuration from `results.json`."""
         data = dict(written["data"])
         report = ReportSettings.parse(written["report"], "results.json")
         return cls(source=data.get("source"), data=data, audits=dict(audits), report=report, written=dict(written))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the configuration with every default filled in, as it goes into `results.json`."""
+        """Return the configuration with all defaults, for `results.json`."""
         if self.written is not None:
             return dict(self.written)
         return {
@@ -216,7 +201,7 @@ class AuditConfig(Settings):
 
 
 def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tuple[AuditConfig, dict[str, Any]]:
-    """Read `audit.toml`; return it checked, and the arguments of its `Table`."""
+    """Read and check `audit.toml`; return it and the arguments of its `Table`."""
     name = os.fspath(path)
     raw = read_toml(name, "write one with: evenhand init DATA")
     data = dict(_section(raw, "data", name))
@@ -227,7 +212,7 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
             name=name,
         )
     source, where, folder = data.pop("source", None), f"[data] of {name}", Path(name).parent
-    invented = _taken(data, DatasetSettings) if "dataset" in data else {}
+    invented = _pop_settings(data, DatasetSettings) if "dataset" in data else {}
     if invented and source is not None:
         raise ConfigError(
             "[data] of '{name}' names both a `source` and a `dataset`; give one of them.",
@@ -241,7 +226,7 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
         )
     config = make_config(raw, source, where=name, allow_code=allow_code)
     config.report._folder = folder
-    remote = _taken(data, EngineSettings)
+    remote = _pop_settings(data, EngineSettings)
     if invented:
         dataset = DatasetSettings.parse(invented, where)
         return config.model_copy(update={"dataset": dataset}), {**data, "data": dataset.make()}
@@ -249,13 +234,13 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     return config, {**data, "data": opened}
 
 
-def _taken(section: dict[str, Any], kind: type[Settings]) -> dict[str, Any]:
-    """Take the settings of a kind out of a section."""
+def _pop_settings(section: dict[str, Any], kind: type[Settings]) -> dict[str, Any]:
+    """Remove the settings of a kind from a section and return them."""
     return {key: section.pop(key) for key in kind.model_fields if key in section}
 
 
 def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:
-    """Refuse settings that were left open, by their names: blanks such as `evenhand init` leaves."""
+    """Refuse blank settings, such as `evenhand init` leaves, by name."""
     blanks = open_settings(raw)
     if blanks:
         listed = ", ".join(blanks)
@@ -267,7 +252,7 @@ def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:
 
 
 def open_settings(raw: Mapping[str, Any]) -> list[str]:
-    """Return the settings of an `audit.toml` that are blank, each with its section.
+    """Return the blank settings of an `audit.toml`, each with its section.
 
     Examples
     --------
@@ -275,7 +260,7 @@ def open_settings(raw: Mapping[str, Any]) -> list[str]:
     ['`groups` in [data]', '`predictions` in [data]']
     """
     proposed = (name for name, audit in REGISTRY.items() if audit.propose and audit.propose.leaves_blanks)
-    places = [place for section in ("data", *proposed) for place in _blanks(raw.get(section), section)]
+    places = [path for section in ("data", *proposed) for path in _blanks(raw.get(section), section)]
     return [f"`{setting}` in [{section}]" for section, setting in places]
 
 
@@ -289,15 +274,15 @@ def _blanks(section: object, path: str) -> Iterator[tuple[str, str]]:
 
 def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow_code: bool) -> AuditConfig:
     """Check the sections of an audit and build the settings of each."""
-    known = ("data", "models", "report", "power", "thresholds", *REGISTRY)
+    sections = ("data", "models", "report", "power", "thresholds", *REGISTRY)
     for name in raw:
-        if name not in known:
-            REGISTRY.get(name)  # one that cannot be imported says why
+        if name not in sections:
+            REGISTRY.get(name)  # an audit that cannot be imported raises its own error
             raise ConfigError(
                 "there is no section [{name}] in {where}; {hint}",
                 name=name,
                 where=where,
-                hint=did_you_mean(name, known),
+                hint=did_you_mean(name, sections),
             )
     _refuse_data_settings(_section(raw, "report", where), where)
     audits = _specs(raw, where, allow_code)
@@ -313,20 +298,20 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
 
 
 def _refuse_data_settings(report: Mapping[str, Any], where: str) -> None:
-    """Refuse what stands in [report] and says something of the data."""
+    """Refuse settings of [report] that describe the data."""
     for name in report:
         if name in signature(Table).parameters and name not in ReportSettings.model_fields:
-            place = "[data]" if where.endswith(".toml") else "the arguments of the table"
+            origin = "[data]" if where.endswith(".toml") else "the arguments of the table"
             raise ConfigError(
                 "`{name}` in [report] of {where} belongs in {place}; move it there.",
                 name=name,
                 where=where,
-                place=place,
+                place=origin,
             )
 
 
 def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Spec]:
-    """Return the settings of each audit that has a section, with the thresholds that are for it."""
+    """Return the settings of each audit with a section, including its thresholds."""
     thresholds = raw.get("thresholds", [])
     if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
         form = (
@@ -348,18 +333,16 @@ def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Sp
 
 def make_table(arguments: Mapping[str, Any]) -> Table:
     """Build the table of an audit from the settings of `[data]`."""
-    known = [name for name in signature(Table).parameters if name != "data"]
+    settings_of_table = [name for name in signature(Table).parameters if name != "data"]
     for name in arguments:
-        if name in ReportSettings.model_fields and name not in known:
+        if name in ReportSettings.model_fields and name not in settings_of_table:
             raise ConfigError(
                 "there is no setting `{name}` in [data]; it belongs in [report].",
                 name=name,
             )
-        if name not in (*known, "data"):
+        if name not in (*settings_of_table, "data"):
             raise ConfigError(
-                "there is no setting `{name}` in [data]; {hint}",
-                name=name,
-                hint=did_you_mean(name, known),
+                "there is no setting `{name}` in [data]; {hint}", name=name, hint=did_you_mean(name, settings_of_table)
             )
     return Table(**arguments)
 
@@ -386,7 +369,7 @@ class _SpecReader:
     allow_code: bool
 
     def spec(self, thresholds: Sequence[Mapping[str, Any]] = ()) -> Spec:
-        """Return the settings, with thresholds that stand outside of the section added to its own."""
+        """Return the settings, with `thresholds` from other sections added."""
         listed = self.section.get("thresholds", [])
         if not isinstance(listed, list | tuple):
             raise ConfigError(
@@ -407,22 +390,22 @@ class _SpecReader:
         for setting in (*kind.code, *kind.code_or_name):
             only = _NAMED_CODE if setting in kind.code_or_name else None
             values = self._with_code(values, setting.split("."), only)
-        return kind.parse(values, f"[{self.name}] of {self.where}").placed(Path(self.where).parent)
+        return kind.parse(values, f"[{self.name}] of {self.where}").relative_to(Path(self.where).parent)
 
     def _with_code(
         self, values: Mapping[str, Any], path: Sequence[str], only: re.Pattern[str] | None
     ) -> dict[str, Any]:
-        """Return settings in which the one at a path such as `noise.derive` is what its name stands for."""
+        """Return settings with the name of a function, at a path such as `noise.derive`, replaced by the function."""
         first, *rest = path
         inner = values.get(first)
         if rest:
             changed = self._with_code(inner, rest, only) if isinstance(inner, Mapping) else inner
         else:
-            changed = _imported(first, inner, self.where, self.allow_code, only)
+            changed = _import_named(first, inner, self.where, self.allow_code, only)
         return {**values, first: changed} if first in values else dict(values)
 
     def limits(self) -> list[str]:
-        """Return what a threshold of this audit can limit."""
+        """Return the metrics that a threshold of this audit can limit."""
         spec = self.spec()
         return [
             *(name for name, metric in spec.known_metrics().items() if metric.limits),
@@ -440,7 +423,7 @@ def _nested(values: Mapping[str, Any], path: str) -> object:
 
 
 def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], where: str) -> str:
-    """Return the audit that a threshold is for: the one it names, or the only one that knows its metric."""
+    """Return the audit of a threshold: the one it names, or the only one with its metric."""
     name, metric = threshold.get("audit"), threshold.get("metric")
     if metric is None:
         raise ConfigError(
@@ -467,19 +450,19 @@ def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], 
             metric=metric,
             names=" or ".join(map(repr, knowing)),
         )
-    known = list(dict.fromkeys(name for metrics in limits.values() for name in metrics))
+    metrics_known = list(dict.fromkeys(name for metrics in limits.values() for name in metrics))
     raise ConfigError(
         "`metric` {metric!r} of a threshold in {where} is not known; {hint}",
         metric=metric,
         where=where,
-        hint=did_you_mean(metric, known),
+        hint=did_you_mean(metric, metrics_known),
     )
 
 
-def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Pattern[str] | None = None) -> Any:
-    """Import what TOML names as 'module:attribute', if the user allows code at all; with `only`, such text only."""
+def _import_named(name: str, value: Any, where: str, allow_code: bool, only: re.Pattern[str] | None = None) -> Any:
+    """Import 'module:attribute', if user code is allowed; with `only`, only matching text."""
     if isinstance(value, Mapping):
-        return {key: _imported(key, inner, where, allow_code, only) for key, inner in value.items()}
+        return {key: _import_named(key, inner, where, allow_code, only) for key, inner in value.items()}
     if not isinstance(value, str) or (only is not None and not only.fullmatch(value)):
         return value
     if not allow_code:
@@ -491,10 +474,10 @@ def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Patt
         )
     module, _, attribute = value.partition(":")
     beside = str(Path(where).resolve().parent)
-    sys.path.insert(0, beside)  # a module that lies beside the audit.toml
+    sys.path.insert(0, beside)  # a module in the folder of audit.toml
     try:
         return getattr(import_module(module), attribute)
-    except Exception as error:  # the module is the user's: anything may be wrong in it
+    except Exception as error:  # the user's module may raise anything
         raise ConfigError(
             "{name!r} names {value!r}, which cannot be imported ({name_2}: {error}); name what is to be "
             "used as 'module:name', with the module installed or beside {where}.",

@@ -1,4 +1,4 @@
-"""The sentences of a plan, and of settings that differ."""
+"""The sentences of plans and of differing settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan, sealed before the data are seen, and whether an audit followed it."""
+"""Seal a plan before the data are seen, and check whether an audit followed it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 PLAN_FILE = "plan.json"
 
 _OF_THE_FILE = ("source", "encoding", "delimiter", "decimal", "missing_values", "data")
-"""How the file is called and read is no part of a plan."""
+"""The name and format of the file are not part of a plan."""
 
 _WORDS = ("people", "selected_word")
-"""What findings call people and selection: words of the report."""
+"""The words for people and selection in findings; they belong to the report."""
 
 _MISSING = object()
 
@@ -60,14 +60,14 @@ def seal(settings: str | os.PathLike[str], *, allow_code: bool = False) -> dict[
 
 
 def _read_settings(path: str | os.PathLike[str], allow_code: bool) -> dict[str, Any]:
-    """Return an `audit.toml` with every default filled in; the data are not read."""
+    """Return an `audit.toml` with all defaults, without reading the data."""
     config, arguments = read_config(path, allow_code=allow_code)
     roles = make_roles(**{name: value for name, value in arguments.items() if name not in _OF_THE_FILE})
     return config.model_copy(update={"data": roles.model_dump(mode="json")}).as_dict()
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a plan; one that was changed after it was sealed is refused."""
+    """Read a plan; refuse one that was changed after it was sealed."""
     plan = read_json(path, "a plan that `evenhand plan` sealed")
     lacking = [name for name in ("evenhand", "sealed", "settings", "sha256") if name not in plan]
     if lacking:
@@ -87,13 +87,15 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _planned_part(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a plan holds of settings: not the words of the report, nor how the file is called and read."""
-    kept = {name: value for name, value in settings.items() if name not in ("report", "power")}
-    kept["data"] = {name: value for name, value in kept["data"].items() if name not in _OF_THE_FILE}
-    if kept.get("models"):  # what they are is planned there; once fitted, they are predictions too
-        given = kept["data"].get("predictions", {})
-        kept["data"]["predictions"] = {name: v for name, v in given.items() if name not in kept["models"]["fit"]}
-    plain: dict[str, Any] = rounded(kept)
+    """Return the planned part of settings: without words of the report, and the name and format of the file."""
+    planned = {name: value for name, value in settings.items() if name not in ("report", "power")}
+    planned["data"] = {name: value for name, value in planned["data"].items() if name not in _OF_THE_FILE}
+    if planned.get("models"):  # the plan fixes the models; once fitted, they are predictions too
+        predictions = planned["data"].get("predictions", {})
+        planned["data"]["predictions"] = {
+            name: v for name, v in predictions.items() if name not in planned["models"]["fit"]
+        }
+    plain: dict[str, Any] = rounded(planned)
     return plain
 
 
@@ -103,9 +105,9 @@ def _digest(plan: Mapping[str, Any]) -> str:
 
 
 def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
-    """Return an audit that says whether it followed a plan; what the plan did not foresee is marked as exploratory."""
+    """Return an audit that says whether it followed a plan, its unplanned results marked as exploratory."""
     changes = differences(audit, plan)
-    results = {name: _marked(result, changes) for name, result in audit.results.items()}
+    results = {name: _mark_exploratory(result, changes) for name, result in audit.results.items()}
     record = {
         "sha256": plan["sha256"],
         "sealed": plan["sealed"],
@@ -115,8 +117,8 @@ def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
     return replace(audit, results=results, plan=record)
 
 
-def _marked(result: Result, changes: Sequence[Change]) -> Result:
-    """Return a result whose findings say whether the plan foresaw them."""
+def _mark_exploratory(result: Result, changes: Sequence[SettingChange]) -> Result:
+    """Return a result whose findings say whether they were planned."""
     spoilt = any(change.audit in (None, result.spec.audit) for change in changes if change.threshold is None)
     added = [change.threshold for change in changes if change.threshold is not None]
     limits = [threshold for threshold in result.spec.thresholds if rounded(threshold.model_dump()) in added]
@@ -127,17 +129,17 @@ def _marked(result: Result, changes: Sequence[Change]) -> Result:
     return replace(result, findings=tuple(findings))
 
 
-def differences(audit: Audit, plan: Mapping[str, Any]) -> list[Change]:
-    """Return how the settings of an audit differ from a plan."""
-    return list(_changes(_wordless(plan["settings"]), _wordless(_planned_part(audit.config.as_dict()))))
+def differences(audit: Audit, plan: Mapping[str, Any]) -> list[SettingChange]:
+    """Return the differences between an audit's settings and a plan."""
+    return list(_changes(_without_labels(plan["settings"]), _without_labels(_planned_part(audit.config.as_dict()))))
 
 
-def _wordless(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return planned settings without the words of the report."""
+def _without_labels(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return planned settings without labels."""
     data = {name: value for name, value in settings.get("data", {}).items() if name not in _WORDS}
     data["predictions"] = {
-        model: {name: value for name, value in one.items() if name not in _WORDS}
-        for model, one in data.get("predictions", {}).items()
+        model: {name: value for name, value in prediction.items() if name not in _WORDS}
+        for model, prediction in data.get("predictions", {}).items()
     }
     return {**settings, "data": data}
 
@@ -151,12 +153,12 @@ def _is_about(limit: Threshold, finding: Finding) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
-    """One way in which an audit differs from its plan.
+class SettingChange:
+    """One difference between an audit and its plan.
 
     Parameters
     ----------
-    message : what differs.
+    message : the difference.
     audit : the audit whose findings it makes exploratory; None for those of all audits, "" for none.
     threshold : a threshold that was added; then only its findings are exploratory.
     """
@@ -166,63 +168,65 @@ class Change:
     threshold: dict[str, Any] | None = None
 
 
-def _changes(planned: Mapping[str, Any], done: Mapping[str, Any]) -> Iterator[Change]:
+def _changes(planned: Mapping[str, Any], done: Mapping[str, Any]) -> Iterator[SettingChange]:
     for section in dict.fromkeys([*planned, *done]):
         concerns = None if section in ("data", "models") else section
         before, now = planned.get(section), done.get(section)
         if now is None:
-            yield Change(say("section_gone", section=section), "")
+            yield SettingChange(say("section_gone", section=section), "")
         elif before is None:
-            yield Change(say("section_unplanned", section=section), concerns)
+            yield SettingChange(say("section_unplanned", section=section), concerns)
         else:
             yield from _section_changes(section, before, now, concerns)
 
 
 def _section_changes(
     section: str, before: Mapping[str, Any], now: Mapping[str, Any], concerns: str | None
-) -> Iterator[Change]:
+) -> Iterator[SettingChange]:
     for name in dict.fromkeys([*before, *now]):
         old, new = before.get(name, _MISSING), now.get(name, _MISSING)
         if name == "thresholds":
             yield from _threshold_changes(old, new, section)
         elif name == "predictions":
-            yield from _value_changes(name, section, _kinds_unsaid(old, new), new, concerns)
+            yield from _value_changes(name, section, _drop_default_kinds(old, new), new, concerns)
         else:
             yield from _value_changes(name, section, old, new, concerns)
 
 
-def _value_changes(name: str, section: str, old: object, new: object, concerns: str | None) -> Iterator[Change]:
-    """Yield what differs of one setting; a table is entered, so that only what differs in it is told."""
+def _value_changes(name: str, section: str, old: object, new: object, concerns: str | None) -> Iterator[SettingChange]:
+    """Yield the differences of one setting; of a table, only the entries that differ."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for inner in dict.fromkeys([*old, *new]):
             sides = old.get(inner, _MISSING), new.get(inner, _MISSING)
             yield from _value_changes(inner, f"{section}.{name}", *sides, concerns)
     elif old != new:
-        told = [say("not_there") if value is _MISSING else brief(value) for value in (old, new)]
-        if told[0] == told[1]:  # the difference lies where long values are cut
-            told = [str(old), str(new)]
-        message = say("setting_changed", name=name, section=section, planned=told[0], done=told[1])
-        yield Change(message, concerns)
+        values = [say("not_there") if value is _MISSING else brief(value) for value in (old, new)]
+        if values[0] == values[1]:  # the difference lies beyond the cut of long values
+            values = [str(old), str(new)]
+        message = say("setting_changed", name=name, section=section, planned=values[0], done=values[1])
+        yield SettingChange(message, concerns)
 
 
-def _kinds_unsaid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return planned predictions with the kind that the data showed where the plan left it open."""
+def _drop_default_kinds(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return planned predictions without kinds that the plan left open and the data decided."""
     return {
         model: {**values, "kind": now[model]["kind"]} if values.get("kind") is None and model in now else values
         for model, values in before.items()
     }
 
 
-def _threshold_changes(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], audit: str) -> Iterator[Change]:
+def _threshold_changes(
+    before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]], audit: str
+) -> Iterator[SettingChange]:
     for threshold in now:
         if threshold not in before:
-            yield Change(_about_threshold("threshold_unplanned", threshold, audit), audit, threshold)
+            yield SettingChange(_threshold_difference("threshold_unplanned", threshold, audit), audit, threshold)
     for threshold in before:
         if threshold not in now:
-            yield Change(_about_threshold("threshold_gone", threshold, audit), "")
+            yield SettingChange(_threshold_difference("threshold_gone", threshold, audit), "")
 
 
-def _about_threshold(key: str, threshold: Mapping[str, Any], audit: str) -> Message:
+def _threshold_difference(key: str, threshold: Mapping[str, Any], audit: str) -> Message:
     side = "min" if threshold.get("min") is not None else "max"
     return say(key, metric=threshold["metric"], side=side, limit=float(threshold[side]), audit=audit)
 
@@ -231,13 +235,13 @@ def _about_threshold(key: str, threshold: Mapping[str, Any], audit: str) -> Mess
 
 
 def other_settings(audit: Audit, path: str | os.PathLike[str], *, allow_code: bool = False) -> list[Message]:
-    """Return how an `audit.toml` differs from the settings that an audit was run with."""
-    done, given = audit.config.as_dict(), _read_settings(path, allow_code)
-    sides = [{**_planned_part(one), "report": rounded(one["report"])} for one in (done, given)]
-    for side, one in zip(sides, (done, given), strict=True):
-        side["data"]["source"] = one["data"].get("source")
+    """Return the differences between an `audit.toml` and the settings of an audit."""
+    done, settings = audit.config.as_dict(), _read_settings(path, allow_code)
+    sides = [{**_planned_part(values), "report": rounded(values["report"])} for values in (done, settings)]
+    for side, values in zip(sides, (done, settings), strict=True):
+        side["data"]["source"] = values["data"].get("source")
     ran, other = (side["data"].get("predictions", {}) for side in sides)
-    sides[1]["data"]["predictions"] = _kinds_unsaid(other, ran)
+    sides[1]["data"]["predictions"] = _drop_default_kinds(other, ran)
     words = say("in_results"), say("in_file", path=str(path))
     return [
         change
@@ -250,37 +254,37 @@ _THEN_NOW = say("before"), say("now")
 
 
 def setting_changes(
-    place: str, old: object, new: object, words: tuple[Message, Message] = _THEN_NOW
+    path: str, old: object, new: object, words: tuple[Message, Message] = _THEN_NOW
 ) -> Iterator[Message]:
-    """Yield what differs between two settings, each with where it stands; tables of settings are entered."""
+    """Yield the differences between two settings, each with its path, entering tables of settings."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):
-            yield from setting_changes(f"{place} {name}", old.get(name), new.get(name), words)
+            yield from setting_changes(f"{path} {name}", old.get(name), new.get(name), words)
     elif _are_tables(old) and _are_tables(new):
-        yield from _table_changes(place, old, new, words)
+        yield from _table_changes(path, old, new, words)
     elif old != new:
-        yield _differs(place, *(None if value is None else brief(value) for value in (old, new)), words=words)
+        yield _difference_message(path, *(None if value is None else brief(value) for value in (old, new)), words=words)
 
 
-def _differs(place: str, old: str | None, new: str | None, *, words: tuple[Message, Message]) -> Message:
-    """Return one difference between two settings; None stands for a setting that is not there."""
+def _difference_message(path: str, old: str | None, new: str | None, *, words: tuple[Message, Message]) -> Message:
+    """Return one difference between two settings; None stands for an absent setting."""
     before, after = (say("none") if value is None else say("given_name", name=value) for value in (old, new))
-    return say("setting_differs", place=place, old=before, then=words[0], new=after, now=words[1])
+    return say("setting_differs", place=path, old=before, then=words[0], new=after, now=words[1])
 
 
 def _table_changes(
-    place: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], words: tuple[Message, Message]
+    path: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], words: tuple[Message, Message]
 ) -> Iterator[Message]:
-    """Yield what differs between lists of tables, such as thresholds; those of one metric are held side by side."""
+    """Yield the differences between lists of tables, such as thresholds, matched by metric."""
     gone, come = [row for row in old if row not in new], [row for row in new if row not in old]
     for row in gone:
         now = next((other for other in come if other.get("metric") == row.get("metric")), None)
         if now is None:
-            yield _differs(place, _set_values(row), None, words=words)
+            yield _difference_message(path, _set_values(row), None, words=words)
         else:
             come = [other for other in come if other is not now]
-            yield from setting_changes(f"{place}, {row.get('metric')},", row, now, words)
-    yield from (_differs(place, None, _set_values(row), words=words) for row in come)
+            yield from setting_changes(f"{path}, {row.get('metric')},", row, now, words)
+    yield from (_difference_message(path, None, _set_values(row), words=words) for row in come)
 
 
 def _are_tables(value: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
@@ -288,5 +292,5 @@ def _are_tables(value: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
 
 
 def _set_values(row: Mapping[str, Any]) -> str:
-    """Return the values of a table of settings that are set."""
+    """Return the set values of a table of settings."""
     return ", ".join(f"{name} = {brief(value)}" for name, value in row.items() if value is not None)

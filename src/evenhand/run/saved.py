@@ -19,7 +19,7 @@ from evenhand.settings import read_json
 
 
 class _Saved(BaseModel):
-    """A part of `results.json`, each value of the type that `save` writes; what no report shows is not checked."""
+    """A part of `results.json` with the types that `save` writes; values that no report shows are unchecked."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -42,14 +42,14 @@ class _Data(_Saved):
 
 
 class _Message(_Saved):
-    """A sentence: which one, what it is filled with, and its English text."""
+    """A message: its id, arguments and English text."""
 
     id: str
     args: dict[str, Any]
     text: str
 
 
-class _Plan(_Saved):
+class _SavedPlan(_Saved):
     sha256: str
     sealed: str
     followed: bool
@@ -69,16 +69,16 @@ class _Prediction(_Saved):
         return self
 
 
-class _Asked(_Saved):
+class _Requested(_Saved):
     predictions: dict[str, _Prediction] = {}
 
 
 class _Config(_Saved):
-    data: _Asked
+    data: _Requested
 
 
 def _written_finding() -> type[_Saved]:
-    """Return the columns of a finding with their types; a message is written with its text."""
+    """Return the columns of a finding with their types; messages include their text."""
     hints: dict[str, Any] = get_type_hints(Finding)
     written = {Message: _Message, Message | None: _Message | None}
     columns: dict[str, Any] = {
@@ -90,20 +90,20 @@ def _written_finding() -> type[_Saved]:
 
 class _Contents(_Saved):
     data: _Data
-    plan: _Plan | None
+    plan: _SavedPlan | None
     config: _Config
     findings: list[_written_finding()]  # type: ignore[valid-type]
 
 
 def require_contents(written: Mapping[str, Any]) -> None:
-    """Raise a `ValueError` unless the data, plan, roles and findings in `results.json` are what `save` writes."""
+    """Raise a `ValueError` unless `results.json` has the data, plan, roles and findings that `save` writes."""
     checked = {name: written[name] for name in _Contents.model_fields if name in written}
-    # As JSON, since the strict reading of Python objects takes no mapping for a finding.
+    # As JSON, since strict validation of Python objects accepts no mapping for a finding.
     _Contents.model_validate_json(json.dumps(checked))
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what results.json and run.json of a saved audit hold, which must be of one run."""
+    """Return the contents of results.json and run.json of a saved audit, which must be of one run."""
     written, run = (read_saved(folder / name) for name in ("results.json", "run.json"))
     _require_one_run(folder, checksums(run))
     _require_run(folder / "run.json", run)
@@ -111,18 +111,18 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def read_saved(path: Path) -> dict[str, Any]:
-    """Return what a file of a saved audit holds."""
+    """Return the contents of one file of a saved audit."""
     return read_json(path, "a file of a saved audit")
 
 
 def checksums(run: dict[str, Any]) -> dict[str, Any]:
-    """Take the checksums of its files out of what run.json holds."""
+    """Return the checksums of the files in run.json."""
     sums = run.pop("sha256", {})
     return sums if isinstance(sums, dict) else {}
 
 
 def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
-    """Refuse results that were changed, or that a run which was stopped has left beside those of another."""
+    """Refuse results that were changed, or left by an interrupted run."""
     name = "results.json"
     if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
         raise ConfigError(
@@ -133,7 +133,7 @@ def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
 
 
 def _require_run(path: Path, run: Mapping[str, Any]) -> None:
-    """Refuse a run.json that does not say when and with what an audit ran."""
+    """Refuse a run.json without the time and software of the run."""
     kinds = {"evenhand": str, "started": str, "seconds": dict, "python": str, "platform": str, "packages": dict}
     fault = next((name for name, kind in kinds.items() if not isinstance(run.get(name), kind)), None)
     try:

@@ -85,7 +85,7 @@ def results_schema() -> Schema:
 
 
 def result_types() -> Iterator[tuple[str, type[Result]]]:
-    """Yield every kind of result that can stand in `results.json`: those of the audits, and of a study."""
+    """Yield every kind of result in `results.json`: those of the audits, and of a study."""
     yield from ((name, REGISTRY[name].result) for name in REGISTRY)
     yield "study", study_analysis().result
 
@@ -126,7 +126,7 @@ def type_schema(annotation: object) -> Schema:
 
 
 def _message_schema() -> Schema:
-    """Return the schema of a sentence: which one, what it is filled with, and its English text."""
+    """Return the schema of a message: its id, arguments and English text."""
     return _closed({"id": {"type": "string"}, "args": {"type": "object"}, "text": {"type": "string"}})
 
 
@@ -166,7 +166,7 @@ def _closed(properties: Schema) -> Schema:
 
 
 def _settings_schema(settings: type[BaseModel], definitions: Schema) -> Schema:
-    """Return the schema of settings as they are written, every default filled in; nested ones become definitions."""
+    """Return the schema of settings with all defaults; nested settings become definitions."""
     template = "#/$defs/{model}"
     schema: Schema = settings.model_json_schema(mode="serialization", ref_template=template)
     definitions.update(schema.pop("$defs", {}))

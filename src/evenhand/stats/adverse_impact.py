@@ -1,7 +1,7 @@
-"""The indicators of adverse impact: four fifths, standard deviations, Fisher's exact test, shortfall and flip-one.
+"""Indicators of adverse impact: four fifths, standard deviations, Fisher's exact test, shortfall and flip-one.
 
-Counts in, one entry a group. Whole numbers are compared as whole numbers: a rate that is four fifths of another exactly
-is not below it.
+Arguments are counts, one entry per group. They are compared as integers: a rate of exactly four fifths of another is
+not below it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from evenhand.stats.intervals import mover_ratio, wilson
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 Flip = Literal["no", "crosses", "overtakes"]
-"""What moving one person does: nothing, the rate crosses four fifths, or the group then has the higher rate."""
+"""The effect of moving one person: none, the rate crosses four fifths, or the group gains the higher rate."""
 
 
 class AdverseImpact(NamedTuple):
-    """What the selection of each group says beside that of the group with the highest rate; nan where undefined.
+    """Each group's selection compared with that of the group with the highest rate; nan if undefined.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class AdverseImpact(NamedTuple):
     deviations : the difference in standard deviations, z.
     p_value : Fisher's exact test, two-sided.
     shortfall : the people expected at the rate of both groups together, minus those selected.
-    to_four_fifths : how many more people of the group bring it to four fifths, all else equal.
-    flip : what one person selected in place of another would change.
+    to_four_fifths : how many more selected people of the group bring it to four fifths, all else equal.
+    flip : what changes if one person is selected instead of another.
     """
 
     highest: int
@@ -50,38 +50,38 @@ class AdverseImpact(NamedTuple):
 
 
 def highest_rate(n: ArrayLike, selected: ArrayLike, least: int = 1) -> int:
-    """Return the position of the group with the highest rate; of equal rates the larger group, then the first.
+    """Return the position of the group with the highest rate; ties go to the larger, then the first group.
 
-    Groups with fewer than `least` people count only where all are so small.
+    Groups with fewer than `least` people count only if all groups are that small.
 
     Examples
     --------
     >>> highest_rate([80, 40, 2], [48, 12, 2], least=10)
     0
     """
-    sizes, chosen = _whole(n), _whole(selected)
-    large = [at for at, size in enumerate(sizes) if size >= least] or range(len(sizes))
-    return max(large, key=lambda at: (Fraction(chosen[at], max(sizes[at], 1)), sizes[at], -at))
+    sizes, chosen = _integers(n), _integers(selected)
+    large = [group for group, size in enumerate(sizes) if size >= least] or range(len(sizes))
+    return max(large, key=lambda group: (Fraction(chosen[group], max(sizes[group], 1)), sizes[group], -group))
 
 
 def adverse_impact(n: ArrayLike, selected: ArrayLike, least: int = 1, confidence: float = 0.95) -> AdverseImpact:
     """Compare the selection of every group with that of the group with the highest rate.
 
-    Of a group with x of n selected and the highest group with y of m: the ratio is (x/n) / (y/m), below four fifths
-    where 5 x m < 4 y n; z = (x/n - y/m) / sqrt(p (1 - p) (1/n + 1/m)) with p = (x + y) / (n + m); the shortfall is
-    n p - x; to four fifths are missing ceil(4 y n / 5 m) - x people, at least 0. Fisher's test sums the probabilities
-    of all tables with the same margins that are no likelier than the one seen. The interval of the ratio is MOVER-R
-    from Wilson limits, of this pair alone: it does not allow for the choice of the highest group.
+    Of a group with x of n selected and the highest group with y of m: the ratio is (x/n) / (y/m), below four fifths if
+    5 x m < 4 y n; z = (x/n - y/m) / sqrt(p (1 - p) (1/n + 1/m)) with p = (x + y) / (n + m); the shortfall is n p - x;
+    four fifths need ceil(4 y n / 5 m) - x more people, at least 0. Fisher's test sums the probabilities of all tables
+    with the same margins that are at most as likely as the observed one. The interval of the ratio is MOVER-R from
+    Wilson limits, of this pair alone: it does not allow for the choice of the highest group.
 
-    Flip-one selects one person of a group that is below in place of one of the highest group, or of a group that is not
-    below the other way round, and compares again with whichever group is then the highest.
+    Flip-one selects one person of a group that is below instead of one of the highest group, or the reverse for a group
+    that is not below, and compares with the group that is then the highest.
 
     Parameters
     ----------
     n, selected
         The people of each group, and how many of them were selected.
     least
-        Smaller groups are compared too, but are never the group with the highest rate; see `highest_rate`.
+        Smaller groups are compared, too, but are never the group with the highest rate; see `highest_rate`.
     confidence
         Two-sided confidence of the interval of the ratio.
 
@@ -97,7 +97,7 @@ def adverse_impact(n: ArrayLike, selected: ArrayLike, least: int = 1, confidence
     >>> found.ratio.round(3).tolist(), found.below.tolist(), found.flip
     ([1.0, 0.667], [False, True], ('no', 'overtakes'))
     """
-    sizes, chosen = _whole(n), _whole(selected)
+    sizes, chosen = _integers(n), _integers(selected)
     highest = highest_rate(sizes, chosen, least)
     people, x = np.asarray(sizes, np.float64), np.asarray(chosen, np.float64)
     m, y = people[highest], x[highest]
@@ -109,68 +109,72 @@ def adverse_impact(n: ArrayLike, selected: ArrayLike, least: int = 1, confidence
         deviations = np.where(error > 0, (rate - rate[highest]) / error, np.nan)
     limits = wilson(rate, people, confidence)
     of_highest = Interval(limits.low[highest], limits.high[highest])
-    others = np.arange(len(sizes)) != highest
+    is_other = np.arange(len(sizes)) != highest
     return AdverseImpact(
         highest=highest,
         rate=rate,
         ratio=ratio,
         ratio_limits=mover_ratio(rate, limits, rate[highest], of_highest),
         difference=rate - rate[highest],
-        below=np.array([_below(at, sizes, chosen, highest) for at in range(len(sizes))], np.bool_),
-        deviations=np.where(others, deviations, np.nan),
-        p_value=np.array([_fisher(sizes, chosen, at, highest) if others[at] else np.nan for at in range(len(sizes))]),
-        shortfall=np.where(others, people * both - x, np.nan),
-        to_four_fifths=np.array([_missing(at, sizes, chosen, highest) for at in range(len(sizes))], np.int64),
-        flip=tuple(_flip(at, sizes, chosen, highest, least) if others[at] else "no" for at in range(len(sizes))),
+        below=np.array([_below(group, sizes, chosen, highest) for group in range(len(sizes))], np.bool_),
+        deviations=np.where(is_other, deviations, np.nan),
+        p_value=np.array(
+            [_fisher(sizes, chosen, group, highest) if is_other[group] else np.nan for group in range(len(sizes))]
+        ),
+        shortfall=np.where(is_other, people * both - x, np.nan),
+        to_four_fifths=np.array([_missing(group, sizes, chosen, highest) for group in range(len(sizes))], np.int64),
+        flip=tuple(
+            _flip(group, sizes, chosen, highest, least) if is_other[group] else "no" for group in range(len(sizes))
+        ),
     )
 
 
-def _whole(counts: ArrayLike) -> list[int]:
+def _integers(counts: ArrayLike) -> list[int]:
     return [int(count) for count in np.asarray(counts).tolist()]
 
 
-def _below(at: int, n: list[int], selected: list[int], highest: int) -> bool:
-    """Tell whether a rate is below four fifths of another, in whole numbers."""
-    return 5 * selected[at] * n[highest] < 4 * selected[highest] * n[at]
+def _below(group: int, n: list[int], selected: list[int], highest: int) -> bool:
+    """Return whether a rate is below four fifths of another, in integers."""
+    return 5 * selected[group] * n[highest] < 4 * selected[highest] * n[group]
 
 
-def _missing(at: int, n: list[int], selected: list[int], highest: int) -> int:
+def _missing(group: int, n: list[int], selected: list[int], highest: int) -> int:
     """Return how many more people a group needs to reach four fifths."""
-    return max(0, -(-4 * selected[highest] * n[at] // max(1, 5 * n[highest])) - selected[at])
+    return max(0, -(-4 * selected[highest] * n[group] // max(1, 5 * n[highest])) - selected[group])
 
 
-def _fisher(n: list[int], selected: list[int], at: int, highest: int) -> float:
+def _fisher(n: list[int], selected: list[int], group: int, highest: int) -> float:
     from scipy.stats import fisher_exact
 
-    rows = np.array([[selected[k], n[k] - selected[k]] for k in (at, highest)])
+    rows = np.array([[selected[k], n[k] - selected[k]] for k in (group, highest)])
     return float(fisher_exact(rows).pvalue)
 
 
-def _flip(at: int, n: list[int], selected: list[int], highest: int, least: int) -> Flip:
-    below = _below(at, n, selected, highest)
+def _flip(group: int, n: list[int], selected: list[int], highest: int, least: int) -> Flip:
+    below = _below(group, n, selected, highest)
     moved, step = list(selected), 1 if below else -1
-    moved[at] += step
+    moved[group] += step
     moved[highest] -= step
-    if not all(0 <= moved[k] <= n[k] for k in (at, highest)):
+    if not all(0 <= moved[k] <= n[k] for k in (group, highest)):
         return "no"
     now_highest = highest_rate(n, moved, least)
-    if _below(at, n, moved, now_highest) == below:
+    if _below(group, n, moved, now_highest) == below:
         return "no"
-    overtakes = below and moved[at] * n[highest] > moved[highest] * n[at]
+    overtakes = below and moved[group] * n[highest] > moved[highest] * n[group]
     return "overtakes" if overtakes else "crosses"
 
 
-def most_by_chance(selected: ArrayLike, n: ArrayLike) -> float:
-    """Return at most the chance that a selection regardless of groups is as uneven among them as this one, or more.
+def chance_bound(selected: ArrayLike, n: ArrayLike) -> float:
+    """Return an upper bound of the chance that a random selection is at least as uneven among groups as this one.
 
-    Uneven by Pearson's chi-square, with as many selected as there are. With d_i = x_i - n_i x / n, T = sum(d_i² / n_i)
-    is reached only where some d_i² reaches n_i T (1 - n_i / n) / (k - 1), since these parts add up to T; of two groups
-    both do or none. Each x_i is hypergeometric, so that P(x_i >= a) <= P(x_i = a) / (1 - r) with r = P(x_i = a + 1) /
-    P(x_i = a), as these ratios fall. At least 2.6e-12, where p-values that are inverted from intervals end too.
+    Unevenness is Pearson's chi-square, with the number selected fixed. With d_i = x_i - n_i x / n, T = sum(d_i² / n_i)
+    is reached only if some d_i² reaches n_i T (1 - n_i / n) / (k - 1), since these parts add up to T; of two groups
+    both do or neither. Each x_i is hypergeometric, so that P(x_i >= a) <= P(x_i = a) / (1 - r) with r = P(x_i = a + 1)
+    / P(x_i = a), as these ratios fall. At least 2.6e-12, also the smallest p-value inverted from intervals.
 
     Examples
     --------
-    >>> f"{most_by_chance([30, 12], [100, 100]):.4f} {most_by_chance([60, 12, 30], [100, 100, 100]):.1e}"
+    >>> f"{chance_bound([30, 12], [100, 100]):.4f} {chance_bound([60, 12, 30], [100, 100, 100]):.1e}"
     '0.0029 1.1e-06'
     """
     counts, sizes = np.asarray(selected, np.float64), np.asarray(n, np.float64)
@@ -184,14 +188,14 @@ def most_by_chance(selected: ArrayLike, n: ArrayLike) -> float:
 
 
 def _upper_tail(least: FloatArray, sizes: FloatArray, total: float, everybody: float) -> FloatArray:
-    """Return at most P(X >= least), X being how many of a group are among `total` drawn from everybody."""
+    """Return an upper bound of P(X >= least), with X the number from a group among `total` drawn from everybody."""
     from scipy.special import betaln
 
     def log_ways(n: FloatArray | float, x: FloatArray | float) -> FloatArray:
         return np.asarray(-betaln(n - x + 1, x + 1) - np.log1p(n))
 
-    x, others = np.minimum(least, np.minimum(sizes, total)), everybody - sizes
-    chance = np.exp(log_ways(sizes, x) + log_ways(others, total - x) - log_ways(everybody, total))
-    ratio = (sizes - x) * (total - x) / ((x + 1) * (others - total + x + 1))
+    x, is_other = np.minimum(least, np.minimum(sizes, total)), everybody - sizes
+    chance = np.exp(log_ways(sizes, x) + log_ways(is_other, total - x) - log_ways(everybody, total))
+    ratio = (sizes - x) * (total - x) / ((x + 1) * (is_other - total + x + 1))
     bound = np.where(ratio < 1, chance / np.where(ratio < 1, 1 - ratio, 1.0), 1.0)
     return np.where(least > x, 0.0, np.minimum(bound, 1.0))

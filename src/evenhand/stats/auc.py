@@ -22,7 +22,7 @@ class AucSummary:
     stderr
         DeLong's standard error; nan when a class has fewer than two rows.
     positives, negatives
-        Rows of each class that carry weight, repetitions counted.
+        Rows of each class with positive weight, repetitions counted.
     """
 
     value: float
@@ -51,9 +51,9 @@ def delong(
     positive
         Whether the row's outcome is positive.
     weight
-        Survey weight of each row, 1 when not given; rows of weight 0 are as if absent.
+        Survey weight of each row, 1 if not given; rows of weight 0 are ignored.
     count
-        How many identical rows each row stands for, 1 when not given.
+        The number of identical rows that each row represents, 1 if not given.
 
     References
     ----------
@@ -81,7 +81,7 @@ def delong(
 
 
 def auc_influence(score: ArrayLike, positive: ArrayLike, weight: ArrayLike | None = None) -> tuple[float, FloatArray]:
-    """Return the AUC and what each row adds to its error.
+    """Return the AUC and each row's contribution to its error.
 
     w_i (V10_i - A) / W1 for a positive, w_j (V01_j - A) / W0 for a negative (see `delong`). The sum of
     squares is the variance and the sum of products with another statistic's influence the covariance, up to
@@ -105,7 +105,7 @@ def auc_influence(score: ArrayLike, positive: ArrayLike, weight: ArrayLike | Non
 
 
 def binned_auc_error(positives: ArrayLike, negatives: ArrayLike) -> FloatArray:
-    """Return how far the AUC of binned scores can be from that of the scores themselves.
+    """Return how far the AUC of binned scores can be from that of the unbinned scores.
 
     sum_b P_b N_b / (2 P N): pairs in different bins are ordered right, those in one bin count 1/2 and may
     be anything from 0 to 1. Bins run along the last axis; nan when a class is absent.
@@ -136,7 +136,7 @@ def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tup
 
 
 def _levels(scores: FloatArray) -> IntArray:
-    """Return the rank of each score among the distinct ones; scores that are sorted already are not sorted again."""
+    """Return the rank of each score among the distinct scores, without sorting again if they are sorted."""
     if scores.size and bool((scores[1:] >= scores[:-1]).all()):
         return np.cumsum(np.append(False, scores[1:] != scores[:-1]))
     return np.asarray(np.unique(scores, return_inverse=True)[1], dtype=np.int64)

@@ -1,6 +1,6 @@
-"""The bootstrap of a table that has been reduced to cells.
+"""The bootstrap of a table that is reduced to cells.
 
-Rows of one cell are alike but for the values that were summed, so a resample of N rows is one multinomial
+Rows of one cell differ only in the summed values, so a resample of N rows is one multinomial
 draw of the cells' counts and one normal draw of each cell's sums. The cost does not depend on N.
 """
 
@@ -22,16 +22,16 @@ from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import thread_count
 
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
-"""statistic(counts (..., C), sums (..., C, K)) -> (..., T): it must work for any leading axes."""
+"""statistic(counts (..., C), sums (..., C, K)) -> (..., T), for any leading axes."""
 
 _CHUNK_NUMBERS = 1_000_000
 _CACHED_NUMBERS = 40_000
-_MOST_THREADS = 8  # there are up to two parts for each
+_MOST_THREADS = 8  # each may have two parts at once
 
 
 @dataclass(frozen=True)
 class CellMoments:
-    """What the bootstrap needs to know of C cells with K summed row values.
+    """The moments of C cells with K summed row values, as the bootstrap needs them.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class CellMoments:
 
     @classmethod
     def from_counts(cls, n: IntArray | list[int]) -> CellMoments:
-        """Return cells that hold counts only (K = 0)."""
+        """Return cells that hold only counts (K = 0)."""
         counts = np.asarray(n, dtype=np.int64)
         return cls(counts, np.zeros((counts.size, 0)), np.zeros((counts.size, 0, 0)))
 
@@ -123,7 +123,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     require_at_least("resamples", resamples, 2)
     with np.errstate(all="ignore"):
         estimate = statistic(cells.n.astype(np.float64), cells.first)
-        values = np.empty((estimate.size, resamples)).T  # each statistic's draws side by side
+        values = np.empty((estimate.size, resamples)).T  # each statistic's draws are contiguous
         start = 0
         for counts, sums in _draw_cells(cells, resamples, rng):
             values[start : start + len(counts)] = statistic(counts, sums)
@@ -132,10 +132,10 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
 
 
 def _draw_cells(cells: CellMoments, resamples: int, rng: Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield counts (R, C) and sums (R, C, K) of resamples, some at a time; how many at a time depends on C and K.
+    """Yield counts (R, C) and sums (R, C, K) of resamples, in blocks whose size depends on C and K.
 
-    The first part is drawn from `rng` and every other from a child of it, so that threads can draw ahead of what is
-    used, any number of them with the same result.
+    The first block is drawn from `rng` and every other from a child of it, so that threads can draw ahead, any number
+    of them with the same result.
     """
     step = _chunk(cells) if cells.first.size else max(1, _CACHED_NUMBERS // cells.n.size)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
@@ -143,18 +143,18 @@ def _draw_cells(cells: CellMoments, resamples: int, rng: Generator) -> Iterator[
     draw = partial(_draw_part, cells, *_mean_and_factor(cells))
     parts = list(zip(sizes, streams, strict=True))
     threads = min(thread_count(None), _MOST_THREADS)
-    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # and this thread
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # this thread draws, too
 
-        def ask(start: int) -> list[Future[tuple[FloatArray, FloatArray]]]:
+        def submit(start: int) -> list[Future[tuple[FloatArray, FloatArray]]]:
             return [pool.submit(draw, *part) for part in parts[start + 1 : start + threads]]
 
-        ahead = ask(0)
+        ahead = submit(0)
         for start in range(0, len(parts), threads):
-            own = draw(*parts[start])
-            others, ahead = ahead, ask(start + threads)
-            yield own
-            while others:
-                yield others.pop(0).result()
+            first_block = draw(*parts[start])
+            pending, ahead = ahead, submit(start + threads)
+            yield first_block
+            while pending:
+                yield pending.pop(0).result()
 
 
 def _draw_part(
@@ -168,7 +168,7 @@ def _draw_part(
 
 def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Generator) -> FloatArray:
     """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal spread within cells."""
-    sums = mean.T[:, np.newaxis, :] * counts  # (K, R, C): each row value on its own is contiguous, and so faster
+    sums = mean.T[:, np.newaxis, :] * counts  # (K, R, C): contiguous row values are faster
     root = np.sqrt(counts)
     for column in range(mean.shape[1]):
         varied = np.flatnonzero(factor[:, column, column] > 0)
@@ -183,8 +183,8 @@ def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Ge
 def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
     """Return means (C, K) and lower triangular factors (C, K, K) of the covariances within cells.
 
-    A Cholesky factorisation that leaves out what does not vary: a pivot that is only rounding becomes 0 and
-    so does its column.
+    A Cholesky factorisation without the values that do not vary: a pivot that is only rounding becomes 0 and so does
+    its column.
     """
     n = np.maximum(cells.n, 1).astype(np.float64)
     mean = cells.first / n[:, np.newaxis]
@@ -196,18 +196,18 @@ def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
         least = np.maximum(64 * np.finfo(np.float64).eps * square[:, k, k], 1e-10 * covariance[:, k, k])
         varies = (pivot > least) & (cells.n > 1)
         root = np.sqrt(np.where(varies, pivot, 1.0))
-        rest = covariance[:, k:, k] - (factor[:, k:, :k] * factor[:, k : k + 1, :k]).sum(axis=-1)
-        factor[:, k:, k] = np.where(varies[:, np.newaxis], rest / root[:, np.newaxis], 0.0)
+        column = covariance[:, k:, k] - (factor[:, k:, :k] * factor[:, k : k + 1, :k]).sum(axis=-1)
+        factor[:, k:, k] = np.where(varies[:, np.newaxis], column / root[:, np.newaxis], 0.0)
     return mean, factor
 
 
 def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray) -> FloatArray:
     """Return (T,) the acceleration sum u³ / (6 (sum u²)^1.5) of the rows' jackknife influences u.
 
-    The n_c rows of cell c have influences with mean d_c and variance v_c (v_c by removing a row one factor
-    column off the mean, either way), so sum u² = sum n_c (d_c² + v_c), sum u³ = sum n_c (d_c³ + 3 d_c v_c).
-    With e_c = what leaving out such a row adds to the estimate and m the mean of the e_c over all rows,
-    d_c = m - e_c; the sums of the powers of e_c are gathered chunk by chunk, and centred at the end.
+    The n_c rows of cell c have influences with mean d_c and variance v_c (v_c by removing a row one factor column off
+    the mean, in either direction), so sum u² = sum n_c (d_c² + v_c), sum u³ = sum n_c (d_c³ + 3 d_c v_c). With e_c the
+    change in the estimate from removing such a row and m the mean of the e_c over all rows, d_c = m - e_c; the sums of
+    the powers of e_c are computed chunk by chunk, and centred at the end.
     """
     mean, factor = _mean_and_factor(cells)
     present = np.flatnonzero(cells.n > 0)
@@ -252,23 +252,23 @@ def _leave_one_out(
 
 
 def _chunk(cells: CellMoments) -> int:
-    """Return how many resamples to hold at once; it depends on C and K only, so results do too."""
+    """Return how many resamples to process at once; it depends on C and K only, so results do too."""
     c, k = int(cells.first.shape[0]), int(cells.first.shape[1])
     return max(1, _CHUNK_NUMBERS // (c * (k + 2)))
 
 
 def named_rng(seed: int, *names: str) -> Generator:
-    """Return the random generator of a part of an audit: a function of the seed and of the part's names alone.
+    """Return the random generator of a part of an audit, a function of the seed and the part's names.
 
-    A group or model more, or another order of them, leaves the numbers of all others as they are. The entropy is the
-    seed followed by the eight words of the SHA-256 of the names, joined by the ASCII unit separator.
+    Adding a group or model, or reordering them, leaves the numbers of all others unchanged. The entropy is the seed
+    followed by the eight words of the SHA-256 of the names, joined by the ASCII unit separator.
 
     Parameters
     ----------
     seed
         The seed of the audit, not negative.
     names
-        What the part is called, from the general to the particular: the model, the grouping, the stratum.
+        The names of the part, from general to particular: the model, the grouping, the stratum.
 
     Examples
     --------

@@ -23,14 +23,14 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
 _ROUNDING = 1e-12
 CutRows = tuple[IntArray, FloatArray, FloatArray, FloatArray, float]  # group, gains, base, size and step of a problem
-CutLimits = tuple[FloatArray, float, float]  # floors, the largest gap, and the violation that counts as none
+CutLimits = tuple[FloatArray, float, float]  # floors, the largest gap, and the largest violation that counts as none
 
 
 def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
     """Return a decorator that compiles a function for numbers and arrays, without the interpreter lock.
 
-    The machine code is cached beside the module, or in the user's cache folder where the package is read-only;
-    where neither can be written it is compiled again in each process.
+    The machine code is cached beside the module, or in the user's cache folder if the package is read-only;
+    if neither can be written, it is compiled again in each process.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
 def add_weighted(
     step: IntArray, cell: IntArray, person: IntArray, added: FloatArray, times: npt.NDArray[np.uint8], out: FloatArray
 ) -> None:
-    """Add to out (steps, cells, values, draws) each state's values times how often its person was drawn.
+    """Add each state's values, times the draws of its person, to `out` (steps, cells, values, draws).
 
-    The states come in one order whatever the number of threads, so the sums are the same to the last bit.
+    The order of states does not depend on the number of threads, so the sums are bit-identical.
     """
     draws = times.shape[1]
     weight = np.empty(draws)
@@ -84,7 +84,7 @@ def add_weighted(
 
 @kernel()
 def count_drawn(drawn: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint8]) -> None:
-    """Add to counts (resamples, people) how often each person is among those drawn (resamples, people)."""
+    """Add the number of times each person is among `drawn` (resamples, people) to `counts`."""
     for number in range(drawn.shape[0]):
         count = counts[number]
         for person in drawn[number]:
@@ -110,7 +110,7 @@ def mixed(state: np.uint64) -> np.uint64:
 
 @kernel()
 def draw_counts(key: np.uint64, number: int, size: int, cell: IntArray, counts: FloatArray) -> None:
-    """Draw `size` rows at random and count them by cell: the same for a key and a draw's number, on any thread."""
+    """Draw `size` rows at random and count them by cell; depends only on the key and the draw's number."""
     counts[:] = 0.0
     state = mixed(key + STEP * np.uint64(number + 1))
     scale = _TO_UNIT * cell.size
@@ -146,7 +146,7 @@ def draw_sums(
 
 @kernel()
 def judge_cut(top: FloatArray, bottom: FloatArray, limits: CutLimits) -> tuple[float, float]:
-    """Return how far a cut misses the floors and the limit of the gap, and the gap; inf where a group has no value."""
+    """Return a cut's violation of the floors and the gap limit, and its gap; inf if a group has no value."""
     floors, gap_limit, met = limits
     high, low, violation = -np.inf, np.inf, 0.0
     for g in range(top.size):
@@ -163,9 +163,10 @@ def judge_cut(top: FloatArray, bottom: FloatArray, limits: CutLimits) -> tuple[f
 def scan_thresholds(
     scores: FloatArray, order: IntArray, rows: CutRows, goal: int, limits: CutLimits, apart: float, out: FloatArray
 ) -> None:
-    """Write violation, objective and threshold of the best cut of each direction (row of `scores`) into `out` (B, 3).
+    """Write violation, objective and threshold of each direction's best cut into `out` (B, 3).
 
-    `order` sorts each row up; rows are selected from its end. A cut lies between two scores that differ by more than
+    `scores` has a row for each direction; `order` sorts each row up, and rows are selected from its end. A cut lies
+    between two scores that differ by more than
     `apart` times the range. Goal -1 is fairness, else a group.
     """
     group, gains, base, size, step = rows
@@ -196,26 +197,26 @@ def scan_thresholds(
         out[b, 0], out[b, 1], out[b, 2] = best_violation, best_objective, best_cut
 
 
-# The smallest gap that answers leave open: see `feedback.joint` ----------------------------------------------------
+# The smallest gap compatible with incomplete answers: see `feedback.joint` ------------------------------------------
 
 
 @kernel()
 def share(c: float, x: float) -> float:
-    """Return c / (c + x), 0 where c is."""
+    """Return c / (c + x), or 0 if c is 0."""
     return c / (c + x) if c > 0 else 0.0
 
 
 @kernel()
 def remainder(c: float, rate: float, without: float) -> float:
-    """Return the x that has the rate c / (c + x): inf where that is 0 or below, `without` where c is 0."""
+    """Return the x with c / (c + x) = rate: inf if the rate is 0 or less, `without` if c is 0."""
     if c <= 0:
         return without
     return c / rate - c if rate > 0 else np.inf
 
 
 @kernel()
-def other_side(two: FloatArray, rate: float, least: bool) -> float:
-    """Return the x of the second group, its c and its ends in `two`, at which its rate is `rate`, within the ends."""
+def second_x(two: FloatArray, rate: float, least: bool) -> float:
+    """Return the second group's x, within its ends, at which its rate is `rate`; `two` holds its c and ends."""
     c, low, high = float(two[0]), float(two[1]), float(two[2])
     if c == 0:
         return low if least else high
@@ -223,16 +224,16 @@ def other_side(two: FloatArray, rate: float, least: bool) -> float:
 
 
 @kernel()
-def least_corner(
+def smallest_corner(
     one: FloatArray, two: FloatArray, box: FloatArray, slack: FloatArray, total: float, sign: float
 ) -> float:
-    """Return the least sum of sign x over the corners of a box (2, K): every coordinate but one at an end."""
+    """Return the smallest sum of sign x over the corners of a box (2, K): all coordinates but one at an end."""
     labels, best = slack.size, np.inf
     ends = np.empty((2, labels))
     for end in range(2):
         for k in range(labels):
-            ends[end, k] = sign * other_side(two[:, k], share(one[0, k], box[end, k]) + sign * slack[k], sign > 0)
-    outside = 0 if sign > 0 else 1  # where the curves are flat, x may go on
+            ends[end, k] = sign * second_x(two[:, k], share(one[0, k], box[end, k]) + sign * slack[k], sign > 0)
+    outside = 0 if sign > 0 else 1  # if the curves are flat, x may lie beyond
     if (box[0].sum() >= total) if sign > 0 else (box[1].sum() <= total):
         return float(ends[outside].sum())
     for k in range(labels):
@@ -245,7 +246,7 @@ def least_corner(
             x = total - taken
             if box[0, k] - _ROUNDING <= x <= box[1, k] + _ROUNDING:
                 x = min(max(x, box[0, k]), box[1, k])
-                value += sign * other_side(two[:, k], share(one[0, k], x) + sign * slack[k], sign > 0)
+                value += sign * second_x(two[:, k], share(one[0, k], x) + sign * slack[k], sign > 0)
                 best = min(best, value)
     return best
 
@@ -254,7 +255,7 @@ def least_corner(
 def gap_is_possible(
     one: FloatArray, two: FloatArray, totals: tuple[float, float], slack: FloatArray, boxes: FloatArray
 ) -> bool:
-    """Tell whether two groups, each with its c and ends (3, K), can differ by at most `slack` (K) in every label."""
+    """Return whether two groups, each with its c and ends (3, K), can differ by at most `slack` (K) in every label."""
     low_sum, high_sum = 0.0, 0.0
     for k in range(slack.size):
         c, t = one[0, k], slack[k]
@@ -270,16 +271,16 @@ def gap_is_possible(
         boxes[1, 1, k] = min(max(remainder(c, lowest + t, -np.inf), low), high)
     if low_sum > totals[0] + _ROUNDING or high_sum < totals[0] - _ROUNDING:
         return False
-    if least_corner(one, two, boxes[0], slack, totals[0], 1.0) > totals[1] + _ROUNDING:
+    if smallest_corner(one, two, boxes[0], slack, totals[0], 1.0) > totals[1] + _ROUNDING:
         return False
-    return -least_corner(one, two, boxes[1], slack, totals[0], -1.0) >= totals[1] - _ROUNDING
+    return -smallest_corner(one, two, boxes[1], slack, totals[0], -1.0) >= totals[1] - _ROUNDING
 
 
 @kernel()
 def narrow_gap(
     one: FloatArray, two: FloatArray, totals: FloatArray, used: BoolArray, ends: FloatArray, precision: float
 ) -> None:
-    """Move the ends (2, rows) of the smallest gap together: below it is not possible, above it is.
+    """Bisect the ends (2, rows) of the smallest possible gap: impossible below, possible above.
 
     `one` and `two` hold c and the ends of x, (rows, 3, K), `totals` the sums of x, (2, rows), `used` the labels that
     count.

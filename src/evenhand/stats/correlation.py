@@ -1,7 +1,7 @@
-"""Rank correlations, tests of two correlations that share a variable, and the bootstrap of whole people.
+"""Rank correlations, tests of two correlations that share a variable, and the bootstrap of people.
 
-The tests know rows only: they hold when every row is a person. Where one person gives several rows, `rank_bootstrap`
-resamples people. What is undefined is nan; nothing warns.
+The tests assume that every row is a person. If a person gives several rows, `rank_bootstrap` resamples people.
+Undefined results are nan, without a warning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROUNDING = 1e-12
 
 
 class ClusterEstimate(NamedTuple):
-    """Estimates with the standard errors that people's resampling gives, Student's t on people - 1, and limits."""
+    """Estimates with standard errors from resampled people, Student's t on people - 1, and limits."""
 
     value: FloatArray
     stderr: FloatArray
@@ -49,7 +49,7 @@ def midranks(x: ArrayLike) -> FloatArray:
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's rank correlation: Pearson's correlation of the midranks.
 
-    nan when there are fewer than two rows or one of the two does not vary.
+    nan if there are fewer than two rows or one variable is constant.
 
     References
     ----------
@@ -64,7 +64,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def spearman_matrix(values: ArrayLike) -> FloatArray:
-    """Return the Spearman correlations of all columns with each other; nan beside a column that does not vary.
+    """Return the Spearman correlations of all pairs of columns; nan for a constant column.
 
     Examples
     --------
@@ -115,10 +115,10 @@ def spearman_interval(r: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> I
 
 
 def hotelling_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return Hotelling's t of the null that x correlates alike with y and with z; n - 3 degrees of freedom.
+    """Return Hotelling's t of the null that x correlates equally with y and with z; n - 3 degrees of freedom.
 
-    t = (r_xy - r_xz) sqrt((n - 3)(1 + r_yz) / (2 G)), G = 1 - r_xy² - r_xz² - r_yz² + 2 r_xy r_xz r_yz. It takes
-    y and z for fixed and rejects too often when they are not (7.6 % at 5): kept because papers print it.
+    t = (r_xy - r_xz) sqrt((n - 3)(1 + r_yz) / (2 G)), G = 1 - r_xy² - r_xz² - r_yz² + 2 r_xy r_xz r_yz. It treats y and
+    z as fixed and rejects too often if they are not (7.6 % at 5): kept because papers report it.
 
     References
     ----------
@@ -135,7 +135,7 @@ def hotelling_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike)
 
 
 def williams_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return Williams' t of the null that x correlates alike with y and with z; n - 3 degrees of freedom.
+    """Return Williams' t of the null that x correlates equally with y and with z; n - 3 degrees of freedom.
 
     t = (r_xy - r_xz) sqrt((n - 1)(1 + r_yz) / (2 G (n - 1) / (n - 3) + m² (1 - r_yz)³)), m the mean of r_xy and
     r_xz and G as in `hotelling_t`. The recommended test of the four.
@@ -158,7 +158,7 @@ def williams_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) 
 
 
 def meng_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return the z of Meng, Rosenthal and Rubin of the null that x correlates alike with y and with z.
+    """Return the z of Meng, Rosenthal and Rubin of the null that x correlates equally with y and with z.
 
     z = (atanh r_xy - atanh r_xz) sqrt((n - 3) / (2 (1 - r_yz) h)), h = (1 - f q) / (1 - q), q the mean of r_xy² and
     r_xz², f = min(1, (1 - r_yz) / (2 (1 - q))). The effort paper calls it Steiger's Z.
@@ -182,7 +182,7 @@ def meng_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> F
 
 
 def steiger_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return Steiger's z, with pooled correlations, of the null that x correlates alike with y and with z.
+    """Return Steiger's z, with pooled correlations, of the null that x correlates equally with y and with z.
 
     z = (atanh r_xy - atanh r_xz) sqrt((n - 3) / (2 - 2 c)), with m the mean of r_xy and r_xz and
     c = (r_yz (1 - 2 m²) - m² (1 - 2 m² - r_yz²) / 2) / (1 - m²)².
@@ -205,7 +205,7 @@ def steiger_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -
 
 
 def two_sided_p(statistic: ArrayLike, df: ArrayLike = np.inf) -> FloatArray:
-    """Return the two-sided p-value of Student's t, or of a standard normal z where df is inf.
+    """Return the two-sided p-value of Student's t, or of a standard normal z if df is inf.
 
     Examples
     --------
@@ -215,29 +215,30 @@ def two_sided_p(statistic: ArrayLike, df: ArrayLike = np.inf) -> FloatArray:
     from scipy.special import ndtr, stdtr
 
     away, freedom = -np.abs(np.asarray(statistic, dtype=np.float64)), np.asarray(df, dtype=np.float64)
-    known = np.where((freedom > 0) & np.isfinite(freedom), freedom, np.nan)
+    valid = np.where((freedom > 0) & np.isfinite(freedom), freedom, np.nan)
     with np.errstate(all="ignore"):
-        return _number(2 * np.where(np.isposinf(freedom), ndtr(away), stdtr(known, away)))
+        return _number(2 * np.where(np.isposinf(freedom), ndtr(away), stdtr(valid, away)))
 
 
 def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator) -> Draws:
-    """Resample whole people, with all their rows, and return the Spearman correlations of every resample.
+    """Resample people, with all their rows, and return the Spearman correlations of every resample.
 
-    Ranks are recomputed in every resample. A resample is a count for each person; rows with the same values in all
-    columns are one cell, so a resample costs a sum over cells and not a sort. The result does not depend on the
-    order of the rows.
+    Ranks are recomputed in every resample. A resample is a count for each person; rows with equal values in all columns
+    are one cell, so a resample costs a sum over cells and not a sort. The result does not depend on the order of the
+    rows.
 
     Parameters
     ----------
     values : the columns to correlate, shape (rows, k), without gaps.
-    people : who gave each row; a different one for each row gives the plain bootstrap of rows.
+    people : the person of each row; a different one for each row gives the plain bootstrap of rows.
     resamples : number of resamples.
     rng : source of randomness.
 
     Returns
     -------
     Draws
-        The correlations of the pairs of columns (0, 1), (0, 2) ... (k-2, k-1), as `numpy.triu_indices(k, 1)` has them.
+        The correlations of the pairs of columns (0, 1), (0, 2) ... (k-2, k-1), in the order of `numpy.triu_indices(k,
+        1)`.
 
     References
     ----------
@@ -255,12 +256,12 @@ def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_
     from scipy.sparse import coo_array
 
     table = _complete_rows(values)
-    who = person_codes(people, len(table))
+    person = person_codes(people, len(table))
     require_at_least("resamples", resamples, 2)
     codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in table.T])
     cells, cell = np.unique(codes, axis=0, return_inverse=True)
-    size, persons = len(cells), int(who.max()) + 1
-    rows_of, share = _rows_of_people(cell.ravel(), who, size)
+    size, persons = len(cells), int(person.max()) + 1
+    rows_of, share = _rows_of_people(cell.ravel(), person, size)
     levels = [coo_array((np.ones(size), (cells[:, j], np.arange(size)))).tocsr() for j in range(cells.shape[1])]
     i, j = np.triu_indices(table.shape[1], 1)
     drawn = np.empty((resamples, i.size))
@@ -272,30 +273,32 @@ def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_
     return Draws(spearman_matrix(table)[i, j], drawn)
 
 
-def _rows_of_people(cell: IntArray, who: IntArray, size: int) -> tuple[Any, FloatArray]:
-    """Return the rows in each cell (size, P) of P people, sparse, and the chance of each to be drawn.
+def _rows_of_people(cell: IntArray, person: IntArray, size: int) -> tuple[Any, FloatArray]:
+    """Return the number of rows in each cell (size, P) of P people, sparse, and each person's probability.
 
-    When everybody gave one row, people of one cell are alike: a cell then stands for all of them.
+    If everybody has one row, people of one cell are interchangeable, and a cell replaces all of them.
     """
     from scipy.sparse import coo_array, eye_array
 
-    persons = int(who.max()) + 1
-    if persons == len(who):
+    persons = int(person.max()) + 1
+    if persons == len(person):
         return eye_array(size).tocsr(), np.bincount(cell, minlength=size) / persons
-    counts = coo_array((np.ones(len(who)), (cell, who)), shape=(size, persons))
+    counts = coo_array((np.ones(len(person)), (cell, person)), shape=(size, persons))
     return counts.tocsr(), np.full(persons, 1 / persons)
 
 
 def _weighted_spearman(weight: FloatArray, cells: IntArray, levels: Sequence[Any]) -> FloatArray:
     """Return (R, k, k) rank correlations of cells (C, k) that count `weight` (C, R) rows each.
 
-    `levels` holds for each column a sparse matrix (levels, C) of which cells have which level.
+    `levels` holds for each column a sparse matrix (levels, C) that marks the cells of each level.
     """
     half = weight.sum(axis=0) / 2
     ranks = []
     for column, members in enumerate(levels):
-        held = members @ weight
-        centred = np.cumsum(held, axis=0) - held / 2 - half  # the midrank less the mean rank (N + 1) / 2
+        rows_in_level = members @ weight
+        centred = (
+            np.cumsum(rows_in_level, axis=0) - rows_in_level / 2 - half
+        )  # the midrank minus the mean rank (N + 1) / 2
         ranks.append(centred[cells[:, column]])
     k = len(ranks)
     products = np.empty((weight.shape[1], k, k))
@@ -323,8 +326,8 @@ def contrast(draws: Draws, plus: int, minus: int) -> Draws:
 def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEstimate:
     """Return Student's t with people - 1 degrees of freedom from the bootstrap's standard errors.
 
-    With 74 people of 12 rows each, who differ but on average weigh both alike, it rejects 4.5 % of the time at 5, where
-    tests that take rows for people reject 35 % (`benchmarks/coverage/study_recovery.py`).
+    With 74 people of 12 rows each, who differ but on average weigh both equally, it rejects 4.5 % of the time at 5;
+    tests that treat rows as people reject 35 % (`benchmarks/coverage/study_recovery.py`).
 
     Examples
     --------
@@ -333,7 +336,7 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
     [0.0, 0.4, 0.05]
     """
     stderr, df = draws.stderr(), people - 1
-    stderr = np.where(stderr > _ROUNDING, stderr, np.nan)  # resamples that differ by rounding only say nothing
+    stderr = np.where(stderr > _ROUNDING, stderr, np.nan)  # differences by rounding alone are not a spread
     with np.errstate(all="ignore"):
         statistic = draws.estimate / stderr
     low, high = student_t(draws.estimate, stderr, df, confidence)
@@ -349,7 +352,7 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
 
 
 def person_codes(people: ArrayLike, rows: int) -> IntArray:
-    """Return whose row each row is, as numbers from 0 in the order of the people's names.
+    """Return the person of each row as a number from 0, in the order of the people's names.
 
     Examples
     --------
@@ -371,7 +374,7 @@ def person_codes(people: ArrayLike, rows: int) -> IntArray:
 def _triple(
     r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return three correlations, n and the determinant of their matrix; nan where no test is defined."""
+    """Return three correlations, n and the determinant of their matrix; nan if no test is defined."""
     r1, r2, r3 = _correlations(r_xy), _correlations(r_xz), _correlations(r_yz)
     size = np.asarray(n, dtype=np.float64)
     area = 1 - r1**2 - r2**2 - r3**2 + 2 * r1 * r2 * r3
@@ -389,7 +392,7 @@ def _correlations(r: ArrayLike) -> FloatArray:
 
 
 def _number(values: FloatArray) -> FloatArray:
-    """Return a plain number for what came in as plain numbers."""
+    """Return a scalar if the inputs were scalars."""
     number: FloatArray = np.asarray(values)[()]
     return number
 

@@ -1,4 +1,4 @@
-"""Draws of several statistics, as a bootstrap makes them, and the intervals that follow from them."""
+"""Draws of several statistics from a bootstrap, and intervals computed from them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 _MOST_UNDEFINED = 0.05
 _MANY = 4_000  # with at least this many draws of a statistic, only its tails are sorted
-_SAMPLE = 1_000  # of them, which tell where the tails begin
-_TAIL = 0.06  # of them in a tail: more than limits of 95 % need, as a rule
+_SAMPLE = 1_000  # draws that estimate where the tails begin
+_TAIL = 0.06  # share of draws in a tail: usually more than limits of 95 % need
 
 
 @dataclass(frozen=True)
 class Draws:
-    """A bootstrap's raw material: R draws of T statistics, from which intervals of any confidence follow.
+    """R bootstrap draws of T statistics, from which intervals of any confidence follow.
 
     Draws that are nan are left out; a statistic with more than 5 % of them has no interval. Limits are order
-    statistics, the same number of draws from either end, so infinite draws do no harm and the interval of
-    -x mirrors that of x.
+    statistics, the same number of draws from either end, so infinite draws are harmless and the interval of -x mirrors
+    that of x.
 
-    Only BCa needs the acceleration, which costs C evaluations of the statistics over C cells: it is computed
-    when it is first asked for, once.
+    Only BCa needs the acceleration, which costs C evaluations of the statistics over C cells: it is computed on first
+    use, once.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Draws:
     values
         (R, T) the statistics of the resamples.
     accelerate
-        Computes (T,) the skewness terms of BCa; without it they are 0.
+        Computes (T,) the skewness terms of BCa; if None they are 0.
 
     References
     ----------
@@ -59,11 +59,11 @@ class Draws:
 
     @cached_property
     def acceleration(self) -> FloatArray:
-        """(T,) the skewness term of BCa; 0 where it is unknown."""
+        """(T,) the skewness term of BCa; 0 if it is unknown."""
         return np.zeros_like(self.estimate) if self.accelerate is None else self.accelerate()
 
     def part(self, columns: IntArray | slice) -> Draws:
-        """Return the draws of some of the statistics; the acceleration is still computed once, for all of them.
+        """Return the draws of some statistics; the acceleration is still computed once, for all of them.
 
         Examples
         --------
@@ -75,7 +75,7 @@ class Draws:
 
     @cached_property
     def undefined(self) -> IntArray:
-        """(T,) how many draws of each statistic are nan."""
+        """(T,) the number of nan draws of each statistic."""
         number = np.zeros(self.estimate.shape, dtype=np.int64)
         some = np.isnan(self.values.max(axis=0, initial=-np.inf))
         if some.any():
@@ -84,9 +84,9 @@ class Draws:
 
     @cached_property
     def _tails(self) -> list[tuple[FloatArray, FloatArray]]:
-        """For each statistic its lowest and its highest draws by size; of few draws, all of them both times."""
+        """For each statistic its lowest and its highest sorted draws; if draws are few, all of them twice."""
         if len(self.values) >= _MANY:
-            return [_tails(*each) for each in zip(self.values.T, self.undefined, strict=True)]
+            return [_tails(*column) for column in zip(self.values.T, self.undefined, strict=True)]
         ordered, defined = np.sort(self.values, axis=0).T, len(self.values) - self.undefined
         return [(every[:size], every[:size]) for every, size in zip(ordered, defined.tolist(), strict=True)]
 
@@ -102,7 +102,7 @@ class Draws:
             return Interval(2.0 * self.estimate - high, 2.0 * self.estimate - low)
 
     def bca(self, confidence: float = 0.95) -> Interval:
-        """Return the bias-corrected and accelerated interval; nan when every draw lies on one side."""
+        """Return the bias-corrected and accelerated interval; nan if all draws lie on one side."""
         from scipy.special import ndtr
 
         with np.errstate(all="ignore"):
@@ -118,11 +118,11 @@ class Draws:
         return Interval(low, high)
 
     def p_value(self, method: Literal["percentile", "basic", "bca"] = "bca") -> FloatArray:
-        """Return (T,) the smallest alpha at which an interval of this kind excludes 0, to the fineness of the draws.
+        """Return (T,) the smallest alpha at which an interval of this kind excludes 0, as finely as draws allow.
 
         With z_0 the normal quantile of the share of draws below 0 (for the basic interval: above twice the estimate;
         ties count half), b BCa's bias and a its acceleration, u = z_0 - b: BCa's lower limit is 0 at the normal
-        quantile b - u / (1 + a u). At least 2 / (draws + 1); nan where there is no interval.
+        quantile b - u / (1 + a u). At least 2 / (draws + 1); nan if there is no interval.
 
         Examples
         --------
@@ -144,7 +144,7 @@ class Draws:
         return np.asarray(np.where(self._usable, np.minimum(p, 1.0), np.nan))
 
     def stderr(self) -> FloatArray:
-        """Return (T,) the standard deviation of the draws; nan when some are infinite or too many nan."""
+        """Return (T,) the standard deviation of the draws; nan if some are infinite or too many nan."""
         with np.errstate(all="ignore"):
             defined = len(self.values) - self.undefined
             mean = self._without_nan(self.values).sum(axis=0) / defined
@@ -157,26 +157,6 @@ class Draws:
         """Return values with 0 where the draw is nan."""
         return np.where(np.isnan(self.values), 0.0, values) if self.undefined.any() else values
 
-    def max_t(self, confidence: float = 0.95) -> Interval:
-        """Return intervals of all T statistics that hold jointly: estimate ± q stderr.
-
-        q is the quantile of the largest abs(draw - estimate) / stderr over the statistics. A statistic whose
-        standard error is 0 or undefined has no interval and takes no part in the maximum.
-
-        References
-        ----------
-        P. H. Westfall and S. S. Young (1993), Resampling-Based Multiple Testing.
-        """
-        spread = self.stderr()
-        taking_part = (spread > 0) & (spread > self.rounding()) & np.isfinite(self.estimate)
-        if not taking_part.any():
-            nothing = np.full(self.estimate.shape, np.nan)
-            return Interval(nothing, nothing.copy())
-        distance = np.abs(self.values[:, taking_part] - self.estimate[taking_part]) / spread[taking_part]
-        critical = upper_quantile(np.fmax.reduce(distance, axis=1), confidence)
-        half = np.where(taking_part, critical * spread, np.nan)
-        return Interval(self.estimate - half, self.estimate + half)
-
     def _bias(self) -> FloatArray:
         """Return (T,) BCa's bias: the normal quantile of the share of draws below the estimate, ties counting half."""
         from scipy.special import ndtri
@@ -187,7 +167,7 @@ class Draws:
         return np.asarray(ndtri((below.sum(axis=0) + 0.5 * tied.sum(axis=0)) / defined))
 
     def _between(self, below: FloatArray, above: FloatArray) -> Interval:
-        """Return the draws that leave the given shares of the defined draws below and above."""
+        """Return the draws that leave these shares of the defined draws below and above."""
         usable = self._usable & ~np.isnan(below) & ~np.isnan(above)
         defined = np.maximum(len(self.values) - self.undefined, 1)
         shares = (np.where(usable, share, 0.5) for share in (below, above))
@@ -199,17 +179,17 @@ class Draws:
         return Interval(*np.array(ends).reshape(-1, 2).T)
 
     def _ranked(self, statistic: int, rank: int, tail: Literal[0, 1]) -> float:
-        """Return the draw of a statistic at a rank: from below for its lower tail, from above for its upper one."""
+        """Return the draw of a statistic at a rank, counted from below in its lower tail, from above in its upper."""
         ordered = self._tails[statistic][tail]
-        if rank > ordered.size:  # further in than the tail, where few limits lie
+        if rank > ordered.size:  # beyond the sorted tail, which is rare
             ordered = _in_order(self.values[:, statistic], self.undefined[statistic])
             self._tails[statistic] = ordered, ordered
         return float(ordered[-rank] if tail else ordered[rank - 1])
 
     def _below(self, limit: FloatArray) -> FloatArray:
-        """Return (T,) how many draws lie below a limit of each statistic; those at the limit count half."""
-        each = list(zip(self.values.T, limit, strict=True))
-        return np.array([np.count_nonzero(v < at) + 0.5 * np.count_nonzero(v == at) for v, at in each])
+        """Return (T,) the number of draws below a limit of each statistic; those at the limit count half."""
+        columns = list(zip(self.values.T, limit, strict=True))
+        return np.array([np.count_nonzero(v < end) + 0.5 * np.count_nonzero(v == end) for v, end in columns])
 
     @cached_property
     def _usable(self) -> BoolArray:
@@ -217,7 +197,7 @@ class Draws:
         return np.asarray(few & ~np.isnan(self.estimate))
 
     def rounding(self) -> FloatArray:
-        """Return (T,) the distance below which two values differ by the order of additions only."""
+        """Return (T,) the distance below which two values differ only by the order of additions."""
         ends = self.values.max(axis=0, initial=0.0), -self.values.min(axis=0, initial=0.0)
         size = np.maximum(np.abs(self.estimate), np.maximum(*ends))
         odd = ~np.isfinite(size)
@@ -228,9 +208,9 @@ class Draws:
 
 
 def upper_quantile(draws: FloatArray, confidence: float) -> float:
-    """Return the draw that a share 1 - confidence of the draws reaches, itself included.
+    """Return the draw that a share 1 - confidence of the draws reaches, including itself.
 
-    Draws that are nan are left out; without any other the quantile is nan.
+    Draws that are nan are left out; if all are, the quantile is nan.
 
     Examples
     --------
@@ -240,12 +220,12 @@ def upper_quantile(draws: FloatArray, confidence: float) -> float:
     defined = draws[~np.isnan(draws)]
     if not defined.size:
         return float("nan")
-    at = defined.size - int(_rank(2.0 * tail_share(confidence), defined.size))
-    return float(np.partition(defined, at)[at])
+    index = defined.size - int(_rank(2.0 * tail_share(confidence), defined.size))
+    return float(np.partition(defined, index)[index])
 
 
 def _tails(draws: FloatArray, undefined: int) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest draws of a statistic and its highest, each by size; if some are nan, all others both times."""
+    """Return the lowest and the highest sorted draws of a statistic; if some are nan, all others twice."""
     if undefined:
         ordered = _in_order(draws, undefined)
         return ordered, ordered
@@ -256,11 +236,11 @@ def _tails(draws: FloatArray, undefined: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _in_order(draws: FloatArray, undefined: int) -> FloatArray:
-    """Return the draws of a statistic by size, without those that are nan."""
+    """Return the sorted draws of a statistic, without nan."""
     return np.sort(draws)[: draws.size - undefined]
 
 
 def _rank(share: FloatArray | float, size: IntArray | int) -> IntArray:
-    """Return which order statistic leaves `share` of `size` draws at or beyond it, from 1 to `size`."""
+    """Return the order statistic, from 1 to `size`, with a share `share` of `size` draws at or beyond it."""
     rank = np.ceil(np.round(np.asarray(share * size), 9))
     return np.minimum(np.maximum(rank, 1), size).astype(np.int64)  # np.clip takes several times as long

@@ -1,4 +1,4 @@
-"""Effort: how hard people worked, from how far back, and the aggregate that ignores the way there.
+"""Effort scores from trajectories, and the aggregate score that ignores the trajectory.
 
 Reference: Nguyen, Xu, Che et al., Effort-aware fairness. A person has a trajectory x_0 .. x_{T-1} (income per
 year, arrests per year) and an inertia m > 0 (disadvantage outside their control).
@@ -36,7 +36,7 @@ def acceleration(x: ArrayLike, times: ArrayLike | None = None) -> FloatArray:
     array([1.5])
     """
     values = _trajectories(x)
-    if times is None:  # telescoped: people with equal values get equal efforts, to the bit
+    if times is None:  # telescoped: equal values give bit-identical efforts
         return np.asarray((values[:, -1] - values[:, 1]) / (values.shape[1] - 2), dtype=np.float64)
     gaps = np.diff(_stamps(times, values.shape[1]))
     velocity = values[:, 1:] / gaps
@@ -47,7 +47,7 @@ def acceleration(x: ArrayLike, times: ArrayLike | None = None) -> FloatArray:
 def trajectory_measure(
     x: ArrayLike, measure: TrajectoryMeasure = "acceleration", times: ArrayLike | None = None
 ) -> FloatArray:
-    """Return how each person's values develop, in units per step.
+    """Return a measure of each person's trajectory, in units per step.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def trajectory_measure(
 def linear_weights(measure: TrajectoryMeasure, steps: int, times: ArrayLike | None = None) -> FloatArray | None:
     """Return c with measure(x) = sum_t c_t x_t, or None for 'theil_sen', which is not linear.
 
-    A data engine can work out a linear measure in the pass that counts; see `trajectory_measure`.
+    A data engine can compute a linear measure while it counts; see `trajectory_measure`.
 
     Examples
     --------
@@ -102,16 +102,16 @@ def effort_scores(
     *,
     measure: TrajectoryMeasure = "acceleration",
 ) -> FloatArray:
-    """Return the effort E = m sigmoid(A) of each person, or m (1 - sigmoid(A)) where less is better.
+    """Return each person's effort E = m sigmoid(A), or m (1 - sigmoid(A)) if less is better.
 
     Parameters
     ----------
     x : values, shape (people, T) with T >= 3.
     inertia : m > 0, one number or one per person.
     desirable : whether more of the feature is better (income) or worse (arrests).
-    unit : x is measured in this unit before the sigmoid (the paper: $10,000 for income, 1 for arrests).
+    unit : x is divided by this unit before the sigmoid (the paper: $10,000 for income, 1 for arrests).
     times : T rising time stamps; by default 0, 1, 2, ...
-    measure : how the trajectory is summed up; the paper's is 'acceleration'.
+    measure : the measure of the trajectory; the paper's is 'acceleration'.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def effort_scores(
 
 
 def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
-    """Return the aggregate S = 2 sigmoid(sum_t x_t / scale) - 1 of each person.
+    """Return each person's aggregate S = 2 sigmoid(sum_t x_t / scale) - 1.
 
     Examples
     --------
@@ -153,13 +153,13 @@ def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
             "`scale` must be above 0; got {scale:g}.",
             scale=scale,
         )
-    with np.errstate(over="ignore"):  # of a total beyond all numbers the aggregate is 1
+    with np.errstate(over="ignore"):  # an infinite total has aggregate 1
         total = _trajectories(x, least=1).sum(axis=1) / scale
     return np.asarray(np.tanh(total / 2), dtype=np.float64)  # 2 sigmoid(v) - 1, without cancellation
 
 
 def effort_bins(effort: ArrayLike, width: float = 0.1) -> IntArray:
-    """Return the number of each effort's bin, lower edge closed: floor(round(E / width, 9)).
+    """Return the number of each effort's bin, closed below: floor(round(E / width, 9)).
 
     The rounding puts an effort of 0.3 into the bin that starts at 0.3, although 0.3 / 0.1 is below 3 in binary.
 

@@ -45,18 +45,18 @@ def pooled(
     """Return one estimate and interval from those of several imputed data sets.
 
     Each side has its own variance within, ((value - low) / t)² and ((high - value) / t)² with t the quantile of `df`
-    (the variances that the limits stand for: MOVER), so that limits which are not symmetric stay so.
+    (the variances implied by the limits: MOVER), so that asymmetric limits stay asymmetric.
 
     Parameters
     ----------
     values, lows, highs
-        The estimate and its limits in every imputed data set, on a scale on which they are about normal.
+        The estimate and its limits in every imputed data set, on an approximately normal scale.
     df
         Degrees of freedom of the analysis of one data set.
     confidence
         Two-sided confidence of all limits.
     times
-        How many times as wide as at this confidence the limits are, where they hold for several numbers together.
+        The ratio of the limits' width to that at this confidence, if they hold for several numbers together.
 
     Examples
     --------
@@ -91,9 +91,9 @@ def _freedom(share: float, imputations: int, complete: float) -> float:
 
 
 def drawn_rates(rates: ArrayLike, errors: ArrayLike, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Return (draws, rates) rates as they may truly be: log-normal about those given, so that they stay above 0.
+    """Return (draws, rates) plausible true rates: log-normal around the given rates, so that they stay above 0.
 
-    The standard error on the scale of the logarithm is error / rate; a rate with an error of 0 is known.
+    The standard error on the log scale is error / rate; a rate with an error of 0 is known.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Confidence intervals in closed form: rates, means, areas under a curve, and two of them compared.
+"""Confidence intervals in closed form: rates, means, areas under a curve, and comparisons of two.
 
-All functions broadcast. What is undefined is nan, what is unbounded is inf; nothing warns.
+All functions broadcast. Undefined results are nan, unbounded ones inf, without a warning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MORE_PEOPLE = 2.0  # chosen by simulation: benchmarks/coverage/parity_coverage.
 
 
 def tail_share(confidence: _Confidence) -> _Confidence:
-    """Return the share (1 - confidence) / 2 that a two-sided interval leaves on either side; of one, or of many.
+    """Return the share (1 - confidence) / 2 beyond either limit of a two-sided interval.
 
     Examples
     --------
@@ -116,10 +116,10 @@ def wilson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Inte
 
 
 def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float | FloatArray = 0.95) -> Interval:
-    """Return the exact interval of a rate: each of its tails has at most half of 1 - confidence.
+    """Return the exact interval of a rate: each tail has at most half of 1 - confidence.
 
-    Wilson's interval holds on average over rates; far out in the tails, where simultaneous intervals live, its error
-    near 0 and 1 is many times the nominal one. This one's never is. Trials may be fractional (an effective size).
+    Wilson's interval holds on average over rates; far out in the tails, as for simultaneous intervals, its error near 0
+    and 1 is many times the nominal one. The exact interval's never is. Trials may be fractional (an effective size).
 
     References
     ----------
@@ -139,19 +139,19 @@ def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float | Floa
         no = n - yes
         low = np.where(yes > 0, betaincinv(yes, no + 1, tail), 0.0)
         high = np.where(no > 0, betaincinv(yes + 1, no, 1 - tail), 1.0)
-        known = (n > 0) & ~np.isnan(p)
-    return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan))
+        defined = (n > 0) & ~np.isnan(p)
+    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 
 
 def effective_trials(rate: ArrayLike, variance: ArrayLike, kish: ArrayLike) -> FloatArray:
-    """Return the number of trials that a weighted rate is worth: p(1-p) / variance, at most Kish's n.
+    """Return the effective number of trials of a weighted rate: p(1-p) / variance, at most Kish's n.
 
-    Kish's n is (sum w)² / sum w². It is also returned where the rate is 0 or 1, or the variance is 0, so that
-    the design effect cannot be estimated. It is the most because the variance rests on the weights of the
-    rarer outcome: when a few rows with small weights happen to have it, p and its variance come out small
-    together, the number of trials large, and the interval misses the true rate on the low side too often
-    (`benchmarks/coverage/parity_coverage.py` shows both). The price: where the weights of the two outcomes truly differ
-    such that the design is better than Kish's n, the interval is longer than it need be.
+    Kish's n is (sum w)² / sum w². It is also returned if the rate is 0 or 1, or the variance is 0, so that the design
+    effect cannot be estimated. It is the maximum because the variance rests on the weights of the rarer outcome: if a
+    few rows with small weights happen to have it, p and its variance are both too small, the number of trials too
+    large, and the interval misses the true rate on the low side too often (`benchmarks/coverage/parity_coverage.py`
+    shows both). The price: if the weights of the two outcomes truly differ such that the design is better than Kish's
+    n, the interval is longer than necessary.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def effective_trials(rate: ArrayLike, variance: ArrayLike, kish: ArrayLike) -> F
     """
     p, v, most = np.broadcast_arrays(_floats(rate), _floats(variance), _floats(kish))
     with np.errstate(all="ignore"):
-        known = (p > 0) & (p < 1) & (v > 0)
-        return np.asarray(np.where(known, np.minimum(p * (1 - p) / v, most), most))
+        estimable = (p > 0) & (p < 1) & (v > 0)
+        return np.asarray(np.where(estimable, np.minimum(p * (1 - p) / v, most), most))
 
 
 def student_t(mean: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float | FloatArray = 0.95) -> Interval:
@@ -203,12 +203,12 @@ def logit_t(
     confidence: float | FloatArray = 0.95,
     bounds: tuple[float, float] = (0, 1),
 ) -> Interval:
-    """Return Student's t interval on the logit scale of a value between bounds, such as a mean score or an AUC.
+    """Return Student's t interval, on the logit scale, of a value between bounds, such as an AUC.
 
     With b = v - lowest, r = b / (highest - v) and h = t(df) stderr (1 / b + 1 / (highest - v)), the interval
     on the scale of log r is log r ± h, and the limits lowest + b (1 + r) / (r + exp(±h)). Without a highest
     value r = 0, and this is the interval on the log scale. Limits stay within the bounds, and the longer arm
-    is on the side of the longer tail. nan when the value is at a bound or the standard error is 0.
+    is on the side of the longer tail. nan if the value is at a bound or the standard error is 0.
 
     Parameters
     ----------
@@ -250,13 +250,13 @@ def logit_t(
 def steady_stderr(
     value: ArrayLike, stderr: ArrayLike, people: ArrayLike, bounds: tuple[float, float] = (0, 1)
 ) -> FloatArray:
-    """Return the standard error of a mean between bounds as if two more people stood at the bounds.
+    """Return the standard error of a mean between bounds as if two more people were at the bounds.
 
     With b and a the distances to the lowest and the highest value and s² = n stderr² the variance of one person,
     sqrt((n s² + 2 a b) / (n + 2) / n): a b is the variance of people at the two bounds with the same mean, the largest
-    there can be. A sample of few that happens to hold none of the people far out has a mean too near to the bound and a
-    standard error too small, both at once; the two people make up for it, and count for nothing where n is large.
-    0 stays 0: where nobody differs, the data do not say how far the mean may be off.
+    possible. A small sample that happens to hold no extreme people has a mean too near to the bound and a standard
+    error too small; the two people correct for it, and are negligible if n is large. 0 stays 0: if nobody differs, the
+    data do not show how far off the mean may be.
 
     Examples
     --------
@@ -279,10 +279,10 @@ def bounded_mean(
 ) -> Interval:
     """Return the interval of a mean of scores between bounds, or of an AUC.
 
-    Student's t on the logit scale (`logit_t`) with `steady_stderr`. Where all n people are at one bound, what that says
-    of the mean: a score in [0, 1] of mean m is above 0 with a chance of at least m, so if all are 0, m is at most
-    1 - tail^(1/n). For an AUC, n is the people of the rarer outcome: with an AUC of m, n pairs of different people are
-    all in order with a chance of at most m^n. nan where nobody differs elsewhere.
+    Student's t on the logit scale (`logit_t`) with `steady_stderr`. If all n people are at one bound, a one-sided exact
+    limit: a score in [0, 1] of mean m is above 0 with a chance of at least m, so if all are 0, m is at most 1 -
+    tail^(1/n). For an AUC, n is the number of people with the rarer outcome: with an AUC of m, n pairs of different
+    people are all in order with a chance of at most m^n. nan if nobody differs and they are not at a bound.
 
     Parameters
     ----------
@@ -338,12 +338,12 @@ def mover_difference(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: I
 def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval) -> Interval:
     """Return the interval of a / b from the separate limits of two nonnegative quantities (MOVER-R).
 
-    The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)², the high limit
-    (a - R b)² = (u_a - a)² + R² (b - l_b)². With symmetric limits these are Fieller's, cut at 0. The high
-    limit is inf when l_b <= 0, the low limit 0 when l_a <= 0. It is 0 also when l_b < 0: Fieller's set is then
-    all R outside (r1, r2), r1 < 0 < r2, which would leave [r2, inf); but a nonnegative b with such a limit is
-    far from normal, and r2 too high too often (`benchmarks/coverage/parity_coverage.py`, "weak"). To have r2, set l_b
-    to 0. A ratio 0 / 0 has no interval, nor has one of negative numbers.
+    The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)², the high limit (a - R b)² = (u_a - a)² + R² (b -
+    l_b)². With symmetric limits these are Fieller's, cut at 0. The high limit is inf when l_b <= 0, the low limit 0
+    when l_a <= 0. It is 0 also when l_b < 0: Fieller's set is then all R outside (r1, r2), r1 < 0 < r2, which would
+    leave [r2, inf); but a nonnegative b with such a limit is far from normal, and r2 too high too often
+    (`benchmarks/coverage/parity_coverage.py`, "weak"). To have r2, set l_b to 0. A ratio 0 / 0 has no interval, nor has
+    a ratio of negative numbers.
 
     References
     ----------
@@ -375,14 +375,14 @@ def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interv
 def mover(function: Callable[..., FloatArray], values: Sequence[FloatArray], limits: Sequence[Interval]) -> Interval:
     """Return the interval of a function of independent estimates from their separate limits (MOVER).
 
-    f - sqrt(sum of d²) with d the fall of f when one estimate moves to the limit that lowers f, the others staying put;
-    likewise above. Of a difference this is `mover_difference`; of a monotone function of one estimate, the function of
-    its limits.
+    f - sqrt(sum of d²) with d the decrease of f when one estimate moves to the limit that lowers f, the others fixed;
+    likewise above. For a difference this is `mover_difference`; for a monotone function of one estimate, the function
+    of its limits.
 
     Parameters
     ----------
     function
-        Of as many arrays as there are estimates; monotone in each.
+        A function of as many arrays as there are estimates; monotone in each.
     values, limits
         The estimates and their limits.
 
@@ -434,42 +434,10 @@ def welch_difference(a: Summary, b: Summary, confidence: float = 0.95) -> Interv
     return student_t(mean_a - mean_b, stderr, df, confidence)
 
 
-def welch_log_ratio(a: Summary, b: Summary, confidence: float = 0.95) -> Interval:
-    """Return the interval of a ratio of means from Welch's interval of its logarithm.
-
-    exp(log(a / b) ± t se), se² = (se_a / a)² + (se_b / b)² (delta method), with Satterthwaite's degrees of freedom of
-    the two parts. nan unless both means are positive.
-
-    Parameters
-    ----------
-    a, b
-        The mean of each group, its standard error and its degrees of freedom.
-    confidence
-        Two-sided confidence.
-
-    References
-    ----------
-    B. L. Welch (1947), The generalization of Student's problem when several different population variances
-    are involved, Biometrika 34.
-
-    Examples
-    --------
-    >>> [round(float(limit), 4) for limit in welch_log_ratio((0.6, 0.04, 19), (0.5, 0.03, 9))]
-    [0.998, 1.4429]
-    """
-    x, stderr_x, df_x = map(_floats, a)
-    y, stderr_y, df_y = map(_floats, b)
-    with np.errstate(all="ignore"):
-        positive = (x > 0) & (y > 0)
-        stderr, df = _satterthwaite(stderr_x / x, df_x, stderr_y / y, df_y)
-        low, high = student_t(np.log(x) - np.log(y), stderr, df, confidence)
-        return Interval(np.where(positive, np.exp(low), np.nan), np.where(positive, np.exp(high), np.nan))
-
-
 def _satterthwaite(
     stderr_a: FloatArray, df_a: FloatArray, stderr_b: FloatArray, df_b: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the standard error of a difference and its degrees of freedom."""
+    """Return the standard error of a difference, and its degrees of freedom."""
     with np.errstate(all="ignore"):
         stderr = np.hypot(stderr_a, stderr_b)
         share_a, share_b = (stderr_a / stderr) ** 2, (stderr_b / stderr) ** 2

@@ -1,4 +1,4 @@
-"""Many tests at once: p-values that allow for all of them, and for two opposite directions of one."""
+"""Multiple tests: p-values adjusted for many tests, and for two opposite directions of one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
     """Return the p-values of one family adjusted for all of them.
 
     Bonferroni: min(1, m p). Holm: sorted upwards, the largest of (m - k + 1) p_k so far. Both keep the chance of any
-    false rejection below alpha, however the tests hang together. Benjamini and Hochberg: sorted upwards, the smallest
-    of m p_k / k from here on; of what is rejected, at most a share alpha is false on average (independent or
-    positively dependent tests). The family is what is defined: nan stays nan and does not count.
+    false rejection below alpha, however the tests depend on each other. Benjamini and Hochberg: sorted upwards, the
+    smallest of m p_k / k from here on; of the rejections, at most a share alpha is false on average (independent or
+    positively dependent tests). The family are the defined p-values: nan stays nan and does not count.
 
     References
     ----------
@@ -37,9 +37,9 @@ def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
     """
     require_choice("method", method, ["bonferroni", "holm", "benjamini_hochberg"])
     p = np.asarray(p_values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(p))
-    adjusted, m = np.full(p.shape, np.nan), known.size
-    order = known[np.argsort(p[known], kind="stable")]
+    defined = np.flatnonzero(~np.isnan(p))
+    adjusted, m = np.full(p.shape, np.nan), defined.size
+    order = defined[np.argsort(p[defined], kind="stable")]
     if method == "bonferroni":
         steps = m * p[order]
     elif method == "holm":
@@ -51,7 +51,7 @@ def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
 
 
 def adjusted_in_tables(tables: Sequence[ArrayLike]) -> list[FloatArray]:
-    """Return the p-values of several tables, adjusted for picking tables and then rows in them.
+    """Return the p-values of several tables, adjusted for selecting tables and then rows in them.
 
     A table counts by its Simes p-value, the least of its rows' Benjamini-Hochberg p-values. The tables are chosen from
     those by Benjamini and Hochberg at level q; in a chosen table Benjamini and Hochberg choose the rows, at level q
@@ -73,7 +73,7 @@ def adjusted_in_tables(tables: Sequence[ArrayLike]) -> list[FloatArray]:
     """
     within = [adjusted_p(table, "benjamini_hochberg") for table in tables]
     simes = np.array([float(np.nanmin(p)) if np.isfinite(p).any() else np.nan for p in within])
-    least = np.sort(adjusted_p(simes, "benjamini_hochberg"))  # the least q at which so many tables are chosen
+    least = np.sort(adjusted_p(simes, "benjamini_hochberg"))  # the smallest q at which this many tables are chosen
     least = least[~np.isnan(least)]
     chosen = np.arange(1, least.size + 1)
     adjusted = []
@@ -95,7 +95,7 @@ _ONE = 1.0 - 1e-9
 
 
 def calibrated_p(p: ArrayLike, correlation: ArrayLike) -> FloatArray:
-    """Return the p-value of the smaller of two opposite directions' p-values: at least it, and at most twice it.
+    """Return the p-value of the smaller of two opposite directions' p-values, between it and twice it.
 
     That the gap shrinks, abs(gap_1) < c abs(gap_0), is A > 0 and B > 0, or A < 0 and B < 0, for A = c gap_0 - gap_1 and
     B = c gap_0 + gap_1: the data do not say beforehand which sign gap_0 has. Testing both directions and keeping the
@@ -106,13 +106,13 @@ def calibrated_p(p: ArrayLike, correlation: ArrayLike) -> FloatArray:
         P(p' <= p) = P(A > k, B > k) + P(A < -k, B < -k),   k = z(1 - p).
 
     Its supremum over the null is the calibrated p-value. It lies on the boundary a = 0: at b = infinity, where it is p
-    itself, or at some finite b where A and B go together. So nothing is paid for the second direction unless they are
+    itself, or at some finite b where A and B move together. So the second direction costs nothing unless they are
     highly correlated.
 
     Parameters
     ----------
     p
-        The smaller p-value. That of a direction is the larger of those of its two parts.
+        The smaller p-value. That of a direction is the larger p-value of its two parts.
     correlation
         The correlation of the two parts, A and B; nan counts as 1, the least favourable.
 
@@ -123,23 +123,10 @@ def calibrated_p(p: ArrayLike, correlation: ArrayLike) -> FloatArray:
     """
     smaller, rho = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(correlation, dtype=np.float64))
     flat, corr = smaller.ravel(), np.clip(np.nan_to_num(rho.ravel(), nan=1.0), -_ONE, _ONE)
-    found = [_supremum(flat[at : at + _CHUNK], corr[at : at + _CHUNK]) for at in range(0, flat.size, _CHUNK)]
-    return np.concatenate([np.empty(0), *found]).reshape(smaller.shape)
-
-
-def critical_value(alpha: float, correlation: float) -> float:
-    """Return the critical value of a test of level alpha against two directions, in standard errors.
-
-    Examples
-    --------
-    >>> [round(critical_value(0.10, rho), 2) for rho in (0.5, 0.99)]
-    [1.28, 1.59]
-    """
-    from scipy.optimize import brentq
-    from scipy.special import ndtri
-
-    at = brentq(lambda p: float(calibrated_p(p, correlation)) - alpha, alpha / 2.1, alpha)
-    return float(-ndtri(at))
+    chunks = [
+        _supremum(flat[start : start + _CHUNK], corr[start : start + _CHUNK]) for start in range(0, flat.size, _CHUNK)
+    ]
+    return np.concatenate([np.empty(0), *chunks]).reshape(smaller.shape)
 
 
 def _supremum(p: FloatArray, rho: FloatArray) -> FloatArray:
@@ -160,7 +147,7 @@ def _both_above(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
     """
     from scipy.special import ndtr, owens_t
 
-    x, y = (np.where(np.abs(z) < 1e-12, 1e-12, z) for z in (-h, -k))  # at 0 the quotients are not defined
+    x, y = (np.where(np.abs(z) < 1e-12, 1e-12, z) for z in (-h, -k))  # the quotients are undefined at 0
     root = np.sqrt((1.0 - rho) * (1.0 + rho))
     parts = owens_t(x, (y - rho * x) / (x * root)) + owens_t(y, (x - rho * y) / (y * root))
     return np.asarray((ndtr(x) + ndtr(y)) / 2.0 - parts - np.where(x * y < 0, 0.5, 0.0))

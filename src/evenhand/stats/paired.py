@@ -1,4 +1,4 @@
-"""Two decisions about the same people: the difference between the shares that each gets right."""
+"""Two decisions about the same people: the difference between their shares of right decisions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _BELOW = 1e-12
 def paired_difference(gained: int, lost: int, people: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return limits of a difference between two shares of the same people, by inverting the score test (Tango).
 
-    With b people whom only the first decision has right, c whom only the second has, and n people in all, the limits
+    With b people whom only the first decision gets right, c whom only the second does, and n people in all, the limits
     are the differences d with
 
     (b - c - n d)² = z² n (2 q + d (1 - d)), q = (sqrt(B² - 8 n C) - B) / (4 n),
     B = (2 n - b + c) d - b - c, C = -c d (1 - d),
 
-    q being the likeliest share of the c people where the difference is d. Unlike limits from a standard error they are
-    sound where hardly anybody is decided otherwise: where nobody is, they are ± z² / (n + z²), not ± 0.
+    q being the most likely share of the c people if the difference is d. Unlike limits from a standard error they are
+    valid if few people are decided differently: if nobody is, they are ± z² / (n + z²), not ± 0.
 
     Parameters
     ----------
     gained, lost
-        People whom only the first decision has right, and whom only the second has.
+        People whom only the first decision gets right, and whom only the second does.
     people
-        All people, also those with whom both are right or both wrong.
+        All people, including those with both decisions right or both wrong.
     confidence
         Two-sided confidence.
 
@@ -61,12 +61,12 @@ def _lowest(gained: int, lost: int, people: int, confidence: float) -> float:
     z, seen = normal_quantile(confidence), (gained - lost) / people
 
     def beyond(difference: float) -> float:
-        """Return how far the estimate is above a difference, less z standard errors: 0 at the limit."""
+        """Return the distance of the estimate above a difference, minus z standard errors: 0 at the limit."""
         b = (2 * people - gained + lost) * difference - gained - lost
         c = -lost * difference * (1.0 - difference)
         share = (np.sqrt(max(b * b - 8.0 * people * c, 0.0)) - b) / (4.0 * people)
         variance = max(2.0 * share + difference * (1.0 - difference), 0.0) / people
         return float(seen - difference - z * np.sqrt(variance))
 
-    # Where nobody is decided otherwise, or everybody, the estimate itself is another root.
+    # If nobody or everybody is decided differently, the estimate itself is another root.
     return -1.0 if beyond(-1.0) <= 0.0 else float(brentq(beyond, -1.0, seen - _BELOW, xtol=1e-14))

@@ -1,4 +1,4 @@
-"""A linear model in which every person has a level of their own, for studies with several rows a person."""
+"""A linear model with a random intercept for each person, for studies with several rows per person."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evenhand.stats.intervals import student_t
 from evenhand.stats.types import FloatArray, IntArray
 
 _GRID = np.r_[0.0, np.geomspace(1e-4, 0.1, 20), np.linspace(0.15, 0.95, 17), 1 - np.geomspace(0.04, 1e-6, 12)]
-"""Shares of the variance between people at which the likelihood is first looked at."""
+"""Grid of shares of the variance between people, for the first search of the likelihood."""
 FEWEST_PEOPLE = 12
-"""From so many people on intervals and tests by people hold: at 12 the level is .04 to .07 at .05 (see the docs)."""
+"""The fewest people for intervals and tests by people: at 12 the level is .04 to .07 at .05 (see the docs)."""
 _RANK = 1e-10
 
 
@@ -30,7 +30,7 @@ class RandomIntercept:
     between, within : variances of the people's levels and of their rows.
     robust, df : covariance by people (CR2), which does not need the model to be right, and the degrees of freedom of
         each coefficient's t; see `robust_by_people`.
-    people : how many there are.
+    people : the number of people.
     """
 
     names: tuple[str, ...]
@@ -44,12 +44,12 @@ class RandomIntercept:
 
     @property
     def share(self) -> float:
-        """The share of the unexplained variance that lies between people."""
+        """The share of the unexplained variance that is between people."""
         total = self.between + self.within
         return self.between / total if total > 0 else float("nan")
 
     def coefficients(self, confidence: float = 0.95) -> regression.Coefficients:
-        """Return every coefficient with the standard error by people (CR2), and t, p-value and interval by its own df.
+        """Return every coefficient with its CR2 standard error by people, t, p-value and interval by its own df.
 
         With fewer than `FEWEST_PEOPLE` there are no tests and intervals. If people differ in their slopes too, the
         model's own standard errors are far too small; those by people are not.
@@ -68,19 +68,19 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
     """Fit y = X b + u_person + e, with u and e normal, by restricted maximum likelihood.
 
     With q = var(u) / var(e), a person's rows have covariance proportional to I + q 11', whose inverse and determinant
-    are known; b and var(e) follow from q. What is left is a search in one dimension, over q / (1 + q) in [0, 1), on a
-    grid and then between its points; so the fit is always found, also where no variance lies between people.
+    are known; b and var(e) follow from q. The remaining search has one dimension, q / (1 + q) in [0, 1), first on a
+    grid and then between its points; so the fit is always found, even if no variance lies between people.
 
     Parameters
     ----------
-    x, y, names : regressors without the intercept, what is explained, and the names of the columns.
-    people : who gave each row.
+    x, y, names : regressors without the intercept, the response, and the names of the columns.
+    people : the person of each row.
 
     Returns
     -------
     RandomIntercept
-        nan throughout when columns depend on each other, or there are fewer than two people or too few rows. Where
-        everybody gave one row the two variances cannot be told apart: they are nan and the fit is least squares. A
+        nan throughout if columns are linearly dependent, or there are fewer than two people or too few rows. If
+        everybody has one row the two variances cannot be separated: they are nan and the fit is least squares. A
         perfect fit has coefficients only.
 
     References
@@ -152,7 +152,7 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
 def _profile(
     design: FloatArray, target: FloatArray, who: IntArray
 ) -> Callable[[float], tuple[float, FloatArray, FloatArray, float]]:
-    """Return what gives -2 log restricted likelihood, coefficients, (X' W X)⁻¹ and var(e) at a share between people."""
+    """Return a function of the share between people: -2 log restricted likelihood, coefficients, (X' W X)⁻¹, var(e)."""
     n, k = design.shape
     sizes = np.bincount(who)
     sums = np.column_stack([np.bincount(who, weights=column) for column in design.T])
@@ -166,9 +166,9 @@ def _profile(
         crossed = moments - sums.T @ (pull * totals)
         inverse = regression.inverse_or_nan(weighted[np.newaxis])[0]
         coef = inverse @ crossed
-        rest = max(square - float(pull @ totals**2) - float(coef @ crossed), np.finfo(np.float64).tiny)
-        height = (n - k) * np.log(rest) + np.log1p(ratio * sizes).sum() + np.linalg.slogdet(weighted)[1]
-        return float(height) if np.isfinite(coef).all() else np.inf, coef, inverse, rest / (n - k)
+        residual = max(square - float(pull @ totals**2) - float(coef @ crossed), np.finfo(np.float64).tiny)
+        height = (n - k) * np.log(residual) + np.log1p(ratio * sizes).sum() + np.linalg.slogdet(weighted)[1]
+        return float(height) if np.isfinite(coef).all() else np.inf, coef, inverse, residual / (n - k)
 
     return fit_at
 
@@ -176,7 +176,7 @@ def _profile(
 def robust_by_people(
     x: ArrayLike, errors: ArrayLike, people: ArrayLike, ratio: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the covariance by people (CR2) of generalised least squares, and each coefficient's degrees of freedom.
+    """Return the CR2 covariance by people of generalised least squares, and each coefficient's df.
 
     With the working covariance V_i = I + q 11' of a person's rows, D_i its upper Cholesky root (V_i = D_i' D_i),
     M = (sum X_i' V_i⁻¹ X_i)⁻¹ and B_i = D_i (V_i - X_i M X_i') D_i', the errors of a person are made unbiased by
@@ -191,13 +191,13 @@ def robust_by_people(
     Parameters
     ----------
     x : regressors with the intercept among them, shape (rows, columns).
-    errors : what the fit leaves unexplained.
-    people : who gave each row.
+    errors : the residuals.
+    people : the person of each row.
     ratio : q, the variance between people in units of that within; 0 is least squares.
 
     Returns
     -------
-    covariance, df : nan where the columns depend on each other.
+    covariance, df : nan if the columns are linearly dependent.
 
     References
     ----------
@@ -214,48 +214,51 @@ def robust_by_people(
     >>> round(float(df[1]), 2)
     2.47
     """
-    design, left = np.asarray(x, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    return _robust(design, left, person_codes(people, len(design)), ratio, np.eye(design.shape[1]))
+    design, residuals = np.asarray(x, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    return _robust(design, residuals, person_codes(people, len(design)), ratio, np.eye(design.shape[1]))
 
 
 def _robust(
     design: FloatArray, errors: FloatArray, who: IntArray, ratio: float, shift: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return `robust_by_people` of the coefficients that `shift` turns those of the design into."""
+    """Return `robust_by_people` of the design's coefficients, transformed by `shift`."""
     k = design.shape[1]
     rows = np.split(np.argsort(who, kind="stable"), np.cumsum(np.bincount(who))[:-1])
-    working = {len(at): np.eye(len(at)) + ratio for at in rows}
+    working = {len(rows_of_person): np.eye(len(rows_of_person)) + ratio for rows_of_person in rows}
     weights = {size: np.linalg.inv(shape) for size, shape in working.items()}
-    weighted = [weights[len(at)] @ design[at] for at in rows]
-    gram = sum((design[at].T @ scaled for at, scaled in zip(rows, weighted, strict=True)), np.zeros((k, k)))
+    weighted = [weights[len(rows_of_person)] @ design[rows_of_person] for rows_of_person in rows]
+    gram = sum(
+        (design[rows_of_person].T @ scaled for rows_of_person, scaled in zip(rows, weighted, strict=True)),
+        np.zeros((k, k)),
+    )
     bread = regression.inverse_or_nan(gram[np.newaxis])[0]
     if np.isnan(bread).any():
         return np.full((k, k), np.nan), np.full(k, np.nan)
     half = bread @ shift.T
-    scores, own, leverage = [], np.zeros((len(rows), k)), np.zeros((len(rows), k, k))
-    for person, (at, scaled) in enumerate(zip(rows, weighted, strict=True)):
-        covariance = working[len(at)]
+    scores, diagonal, leverage = [], np.zeros((len(rows), k)), np.zeros((len(rows), k, k))
+    for person, (rows_of_person, scaled) in enumerate(zip(rows, weighted, strict=True)):
+        covariance = working[len(rows_of_person)]
         root = np.linalg.cholesky(covariance).T
-        inner = root @ (covariance - design[at] @ bread @ design[at].T) @ root.T
-        pulls = (root.T @ _inverse_root(inner) @ root).T @ scaled @ half  # one column a coefficient
-        scores.append(errors[at] @ pulls)
-        own[person] = np.einsum("ij,ik,kj->j", pulls, covariance, pulls)
-        leverage[person] = (design[at].T @ pulls).T  # one row a coefficient
+        inner = root @ (covariance - design[rows_of_person] @ bread @ design[rows_of_person].T) @ root.T
+        pulls = (root.T @ _inverse_root(inner) @ root).T @ scaled @ half  # one column per coefficient
+        scores.append(errors[rows_of_person] @ pulls)
+        diagonal[person] = np.einsum("ij,ik,kj->j", pulls, covariance, pulls)
+        leverage[person] = (design[rows_of_person].T @ pulls).T  # one row per coefficient
     meat = np.array(scores)
-    return meat.T @ meat, np.array([_satterthwaite(own[:, term], leverage[:, term], bread) for term in range(k)])
+    return meat.T @ meat, np.array([_satterthwaite(diagonal[:, term], leverage[:, term], bread) for term in range(k)])
 
 
 def _inverse_root(matrix: FloatArray) -> FloatArray:
-    """Return the root of the generalised inverse of a symmetric matrix without negative eigenvalues."""
+    """Return the root of the generalised inverse of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     sound = values > _RANK * values.max()
     scale = np.where(sound, 1 / np.sqrt(np.where(sound, values, 1.0)), 0.0)
     return np.asarray((vectors * scale) @ vectors.T)
 
 
-def _satterthwaite(own: FloatArray, leverage: FloatArray, bread: FloatArray) -> float:
+def _satterthwaite(diagonal: FloatArray, leverage: FloatArray, bread: FloatArray) -> float:
     """Return (sum P_ii)² / sum P_ij², P = diag(own) - U M U', without the matrix of all people."""
     shared = np.einsum("ij,jk,ik->i", leverage, bread, leverage)
     crossed = bread @ (leverage.T @ leverage)
-    square = float(own @ own - 2 * own @ shared + np.trace(crossed @ crossed))
-    return float((own - shared).sum()) ** 2 / square if square > 0 else float("nan")
+    square = float(diagonal @ diagonal - 2 * diagonal @ shared + np.trace(crossed @ crossed))
+    return float((diagonal - shared).sum()) ** 2 / square if square > 0 else float("nan")

@@ -1,7 +1,7 @@
-"""Least squares with standard errors for rows and for people, Wald tests, and the weight a study finds for effort.
+"""Least squares with standard errors for rows and for people, Wald tests, and a study's weight of effort.
 
-Classical standard errors take every row for a person of its own. Where one person gives several rows, the clustered
-ones (CR1), the bootstrap of people or a random intercept are right. What is undefined is nan; nothing warns.
+Classical standard errors treat every row as a person. If a person gives several rows, use the clustered ones (CR1), the
+bootstrap of people or a random intercept. Undefined results are nan, without a warning.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ INTERCEPT = "intercept"
 _CHUNK_NUMBERS = 1_000_000
 _SINGULAR = 1e-10
 _NO_ERROR = 1e-24
-"""Squared errors below this share of the target's are rounding: the fit is perfect, and nothing tells its error."""
+"""Squared errors below this share of the target's are rounding: the fit is perfect, and its error unknown."""
 _ROUNDING = 1e-12
 
 
 class Coefficients(NamedTuple):
-    """One entry a term: value, standard error, t, its p-value and limits; `df` may be the same for all terms."""
+    """One entry per term: value, standard error, t, its p-value and limits; `df` may be one number for all."""
 
     value: FloatArray
     stderr: FloatArray
@@ -55,10 +55,10 @@ class WaldTest(NamedTuple):
 
 
 class WeightStatus(StrEnum):
-    """Whether there are a weight and its interval, or what is in the way.
+    """Whether a weight and its interval exist, or why not.
 
-    There is no weight where there is no fit or both coefficients are 0, and where they do not have the same sign; and
-    no interval where people are too few or the fit is without error.
+    There is no weight without a fit, if both coefficients are 0, or if their signs differ; and no interval if people
+    are too few or the fit is without error.
     """
 
     OK = "ok"
@@ -68,7 +68,7 @@ class WeightStatus(StrEnum):
 
 
 class WeightEstimate(NamedTuple):
-    """The weight of trajectory against aggregate with its interval; nan, with a status, where it is no share."""
+    """The weight of trajectory against aggregate with its interval; nan, with a status, if it is not a share."""
 
     value: float
     stderr: float
@@ -87,9 +87,9 @@ class LinearFit:
     names : the terms, the intercept first.
     coef : their coefficients.
     classical : covariance of the coefficients with equal, independent errors.
-    cluster : covariance that lets the rows of one person depend on each other (CR1), or None without people.
+    cluster : covariance that allows dependence between the rows of a person (CR1), or None without people.
     n, people : rows and people.
-    r2, adjusted_r2 : share of the variance explained, and the same for degrees of freedom.
+    r2, adjusted_r2 : share of the variance explained, and the same adjusted for degrees of freedom.
     residual_variance : mean square of the errors.
     """
 
@@ -128,7 +128,7 @@ class LinearFit:
         )
 
     def position(self, term: str) -> int:
-        """Return where a term is."""
+        """Return the position of a term."""
         if term not in self.names:
             raise EvenhandError(
                 "the model has no term {term!r}; {hint}",
@@ -147,14 +147,14 @@ def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | No
     Parameters
     ----------
     x : regressors, shape (rows, columns), without the intercept and without gaps.
-    y : what is explained.
+    y : the response.
     names : names of the columns.
-    people : who gave each row; without it there are no clustered standard errors.
+    people : the person of each row; without it there are no clustered standard errors.
 
     Returns
     -------
     LinearFit
-        nan throughout when the columns depend on each other or there are fewer rows than terms. A perfect fit has
+        nan throughout if the columns are linearly dependent or there are fewer rows than terms. A perfect fit has
         coefficients but no standard errors.
 
     References
@@ -169,21 +169,24 @@ def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | No
     >>> fit.coef.round(6), round(fit.r2, 4)
     (array([1.1, 1.6]), 0.9846)
     """
-    centred, shift, around, level = centred_regression(x, y, names)
+    centred, shift, centred_y, level = centred_regression(x, y, names)
     n, k = centred.shape
     bread = inverse_or_nan((centred.T @ centred)[np.newaxis])[0] if n >= k else np.full((k, k), np.nan)
-    coef = bread @ (centred.T @ around)
-    errors = around - centred @ coef
-    rest, spread = float(errors @ errors), float(around @ around)
-    perfect = rest <= _NO_ERROR * spread
-    variance = np.nan if n <= k else 0.0 if perfect else rest / (n - k)
-    r2 = 1 - rest / spread if spread > 0 else np.nan
+    coef = bread @ (centred.T @ centred_y)
+    errors = centred_y - centred @ coef
+    residual, spread = float(errors @ errors), float(centred_y @ centred_y)
+    perfect = residual <= _NO_ERROR * spread
+    variance = np.nan if n <= k else 0.0 if perfect else residual / (n - k)
+    r2 = 1 - residual / spread if spread > 0 else np.nan
     adjusted = 1 - (1 - r2) * (n - 1) / (n - k) if n > k else np.nan
-    who = None if people is None else person_codes(people, n)
-    known = np.nan if perfect else 1.0
-    cluster = None if who is None else known * shift @ _clustered(centred, errors, bread, who) @ shift.T
+    person = None if people is None else person_codes(people, n)
+    scale = np.nan if perfect else 1.0
+    cluster = None if person is None else scale * shift @ _clustered(centred, errors, bread, person) @ shift.T
     coefficients = shift @ coef + level * np.eye(k)[0]
-    classical, persons = known * variance * (shift @ bread @ shift.T), None if who is None else len(np.unique(who))
+    classical, persons = (
+        scale * variance * (shift @ bread @ shift.T),
+        None if person is None else len(np.unique(person)),
+    )
     return LinearFit(
         names=(INTERCEPT, *names),
         coef=coefficients,
@@ -198,7 +201,7 @@ def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | No
 
 
 def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
-    """Test that R b = 0: chi-square (R b)' (R V R')⁻¹ (R b) with one degree of freedom a row of R.
+    """Test that R b = 0: chi-square (R b)' (R V R')⁻¹ (R b) with one degree of freedom per row of R.
 
     References
     ----------
@@ -224,7 +227,7 @@ def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inferenc
 
 
 def wald_zero(fit: LinearFit, terms: Sequence[str], inference: Inference = "classical") -> WaldTest:
-    """Test that all of some coefficients are 0, the null `a = b = 0`.
+    """Test that several coefficients are all 0, the null `a = b = 0`.
 
     Examples
     --------
@@ -250,7 +253,7 @@ def wald_equal(fit: LinearFit, first: str, second: str, inference: Inference = "
 
 
 def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
-    """Test that all coefficients but the intercept are 0; its `f` is the F of a regression table.
+    """Test that all coefficients but the intercept are 0; `f` is the F of a regression table.
 
     Examples
     --------
@@ -261,7 +264,7 @@ def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
 
 
 def moderated(x: ArrayLike, moderators: ArrayLike) -> FloatArray:
-    """Return the columns of x, and after them for each 0/1 moderator itself and its product with each column.
+    """Return the columns of x and, for each 0/1 moderator, the moderator and its product with each column.
 
     Examples
     --------
@@ -316,10 +319,10 @@ def delta_weight(
 def coefficient_bootstrap(
     x: ArrayLike, y: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator
 ) -> Draws:
-    """Resample whole people, with all their rows, and return the least-squares coefficients of every resample.
+    """Resample people, with all their rows, and return the least-squares coefficients of every resample.
 
-    A person enters through X_g'X_g and X_g'y_g only, so a resample is a weighted sum of those and one small system
-    of equations. The first coefficient is the intercept. A resample whose columns depend on each other is nan.
+    A person enters only through X_g'X_g and X_g'y_g, so a resample is a weighted sum of those and one small system of
+    equations. The first coefficient is the intercept. A resample with linearly dependent columns is nan.
 
     Examples
     --------
@@ -331,28 +334,30 @@ def coefficient_bootstrap(
     """
     columns = np.asarray(x, dtype=np.float64)
     names = [str(j) for j in range(columns.shape[1] if columns.ndim == 2 else 0)]
-    centred, shift, around, level = centred_regression(x, y, names)
-    who = person_codes(people, len(centred))
+    centred, shift, centred_y, level = centred_regression(x, y, names)
+    person = person_codes(people, len(centred))
     require_at_least("resamples", resamples, 2)
-    k, persons = centred.shape[1], int(who.max()) + 1
+    k, persons = centred.shape[1], int(person.max()) + 1
     a, b = np.triu_indices(k)
-    parts = np.hstack([centred[:, a] * centred[:, b], centred * around[:, np.newaxis]])
-    sums = np.column_stack([np.bincount(who, weights=part, minlength=persons) for part in parts.T])
+    parts = np.hstack([centred[:, a] * centred[:, b], centred * centred_y[:, np.newaxis]])
+    sums = np.column_stack([np.bincount(person, weights=part, minlength=persons) for part in parts.T])
     drawn = np.empty((resamples, k))
     step = max(1, _CHUNK_NUMBERS // max(persons, sums.shape[1]))
     for start in range(0, resamples, step):
         counts = rng.multinomial(persons, np.full(persons, 1 / persons), size=min(step, resamples - start))
         drawn[start : start + len(counts)] = _solved(counts.astype(np.float64) @ sums, k)
-    back = level * np.eye(k)[0]
-    return Draws(_solved(sums.sum(axis=0)[np.newaxis], k)[0] @ shift.T + back, drawn @ shift.T + back)
+    shift_of_intercept = level * np.eye(k)[0]
+    return Draws(
+        _solved(sums.sum(axis=0)[np.newaxis], k)[0] @ shift.T + shift_of_intercept, drawn @ shift.T + shift_of_intercept
+    )
 
 
 def bootstrap_weight(
     draws: Draws, people: int, trajectory: int, aggregate: int, confidence: float = 0.95
 ) -> WeightEstimate:
-    """Return the weight of trajectory against aggregate, with the standard error of resampled people and t(people - 1).
+    """Return the weight of trajectory against aggregate, with the bootstrap's standard error and t(people - 1).
 
-    `trajectory` and `aggregate` say where the two coefficients are in the draws of `coefficient_bootstrap`.
+    `trajectory` and `aggregate` are the positions of the two coefficients in the draws of `coefficient_bootstrap`.
 
     Examples
     --------
@@ -404,7 +409,7 @@ def _solved(sums: FloatArray, k: int) -> FloatArray:
 
 
 def inverse_or_nan(matrices: FloatArray) -> FloatArray:
-    """Return the inverses of (R, k, k) covariance-like matrices; nan where one is singular."""
+    """Return the inverses of (R, k, k) covariance-like matrices; nan if singular."""
     scale = roots(np.diagonal(matrices, axis1=-2, axis2=-1))
     with np.errstate(all="ignore"):
         unit = matrices / (scale[..., :, np.newaxis] * scale[..., np.newaxis, :])
@@ -417,7 +422,7 @@ def inverse_or_nan(matrices: FloatArray) -> FloatArray:
 
 
 def roots(values: ArrayLike) -> FloatArray:
-    """Return square roots; nan of what is negative."""
+    """Return square roots; nan for negative numbers."""
     squares = np.asarray(values, dtype=np.float64)
     return np.sqrt(np.where(squares >= 0, squares, np.nan))
 
@@ -425,10 +430,10 @@ def roots(values: ArrayLike) -> FloatArray:
 def centred_regression(
     x: ArrayLike, y: ArrayLike, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Return the checked regression in centred columns, for accuracy, and the way back.
+    """Return the validated regression in centred columns, for accuracy, and the inverse transformation.
 
-    These are the columns of x less their means behind a column of ones, the matrix that turns coefficients back, y less
-    its mean (exactly 0 where it does not vary), and that mean.
+    These are the columns of x minus their means behind a column of ones, the matrix that transforms coefficients back,
+    y minus its mean (exactly 0 if it is constant), and that mean.
     """
     columns, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns.ndim != 2 or columns.shape[1] != len(names):

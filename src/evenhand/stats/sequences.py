@@ -1,4 +1,4 @@
-"""Limits that hold however often one looks: a confidence sequence of a rate, and intervals of period after period."""
+"""Limits that hold at all times: a confidence sequence of a rate, and intervals of successive periods."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def rate_sequence(successes: ArrayLike, trials: ArrayLike, confidence: float = 0
     """Return limits of a rate that hold at all times together, from the counts so far.
 
     All p with B(1 + S, 1 + n - S) / (p^S (1 - p)^(n - S)) < 1 / alpha: for a constant p the left side is a martingale
-    that begins at 1, so that it ever reaches 1 / alpha with a chance of at most alpha (Ville 1939). Where the rate
-    drifts they are limits of the mean of the rates so far (by simulation, `benchmarks/coverage/drift_level.py`), and
-    must not be intersected over time.
+    that begins at 1, so that it ever reaches 1 / alpha with a chance of at most alpha (Ville 1939). If the rate drifts
+    they are limits of the mean of the rates so far (by simulation, `benchmarks/coverage/drift_level.py`), and must not
+    be intersected over time.
 
     References
     ----------
@@ -57,7 +57,7 @@ def rate_sequence(successes: ArrayLike, trials: ArrayLike, confidence: float = 0
 def spent(alpha: float, position: ArrayLike) -> FloatArray:
     """Return the part of alpha that the k-th look may use, alpha / (k (k + 1)).
 
-    However many looks there are, their parts add up to at most alpha.
+    The parts of any number of looks add up to at most alpha.
 
     Examples
     --------
@@ -74,12 +74,12 @@ def period_gaps(
     """Return the difference of two rates in every period, with limits that hold in all periods together.
 
     The k-th period has limits at the level `spent(alpha, k)`: exact ones of both rates (Clopper and Pearson), combined
-    by MOVER. They need no rate to be constant, and hold for any number of periods that are still to come.
+    by MOVER. They allow rates to change, and hold for any number of future periods.
 
     Parameters
     ----------
     successes, trials, other_successes, other_trials
-        (periods,) counts of the group and of the one it is compared with.
+        (periods,) counts of the group and of its reference.
     alpha
         The chance that any period's limits miss.
 
@@ -97,13 +97,13 @@ def period_gaps(
     return np.asarray(p - q), limits
 
 
-class Changes(NamedTuple):
-    """Changes of a gap: one for every period that looks back (`look`) and every period it may have begun in (`start`).
+class GapChanges(NamedTuple):
+    """Changes of a gap, for every period of observation (`look`) and every possible start of a change (`start`).
 
     Parameters
     ----------
     look, start
-        Positions of periods: the last one that is looked at, and the first one that counts as after the change.
+        Positions of periods: the last one observed, and the first one after the change.
     change
         The mean gap from `start` to `look`, minus the mean gap before `start`.
     limits
@@ -117,30 +117,29 @@ class Changes(NamedTuple):
 
     @property
     def nearest(self) -> FloatArray:
-        """How far the limits are from no change; below 0 where they hold it."""
+        """The distance of the limits from no change; negative if they include it."""
         return np.maximum(self.limits.low, -self.limits.high)
 
 
 def gap_drift(
     successes: ArrayLike, trials: ArrayLike, other_successes: ArrayLike, other_trials: ArrayLike, alpha: float
-) -> Changes:
-    """Return how far the gap from any period on is from that before it, at every look, with limits for all together.
+) -> GapChanges:
+    """Return how far the gap from any period on differs from that before it, at every look, with joint limits.
 
-    After the k-th further period, the last s periods are held against all before them, for s = 1 to k: one period alone
-    shows a jump, several together a change that lasts. Both sides are means of the periods' gaps, sum(w_j d_j) /
+    After the k-th further period, the last s periods are compared with all before them, for s = 1 to k: one period
+    alone shows a jump, several together a lasting change. Both sides are means of the periods' gaps, sum(w_j d_j) /
     sum(w_j) with the weights of Mantel and Haenszel, w_j = n_j m_j / (n_j + m_j): rates may move as long as they move
-    together. A side's rate has the exact limits of as many people as its weights are worth, (sum w)² / sum(w_j² / n_j)
+    together. A side's rate has the exact limits at its weights' effective number of people, (sum w)² / sum(w_j² / n_j)
     (Korn and Graubard 1998), and MOVER combines the four (Zou and Donner 2008). The level is alpha / (k² s (s + 1)):
-    over s this adds up to `spent(alpha, k)`, over all looks to at most alpha. Where the gap is the same in all
-    periods, the chance that 0 ever lies outside is at most alpha, as far as MOVER holds
-    (`benchmarks/coverage/drift_level.py`).
+    over s this adds up to `spent(alpha, k)`, over all looks to at most alpha. If the gap is equal in all periods, the
+    chance that 0 ever lies outside is at most alpha, as far as MOVER holds (`benchmarks/coverage/drift_level.py`).
 
     Parameters
     ----------
     successes, trials, other_successes, other_trials
-        (periods,) counts of the group and of the one it is compared with; a period without one of them is left out.
+        (periods,) counts of the group and of its reference; a period without one of them is left out.
     alpha
-        The chance that a drift is told where there is none, at any time.
+        The chance of reporting a drift at any time if there is none.
 
     References
     ----------
@@ -175,4 +174,4 @@ def gap_drift(
         return sides[0] - sides[2], mover_difference(*sides)
 
     (old, of_old), (new, of_new) = mean_gap(0, start), mean_gap(start, look + 1)
-    return Changes(usable[look], usable[start], new - old, mover_difference(new, of_new, old, of_old))
+    return GapChanges(usable[look], usable[start], new - old, mover_difference(new, of_new, old, of_old))

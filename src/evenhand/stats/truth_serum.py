@@ -1,7 +1,7 @@
-"""The Bayesian truth serum: scores that pay people to say what they think when nobody knows the truth.
+"""The Bayesian truth serum: scores that reward honest answers to questions without a known truth.
 
-Reference: D. Prelec (2004), A Bayesian truth serum for subjective data, Science 306. An answer scores high when it is
-more common than people predicted ("surprisingly common"), a prediction when it is close to what people answered.
+Reference: D. Prelec (2004), A Bayesian truth serum for subjective data, Science 306. An answer scores high if it is
+more common than people predicted ("surprisingly common"), a prediction if it is close to people's answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLIP = (0.01, 0.99)
 
 
 class SerumScores(NamedTuple):
-    """The two parts of the scores, of the shape of the answers; nan where a person took no part in a question."""
+    """The two parts of the scores, in the shape of the answers; nan where a person did not take part."""
 
     information: FloatArray
     prediction: FloatArray
@@ -26,14 +26,14 @@ class SerumScores(NamedTuple):
 
 
 class Bonus(NamedTuple):
-    """Who gets a bonus.
+    """The recipients of a bonus.
 
     Parameters
     ----------
     chosen : whether each person gets it.
-    rank : 1 for the highest score, people with equal scores alike; 0 where a person has no rank.
-    places : how many there were to give.
-    tied : people beyond `places` who get it because they score as high as the last one who does.
+    rank : 1 for the highest score, equal for equal scores; 0 without a rank.
+    places : the number of bonuses to give.
+    tied : people beyond `places` who get it because their score equals the last place's.
     """
 
     chosen: BoolArray
@@ -48,23 +48,23 @@ def scores(
     """Return everybody's truth-serum score for each question.
 
     log(x_a / y_a) + weight sum_k x_k log(p_k / x_k), where a is the person's answer, x_k the share that chose k, y_k
-    the geometric mean of the predicted shares and p_k the person's own prediction. Terms with x_k = 0 are left out,
-    the geometric means are not rescaled to sum to 1. At weight 1 the scores of a question sum to 0.
+    the geometric mean of the predicted shares and p_k the person's own prediction. Terms with x_k = 0 are left out, the
+    geometric means are not rescaled to sum to 1. At weight 1 the scores of a question sum to 0.
 
     Parameters
     ----------
-    answers : which answer each person chose, 0 .. K-1 or False and True; shape (people,) or (people, questions).
+    answers : the answer of each person, 0 .. K-1 or False and True; shape (people,) or (people, questions).
         nan, or a negative number, is no answer.
     predictions : with two answers, the predicted share that chose answer 1, of the shape of `answers` (the share of
         answer 0 is the rest); with K answers one more axis of length K. nan is no prediction.
-    weight : how much predicting counts.
-    clip : predictions are moved into this range, since log 0 has no bottom.
+    weight : the weight of the prediction score.
+    clip : predictions are clipped to this range, since log 0 is unbounded.
 
     Returns
     -------
     numpy.ndarray
-        Scores of the shape of `answers`. A person without an answer or a prediction takes no part in that question,
-        and has nan.
+        Scores in the shape of `answers`. A person without an answer or a prediction takes no part in that question, and
+        has nan.
 
     References
     ----------
@@ -110,7 +110,7 @@ def score_parts(
 
 
 def person_scores(question_scores: ArrayLike) -> tuple[FloatArray, IntArray]:
-    """Return each person's mean score over the questions they took part in, and how many those were.
+    """Return each person's mean score over their questions, and the number of these questions.
 
     Examples
     --------
@@ -118,26 +118,26 @@ def person_scores(question_scores: ArrayLike) -> tuple[FloatArray, IntArray]:
     (array([ 0.3, -0.1,  nan]), array([2, 1, 0]))
     """
     values = np.asarray(question_scores, dtype=np.float64)
-    known = ~np.isnan(values)
-    counted = known.sum(axis=1)
+    answered = ~np.isnan(values)
+    counted = answered.sum(axis=1)
     with np.errstate(all="ignore"):
-        return np.where(known, values, 0.0).sum(axis=1) / counted, counted.astype(np.int64)
+        return np.where(answered, values, 0.0).sum(axis=1) / counted, counted.astype(np.int64)
 
 
 def bonus(
     person: ArrayLike, *, share: float = 0.1, eligible: ArrayLike | None = None, include_ties: bool = True
 ) -> Bonus:
-    """Return who gets the bonus: the highest-scoring share of the eligible people.
+    """Return the recipients of the bonus: the highest-scoring share of the eligible people.
 
-    There are round(share n) places, at least one. People who score as the last one does (to 1e-9) are paid too, or with
-    `include_ties=False` none of them is, so that chance decides nothing.
+    There are round(share n) places, at least one. People who tie with the last place (to 1e-9) are paid too, or with
+    `include_ties=False` none of them is, so that nothing depends on chance.
 
     Parameters
     ----------
-    person : everybody's score; nan is not eligible.
-    share : share of the eligible people who are paid, above 0 and at most 1.
-    eligible : who may be paid at all; by default everybody with a score.
-    include_ties : what happens to people tied at the last place.
+    person : everybody's score; people with nan are not eligible.
+    share : share of the eligible people to pay, above 0 and at most 1.
+    eligible : who may be paid; by default everybody with a score.
+    include_ties : whether to pay people tied at the last place.
 
     Examples
     --------
@@ -153,16 +153,18 @@ def bonus(
     values = np.asarray(person, dtype=np.float64)
     small = np.abs(values) < 1e6  # larger numbers have no ninth decimal
     values = np.where(small, np.round(np.where(small, values, 0.0), 9), values)
-    running = ~np.isnan(values) & (np.ones(values.shape, bool) if eligible is None else np.asarray(eligible, bool))
-    n = int(running.sum())
+    eligible_people = ~np.isnan(values) & (
+        np.ones(values.shape, bool) if eligible is None else np.asarray(eligible, bool)
+    )
+    n = int(eligible_people.sum())
     rank = np.zeros(values.shape, np.int64)
     if n == 0:
         return Bonus(np.zeros(values.shape, bool), rank, 0, 0)
-    held = np.sort(values[running])
-    rank[running] = 1 + n - np.searchsorted(held, values[running], side="right")
+    sorted_scores = np.sort(values[eligible_people])
+    rank[eligible_people] = 1 + n - np.searchsorted(sorted_scores, values[eligible_people], side="right")
     places = max(1, int(np.floor(share * n + 0.5)))
-    last = held[n - places]
-    paid, tied = running & (values >= last), running & (values == last)
+    last = sorted_scores[n - places]
+    paid, tied = eligible_people & (values >= last), eligible_people & (values == last)
     beyond = int(paid.sum()) - places
     if beyond and not include_ties:
         return Bonus(paid & ~tied, rank, places, 0)

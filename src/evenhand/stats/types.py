@@ -1,4 +1,4 @@
-"""The array types and the interval that all kernels share."""
+"""The array types and the interval of all kernels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Summary = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 """An estimate of a group, its standard error, and its degrees of freedom or number of people."""
 
 LARGEST = 1e75
-"""The fourth powers of numbers of this size, which the variance of squares takes, can still be added up."""
+"""Numbers of this size have fourth powers, needed for the variance of squares, that can still be summed."""
 
 
 class Interval(NamedTuple):
-    """Lower and upper limits, arrays of one shape; nan where there is no interval, inf where unbounded."""
+    """Lower and upper limits, arrays of one shape; nan if there is no interval, inf if unbounded."""
 
     low: FloatArray
     high: FloatArray

@@ -1,7 +1,7 @@
-"""Who does the work: threads for compiled kernels, and joblib's backends for refits and replicates.
+"""Parallel work: threads for compiled kernels, and joblib's backends for refits and replicates.
 
-The work is cut up in one way, whoever does it, and its results are put together in one order: so neither the number of
-threads nor the backend can change a result.
+The work is always divided in the same way, and its results are combined in one order: neither the number of threads nor
+the backend can change a result.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from evenhand.errors import ConfigError, require_at_least
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
-Step = tuple[int, Callable[[], None]]  # how much work it is, and the work
+Step = tuple[int, Callable[[], None]]  # the amount of work, and the function that does it
 
 
 def thread_count(threads: int | None) -> int:
-    """Return how many threads to use: those asked for, or one for each core this process may use.
+    """Return the number of threads to use, by default one for each core this process may use.
 
     Examples
     --------
@@ -43,15 +43,15 @@ def thread_count(threads: int | None) -> int:
 def run_chains(
     chains: Sequence[Iterable[Step]], total: int, *, threads: int | None = None, progress: Progress | None = None
 ) -> None:
-    """Run chains of steps: the steps of a chain one after the other, different chains side by side.
+    """Run chains of steps: the steps of a chain in order, different chains in parallel.
 
-    Steps must release the interpreter lock to gain from threads. Progress is reported in the thread of the
-    caller; what it raises, a failing step or Ctrl-C ends the run as soon as the steps under way are done.
+    Steps must release the interpreter lock to gain from threads. Progress is reported in the caller's thread; an
+    exception in it, a failing step or Ctrl-C ends the run once the running steps are done.
 
     Parameters
     ----------
     chains
-        Steps as pairs of their work and a function. A chain writes only to what is its own.
+        Steps as pairs of their work and a function. A chain writes only to its own data.
     total
         The work of all steps together.
     threads
@@ -70,9 +70,9 @@ def run_chains(
     >>> sums
     [3.0, 5.0]
     """
-    wanted = min(thread_count(threads), len(chains))
+    workers = min(thread_count(threads), len(chains))
     done = 0
-    with closing(_inline(chains) if wanted <= 1 else _threaded(chains, wanted)) as finished:
+    with closing(_inline(chains) if workers <= 1 else _threaded(chains, workers)) as finished:
         for work in finished:
             done += work
             if progress is not None:
@@ -82,12 +82,12 @@ def run_chains(
 def run_tasks(
     tasks: Sequence[tuple[int, Callable[[], T]]], *, threads: int | None = None, progress: Progress | None = None
 ) -> Iterator[T]:
-    """Yield what tasks return, in their order: in threads, or where joblib was told of a backend, there.
+    """Yield the results of tasks, in order: from threads, or from joblib's backend if one is set.
 
     Parameters
     ----------
     tasks
-        Pairs of how much work it is and a function without side effects, which can be sent to other processes.
+        Pairs of an amount of work and a picklable function without side effects.
     threads, progress
         As for `run_chains`.
 
@@ -96,11 +96,11 @@ def run_tasks(
     >>> list(run_tasks([(1, lambda: "a"), (1, lambda: "b")], threads=2))
     ['a', 'b']
     """
-    total, done, place = sum(work for work, _ in tasks), 0, 0
+    total, done, next_slot = sum(work for work, _ in tasks), 0, 0
     if has_backend():
-        for (work, _), found in zip(tasks, in_parallel(_call, ((task,) for _, task in tasks)), strict=True):
+        for (work, _), result in zip(tasks, in_parallel(_call, ((task,) for _, task in tasks)), strict=True):
             done += work
-            yield found
+            yield result
             if progress is not None:
                 progress(done, total)
         return
@@ -110,38 +110,38 @@ def run_tasks(
         results[slot] = task()
 
     chains = [[(work, partial(keep, slot, task))] for slot, (work, task) in enumerate(tasks)]
-    wanted = min(thread_count(threads), len(chains))
-    with closing(_inline(chains) if wanted <= 1 else _threaded(chains, wanted)) as finished:
+    workers = min(thread_count(threads), len(chains))
+    with closing(_inline(chains) if workers <= 1 else _threaded(chains, workers)) as finished:
         for work in finished:
             done += work
             if progress is not None:
                 progress(done, total)
-            while place in results:
-                yield results.pop(place)
-                place += 1
+            while next_slot in results:
+                yield results.pop(next_slot)
+                next_slot += 1
 
 
 def has_backend() -> bool:
-    """Tell whether the caller told joblib to use more than this process: `with joblib.parallel_config("dask")`.
+    """Return whether the caller set a joblib backend: `with joblib.parallel_config("dask")`.
 
     Examples
     --------
     >>> has_backend()
     False
     """
-    joblib = sys.modules.get("joblib")  # whoever told it has imported it
+    joblib = sys.modules.get("joblib")  # a caller who set one has imported it
     return joblib is not None and joblib.Parallel().n_jobs != 1
 
 
 def in_parallel(task: Callable[..., T], work: Iterable[tuple[Any, ...]], jobs: int | None = None) -> Iterator[T]:
-    """Yield the results of a task for each of its arguments, in their order, through joblib where it is installed.
+    """Yield the results of a task for each of its arguments, in order, through joblib if it is installed.
 
-    Without `jobs` and without a setting of joblib's they are done here, one after the other, each when it is asked for.
+    Without `jobs` and without a joblib setting, calls run here, one after the other, each on demand.
 
     Parameters
     ----------
     task
-        A function of a module, so that it can be sent to other processes.
+        A module-level function, so that it can be sent to other processes.
     work
         The arguments of each call.
     jobs
@@ -157,10 +157,10 @@ def in_parallel(task: Callable[..., T], work: Iterable[tuple[Any, ...]], jobs: i
         return
     joblib = import_module("joblib")
     try:
-        # A generator would be asked for in a thread of joblib's, which knows neither who listens nor where to stop.
+        # joblib would consume a generator in its own thread, without the caller's listener and stop signal.
         yield from joblib.Parallel(n_jobs=jobs)(joblib.delayed(task)(*arguments) for arguments in list(work))
     except Exception as error:
-        if not isinstance(error, PicklingError) and "serialize" not in str(error):  # Dask's word for it
+        if not isinstance(error, PicklingError) and "serialize" not in str(error):  # Dask's message
             raise
         raise ConfigError(
             "a model, a candidate, the status quo or a utility cannot be sent to other processes (it cannot be "
@@ -192,7 +192,7 @@ def _threaded(chains: Sequence[Iterable[Step]], threads: int) -> Generator[int, 
                         return
                     step()
                     finished.put(work)
-        except BaseException as error:  # it belongs to the caller's thread
+        except BaseException as error:  # re-raised in the caller's thread
             finished.put(error)
         finally:
             finished.put(None)
@@ -204,7 +204,7 @@ def _threaded(chains: Sequence[Iterable[Step]], threads: int) -> Generator[int, 
         running = threads
         while running:
             try:
-                item = finished.get(timeout=0.25)  # a wait without end would not see Ctrl-C on Windows
+                item = finished.get(timeout=0.25)  # without a timeout, Ctrl-C has no effect on Windows
             except Empty:
                 continue
             if item is None:

@@ -1,7 +1,7 @@
 """The largest gap of several groups: its limits, and tests that all groups are equal.
 
 The largest of noisy values is biased away from equality, and so is every resample of it. Limits are built from those of
-the groups instead: `Limits` gives each group's own limits at a confidence.
+the groups instead: `Limits` returns each group's own limits at a confidence.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from evenhand.stats.intervals import mover_difference, mover_ratio, tail_share
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 Limits = Callable[[float], Interval]
-"""The limits of each group on its own, at a confidence; they must be nested in it."""
+"""The limits of each group alone, at a confidence; they must be nested."""
 
-_FARTHEST = 7.0  # normal quantiles: beyond, 1 - confidence has too few digits left. The least p-value is 2.6e-12.
+_FARTHEST = 7.0  # normal quantiles: beyond, 1 - confidence has too few digits. The smallest p-value is 2.6e-12.
 _STEPS = 10
-_TAIL = 1e-10  # below which 1 - probability of the range has too few digits, and Bonferroni is as sharp
+_TAIL = 1e-10  # below, 1 - probability of the range has too few digits, and Bonferroni is as sharp
 
 
 def widest_difference(near: Interval, far: Interval | None = None) -> tuple[float, float]:
@@ -108,31 +108,31 @@ def worst_pair(
     (0.025, 0.162)
     """
     joint = range_confidence(confidence, len(value))
-    near, far = (_pairs(value, limits(at), kind) for at in (joint, confidence))
+    near, far = (_pairs(value, limits(level), kind) for level in (joint, confidence))
     return widest_difference(near, far) if kind == "difference" else narrowest_ratio(near, far)
 
 
-def _pairs(value: FloatArray, own: Interval, kind: str) -> Interval:
+def _pairs(value: FloatArray, limits: Interval, kind: str) -> Interval:
     """Return the limits of all pairs' differences or ratios from the groups' own."""
     i, j = np.triu_indices(len(value), 1)
-    sides = value[i], Interval(own.low[i], own.high[i]), value[j], Interval(own.low[j], own.high[j])
+    sides = value[i], Interval(limits.low[i], limits.high[i]), value[j], Interval(limits.low[j], limits.high[j])
     if kind == "difference":
         return mover_difference(*sides)
-    found = mover_ratio(*sides)
-    # Of two zeros nothing is known, which among many pairs is no reason to know less of the others.
+    ratio_limits = mover_ratio(*sides)
+    # For two zeros nothing is known, but that must not widen the limits over many pairs.
     empty = (value[i] == 0) & (value[j] == 0) & ~np.isnan(sides[1].low + sides[3].low)
-    return Interval(np.where(empty, 0.0, found.low), np.where(empty, np.inf, found.high))
+    return Interval(np.where(empty, 0.0, ratio_limits.low), np.where(empty, np.inf, ratio_limits.high))
 
 
-def pair_differs(value: FloatArray, own: Interval, high: int, low: int) -> bool:
-    """Tell whether the limits of two groups put the one above the other, by their difference (MOVER)."""
-    room = np.hypot(value[high] - own.low[high], own.high[low] - value[low])
+def pair_differs(value: FloatArray, limits: Interval, high: int, low: int) -> bool:
+    """Return whether the limits of the difference of two groups lie above 0 (MOVER)."""
+    room = np.hypot(value[high] - limits.low[high], limits.high[low] - value[low])
     return bool(value[high] - value[low] > room)
 
 
 @lru_cache(maxsize=1024)
 def range_confidence(confidence: float, groups: int) -> float:
-    """Return the confidence of each pair's limits at which those of all pairs of groups hold together (Tukey).
+    """Return the confidence of each pair's limits at which those of all pairs hold together (Tukey).
 
     With q the quantile of the range of so many standard normal numbers, P(abs(Z) <= q / sqrt(2)): of two groups the
     confidence itself, of more a little less than Bonferroni's.
@@ -164,39 +164,26 @@ def range_p(z: float, groups: int) -> float:
     """
     from scipy.special import ndtr
 
-    each = 2.0 * float(ndtr(-z))
+    one_pair = 2.0 * float(ndtr(-z))
     pairs = groups * (groups - 1) / 2
     x = np.linspace(-8.5, 8.5, 341)
     density = np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
     within = groups * float(np.sum(density * (ndtr(x) - ndtr(x - z * sqrt(2))) ** (groups - 1))) * (x[1] - x[0])
     beyond = 1.0 - float(within)
-    return min(1.0, max(beyond, each) if beyond > _TAIL else pairs * each)
-
-
-def equality_p(value: FloatArray, limits: Limits) -> float:
-    """Return the smallest alpha at which `worst_pair` excludes that all groups are equal; nan where it has no limits.
-
-    Examples
-    --------
-    >>> from evenhand.stats.intervals import clopper_pearson
-    >>> rate = np.array([0.50, 0.52, 0.60])
-    >>> round(equality_p(rate, lambda c: clopper_pearson(rate, 500, c)), 4)
-    0.0049
-    """
-    return float(equality_p_values(value, lambda confidence: limits(float(confidence[0])), [len(value)])[0])
+    return min(1.0, max(beyond, one_pair) if beyond > _TAIL else pairs * one_pair)
 
 
 def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval], sizes: Sequence[int]) -> FloatArray:
-    """Return `equality_p` of several sets of groups at once.
+    """Return the smallest alpha at which `worst_pair` excludes equality, for several sets of groups.
 
     Parameters
     ----------
     value
         The values of all groups, set after set.
     limits
-        Each group's own limits, at a confidence for each.
+        Each group's own limits, at one confidence per group.
     sizes
-        How many groups each set has.
+        The number of groups in each set.
 
     Examples
     --------
@@ -210,29 +197,30 @@ def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval
     apart = [np.subtract.outer(value[members], value[members]) for members in sets]
 
     def margin(confidence: FloatArray) -> FloatArray:
-        own = limits(np.repeat(confidence, sizes))
-        below, above = value - own.low, own.high - value
+        group_limits = limits(np.repeat(confidence, sizes))
+        below, above = value - group_limits.low, group_limits.high - value
         rooms = (np.hypot.outer(below[members], above[members]) for members in sets)
         return np.array([(gaps - room).max() for gaps, room in zip(apart, rooms, strict=True)])
 
     z = _farthest_z(margin, (len(sizes),))
     unknown = np.isnan(margin(np.full(len(sizes), 0.95)))
     p_values = [
-        np.nan if lost else range_p(float(each), size) for each, size, lost in zip(z, sizes, unknown, strict=True)
+        np.nan if is_unknown else range_p(float(quantile), size)
+        for quantile, size, is_unknown in zip(z, sizes, unknown, strict=True)
     ]
     return np.array(p_values)
 
 
 def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
-    """Return the smallest alpha at which intervals exclude something; 1 where none does, at least 2.6e-12.
+    """Return the smallest alpha at which intervals exclude something; 1 if none do, at least 2.6e-12.
 
     Parameters
     ----------
     margin
-        How far the intervals at some confidences, an array of this shape, stay away from it; below 0 where they hold
-        it. They must be nested. nan gives nan.
+        The distance of the intervals at some confidences, an array of this shape, from it; negative if they include it.
+        They must be nested. nan gives nan.
     shape
-        Of the confidences.
+        The shape of the confidences.
 
     Examples
     --------
@@ -246,48 +234,48 @@ def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int,
 
 
 def _farthest_z(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
-    """Return the normal quantile at whose confidence the margin is 0: first by halves, then by the Illinois rule."""
+    """Return the normal quantile at whose confidence the margin is 0: by bisection, then by the Illinois rule."""
     from scipy.special import erf
 
-    def at(z: FloatArray) -> FloatArray:
+    def margin_at(z: FloatArray) -> FloatArray:
         return margin(np.asarray(erf(z / sqrt(2))))
 
     low, high = np.full(shape, 1e-6), np.full(shape, _FARTHEST)
-    above, below = at(low), at(high)
-    none, all_of_it = above <= 0, below >= 0
-    before = np.zeros(shape)  # which side moved last
+    above, below = margin_at(low), margin_at(high)
+    none, always = above <= 0, below >= 0
+    before = np.zeros(shape)  # the side that moved last
     with np.errstate(all="ignore"):
         for step in range(_STEPS):
-            chord = (low * below - high * above) / (below - above)  # the margin is nearly a line
+            chord = (low * below - high * above) / (below - above)  # the margin is nearly linear
             middle = (low + high) / 2 if step < _STEPS // 2 else np.clip(chord, low, high)
-            found = at(np.where(np.isfinite(middle), middle, low))
-            side = np.sign(found)
-            again = side == before  # the end that stayed put twice counts half, so that it moves too
+            margin_there = margin_at(np.where(np.isfinite(middle), middle, low))
+            side = np.sign(margin_there)
+            unmoved = side == before  # the end that stayed twice is halved, so that it moves, too
             above, below = (
-                np.where(again & (side < 0), above / 2, above),
-                np.where(again & (side > 0), below / 2, below),
+                np.where(unmoved & (side < 0), above / 2, above),
+                np.where(unmoved & (side > 0), below / 2, below),
             )
-            above, below = np.where(side > 0, found, above), np.where(side > 0, below, found)
+            above, below = np.where(side > 0, margin_there, above), np.where(side > 0, below, margin_there)
             low, high, before = np.where(side > 0, middle, low), np.where(side > 0, high, middle), side
-    return np.where(none, 0.0, np.where(all_of_it, _FARTHEST, middle))
+    return np.where(none, 0.0, np.where(always, _FARTHEST, middle))
 
 
 def permutation_p(yes: ArrayLike, people: ArrayLike, rng: np.random.Generator, draws: int = 9_999) -> float:
     """Return the p-value of equal rates in all groups: Pearson's chi-square over shuffled group labels.
 
-    Where all groups have one rate, every way to deal out those who were selected is as likely as any other, whatever
-    the rate and the sizes: the test is exact. It says that groups differ, not which. Drawing stops once 20 shuffles
-    are at least as uneven as the data (then p = 20 / shuffles; Besag and Clifford), else p = (1 + how many) / (1 +
-    shuffles). 1 where nobody or everybody is selected: then no shuffle differs from the data.
+    If all groups have one rate, every assignment of the selected people to groups is equally likely, whatever the rate
+    and the sizes: the test is exact. It shows that groups differ, not which. Drawing stops once 20 shuffles are at
+    least as uneven as the data (then p = 20 / shuffles; Besag and Clifford), else p = (1 + how many) / (1 + shuffles).
+    1 if nobody or everybody is selected: then no shuffle differs from the data.
 
     Parameters
     ----------
     yes, people
-        Those selected, and all, by group.
+        The selected people, and all people, by group.
     rng
         Source of randomness.
     draws
-        The most shuffles.
+        The largest number of shuffles.
 
     References
     ----------
@@ -303,10 +291,10 @@ def permutation_p(yes: ArrayLike, people: ArrayLike, rng: np.random.Generator, d
     total, everybody = int(counts.sum()), int(sizes.sum())
     if total in (0, everybody):
         return 1.0
-    observed = _unevenness(counts, sizes) * (1 - 1e-12)  # ties count, whatever the rounding
+    observed = _unevenness(counts, sizes) * (1 - 1e-12)  # count ties despite rounding
     enough, beyond, done = 20, 0, 0
     while done < draws:
-        block = min(max(50, done), 1_000, draws - done)  # where groups are alike, a few dozen are enough
+        block = min(max(50, done), 1_000, draws - done)  # if groups are similar, a few dozen are enough
         shuffled: Any = rng.multivariate_hypergeometric(sizes, total, size=block, method="marginals")
         reached = np.flatnonzero(_unevenness(shuffled, sizes) >= observed)
         if beyond + reached.size >= enough:
@@ -316,5 +304,5 @@ def permutation_p(yes: ArrayLike, people: ArrayLike, rng: np.random.Generator, d
 
 
 def _unevenness(counts: IntArray, sizes: IntArray) -> FloatArray:
-    """Return what varies of Pearson's chi-square while the totals stay: the sum of x² / n."""
+    """Return the varying part of Pearson's chi-square for fixed totals: the sum of x² / n."""
     return np.asarray((counts.astype(np.float64) ** 2 / sizes).sum(axis=-1))

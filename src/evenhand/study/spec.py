@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, model_validator
 
-from evenhand.core.result import settled
+from evenhand.core.result import finalize
 from evenhand.errors import ConfigError, SettingError, count, did_you_mean, problem
 from evenhand.messages import Message
 from evenhand.settings import Settings, read_toml
@@ -342,7 +342,7 @@ class StudySpec(Settings):
 
     def analyze(self, responses: Responses) -> StudyResult:
         """Analyse responses as [analysis] says."""
-        return settled(run(responses, self.analysis))
+        return finalize(run(responses, self.analysis))
 
     def words(self, text: str | Mapping[str, str], language: str | None = None) -> str:
         """Return a text in a language, by default the first."""

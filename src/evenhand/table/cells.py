@@ -1,9 +1,9 @@
-"""Cells: the table shrunk to counts and sums by a group-by that runs where the data lives.
+"""Cells: the table reduced to counts and sums by a group-by that runs in the data's engine.
 
-Engines add floating-point numbers in a different order in every run. So every sum is a sum of whole
-numbers: a value ``v`` with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and
-the next 32 bits of the rest. Scaling by a power of two and taking the fraction are exact, so the sums are
-exact to 2**(e - 64) per row, and equal to the bit on every engine and any number of threads.
+Engines add floating-point numbers in a different order in every run. So every sum is a sum of integers: a value ``v``
+with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and the next 32 bits of the remainder.
+Scaling by a power of two and taking the fraction are exact, so the sums are exact to 2**(e - 64) per row, and
+bit-identical on every engine and any number of threads.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class TooManyCellsError(DataError):
 
 @dataclass(frozen=True)
 class ColumnSum:
-    """A row value to be summed: its name, expression, and an exponent with ``|value| <= 2**exponent``.
+    """A row value to sum: its name, expression, and an exponent with ``|value| <= 2**exponent``.
 
-    `factors` names the two sums whose values it is the product of, where it is one.
+    `factors` names the two sums whose product it is, if it is a product.
     """
 
     name: str
@@ -47,15 +47,15 @@ class ColumnSum:
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts and sums by every observed combination of keys, in one canonical order.
+    """Counts and sums by every observed combination of keys, in canonical order.
 
     Parameters
     ----------
-    codes : for each key the code of every cell.
-    labels : for each key the text of every code, in order; the last is "(missing)" where values are missing.
-    n : rows of each cell.
+    codes : for each key, the code of every cell.
+    labels : for each key, the text of every code, in order; the last is "(missing)" if values are missing.
+    n : the number of rows in each cell.
     sums : the sums over each cell's rows, by name.
-    values : for each key the values in the data behind the labels, each with its code.
+    values : for each key, the data's values behind the labels, each with its code.
     """
 
     codes: dict[str, IntArray]
@@ -66,16 +66,16 @@ class Cells:
 
     @property
     def rows(self) -> int:
-        """The number of rows that all cells count."""
+        """The number of rows in all cells."""
         return int(self.n.sum())
 
     def missing_code(self, name: str) -> int:
-        """Return the code of a missing value of a key: the one after those of its labels."""
+        """Return the code of a missing value of a key: the number of its other labels."""
         labels = self.labels[name]
         return len(labels) - (labels[-1:] == (MISSING,))
 
     def where(self, keep: BoolArray | IntArray) -> Cells:
-        """Return the cells that a boolean mask keeps, or those at some positions."""
+        """Return the cells at the positions, or where the boolean mask is True."""
         cells = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Cells(
             {name: codes.take(cells) for name, codes in self.codes.items()},
@@ -88,7 +88,7 @@ class Cells:
     def joint(self, columns: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
         """Return one code per cell for a grouping of one or several keys, and the observed groups' labels.
 
-        A cell with a missing part belongs to the one group "(missing)", which comes last.
+        A cell with a missing part belongs to the group "(missing)", which comes last.
         """
         names = [column_key(column) for column in columns]
         parts = np.column_stack([self.codes[name] for name in names])
@@ -108,16 +108,16 @@ class Cells:
 
     def counts_by(self, names: Iterable[str]) -> Cells:
         """Return counts by some of the keys only."""
-        kept = list(names)
-        parts = np.column_stack([self.codes[name] for name in kept]) if kept else np.zeros((len(self.n), 0), np.int64)
-        observed, cell = _combinations(parts, [len(self.labels[name]) for name in kept])
+        keys = list(names)
+        parts = np.column_stack([self.codes[name] for name in keys]) if keys else np.zeros((len(self.n), 0), np.int64)
+        observed, cell = _combinations(parts, [len(self.labels[name]) for name in keys])
         n = np.zeros(len(observed), dtype=np.int64)
         np.add.at(n, cell, self.n)
-        codes = {name: observed[:, position] for position, name in enumerate(kept)}
-        return Cells(codes, {name: self.labels[name] for name in kept}, n)
+        codes = {name: observed[:, position] for position, name in enumerate(keys)}
+        return Cells(codes, {name: self.labels[name] for name in keys}, n)
 
     def digest(self) -> str:
-        """Return the SHA-256 of the cells' contents, the same for the same data on every engine."""
+        """Return the SHA-256 of the cells' contents, equal for equal data on every engine."""
         arrays: dict[str, Any] = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
         arrays |= {f"sums {name}": values + 0.0 for name, values in self.sums.items()}
         head = json.dumps([sorted(arrays), len(self.n), sorted(self.labels.items())])
@@ -130,8 +130,8 @@ class Cells:
 def reduce(frame: Frame, keys: Sequence[Key], summands: Sequence[ColumnSum] = (), most: int | None = None) -> Cells:
     """Count and sum the rows of every combination of keys, in the frame's own engine.
 
-    With `most` given, more combinations than that are a `TooManyCellsError`, and are not fetched; from an engine
-    elsewhere 1,000,000 at most.
+    More combinations than `most` raise a `TooManyCellsError`, and are not fetched; from a remote engine, at most
+    1,000,000.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def reduce(frame: Frame, keys: Sequence[Key], summands: Sequence[ColumnSum] = ()
 
 
 def _with_summands(frame: Frame, summands: Sequence[ColumnSum]) -> tuple[Frame, Sequence[ColumnSum]]:
-    """Compute each summand once, where the frame is in memory; an engine itself sees what is the same."""
+    """Compute each summand once if the frame is in memory; engines find common expressions themselves."""
     if not isinstance(frame, nw.DataFrame) or not summands:
         return frame, summands
     mark = _unused_prefix(frame.columns)
@@ -178,38 +178,38 @@ def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Frame:
 
 
 def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts: Mapping[str, nw.Expr]) -> Frame:
-    """Count by the columns themselves where they have few values, then by what the keys make of those values.
+    """Count by columns with few values first, then by the keys computed from those values.
 
-    Text is thus trimmed, folded and compared once for every distinct value instead of once for every row.
+    So text is trimmed, folded and compared once for every distinct value instead of once for every row.
     """
     columns = list(dict.fromkeys(filter(None, (key.column for key in keys))))
     mark = _unused_prefix(columns)
-    named = list(zip(key_names, keys, strict=True))
-    worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}
-    ours = {f"{mark}{name}": part for name, part in parts.items()}
-    rough = _counted(frame, columns, mark, worked_out, ours)
-    fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
+    named_keys = list(zip(key_names, keys, strict=True))
+    computed = {f"{mark}{name}": key.expression for name, key in named_keys if key.column is None}
+    summands = {f"{mark}{name}": part for name, part in parts.items()}
+    counts = _counted(frame, columns, mark, computed, summands)
+    final_keys = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named_keys}
     sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
-    counted: Frame = rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+    counted: Frame = counts.select(**final_keys, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
     return counted
 
 
 def _counted(
-    frame: Frame, columns: Sequence[str], mark: str, worked_out: Mapping[str, nw.Expr], ours: Mapping[str, nw.Expr]
+    frame: Frame, columns: Sequence[str], mark: str, computed: Mapping[str, nw.Expr], summands: Mapping[str, nw.Expr]
 ) -> Frame:
-    """Count and sum by columns as they stand, and by what is worked out for every row."""
-    # DuckDB reads a name to group by as SQL: a dot, a quote or a blank in it needs an alias.
+    """Count and sum by columns as they are, and by keys computed for every row."""
+    # DuckDB reads the name of a group-by column as SQL: a dot, a quote or a blank in it needs an alias.
     aliased = not all(column.isidentifier() for column in columns)
-    plain = {f"{mark}column{position}" if aliased else column: column for position, column in enumerate(columns)}
-    if aliased or worked_out or ours:  # where not, to ask for columns only takes an engine's time
-        frame = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
-    counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
-    counted: Frame = frame.group_by(*plain, *worked_out).agg(*counts)
-    return counted.rename(plain) if aliased else counted
+    renamed = {f"{mark}column{position}" if aliased else column: column for position, column in enumerate(columns)}
+    if aliased or computed or summands:  # otherwise a select would only cost the engine time
+        frame = frame.select(**{name: nw.col(column) for name, column in renamed.items()}, **computed, **summands)
+    counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in summands)]
+    counted: Frame = frame.group_by(*renamed, *computed).agg(*counts)
+    return counted.rename(renamed) if aliased else counted
 
 
 def _unused_prefix(columns: Sequence[str]) -> str:
-    """Return a prefix for columns of our own, which are beside those of the data for a moment."""
+    """Return a prefix for temporary columns that no column of the data has."""
     prefix = "evenhand:"
     while any(column.startswith(prefix) for column in columns):
         prefix += ":"
@@ -237,7 +237,7 @@ def _canonical(
     for position, summand in enumerate(summands):
         divisor = 2 ** (64 - summand.exponent)
         pairs = zip(raw[f"high{position}"], raw[f"low{position}"], strict=True)
-        # Python adds and divides whole numbers of any size with one correct rounding.
+        # Python adds and divides integers of any size with one correct rounding.
         exact = np.array([(int(h) << 32) + int(low) for h, low in pairs], dtype=object)[order]
         sums[summand.name] = np.array([total / divisor for total in np.add.reduceat(exact, starts)])
     counts = np.add.reduceat(np.array([int(value) for value in raw["n"]], dtype=np.int64)[order], starts)
@@ -245,7 +245,7 @@ def _canonical(
 
 
 def _starts(codes: Mapping[str, IntArray], rows: int) -> IntArray:
-    """Return where each cell begins among sorted rows: values of one label are in one cell."""
+    """Return where each cell begins among sorted rows."""
     new = np.arange(rows) == 0
     for values in codes.values():
         new[1:] |= values[1:] != values[:-1]
@@ -253,14 +253,14 @@ def _starts(codes: Mapping[str, IntArray], rows: int) -> IntArray:
 
 
 def _code_values(values: list[Any], key: Key) -> tuple[IntArray, tuple[str, ...], dict[Any, int]]:
-    """Give every label a code in the sorted order of the values, with missing last; return the code of each value."""
-    if key.labels is not None:  # and not of NO_RANGE, which is missing
+    """Return a code for each value, the sorted labels with missing last, and each distinct value's code."""
+    if key.labels is not None:  # NO_RANGE is missing
         labels, position = key.labels, {code: code for code in range(len(key.labels))}
     else:
-        called = {value: key.label(value) for value in sorted(set(values) - {None}, key=_trimmed)}
-        labels = tuple(dict.fromkeys(label for label in called.values() if label != MISSING))
-        code = {label: place for place, label in enumerate((*labels, MISSING))}
-        position = {value: code[label] for value, label in called.items()}
+        labels_by_value = {value: key.label(value) for value in sorted(set(values) - {None}, key=_trimmed)}
+        labels = tuple(dict.fromkeys(label for label in labels_by_value.values() if label != MISSING))
+        code = {label: index for index, label in enumerate((*labels, MISSING))}
+        position = {value: code[label] for value, label in labels_by_value.items()}
     codes = np.array([position.get(value, len(labels)) for value in values], dtype=np.int64)
     return codes, labels + ((MISSING,) if (codes == len(labels)).any() else ()), position
 
@@ -270,22 +270,22 @@ def _trimmed(value: object) -> tuple[int, float | str, str]:
 
 
 def _combinations(parts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the rows of codes that occur, in order, and which of them each row is; in O(n) where few can occur."""
+    """Return the sorted distinct rows of codes, and each row's index among them; in O(n) if few are possible."""
     possible = prod(sizes)
     if not sizes or not 0 < possible <= 4 * len(parts):
-        observed, which = np.unique(parts, axis=0, return_inverse=True)
-        return observed, which.reshape(-1)
-    place = np.ravel_multi_index(tuple(parts.T), tuple(sizes))
-    seen = np.bincount(place, minlength=possible) > 0
+        observed, inverse = np.unique(parts, axis=0, return_inverse=True)
+        return observed, inverse.reshape(-1)
+    index = np.ravel_multi_index(tuple(parts.T), tuple(sizes))
+    seen = np.bincount(index, minlength=possible) > 0
     observed = np.column_stack(np.unravel_index(np.flatnonzero(seen), tuple(sizes)))
-    return observed, place if seen.all() else (np.cumsum(seen) - 1).take(place)
+    return observed, index if seen.all() else (np.cumsum(seen) - 1).take(index)
 
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> BoolArray:
     return np.equal(codes, len(labels) - 1 if labels and labels[-1] == MISSING else -1)
 
 
-# What is summed: survey weight, score, squared error, and their products ------------------------------------
+# Sums: survey weight, score, squared error, and their products ----------------------------------------------
 
 
 def exponent_for(bound: float) -> int:
@@ -294,7 +294,7 @@ def exponent_for(bound: float) -> int:
 
 
 def weight_sums(column: str, exponent: int) -> list[ColumnSum]:
-    """Return the weight and its square."""
+    """Return sums of the weight and its square."""
     weight = nw.col(column).cast(nw.Float64)
     return [ColumnSum("w", weight, exponent), ColumnSum("ww", weight * weight, 2 * exponent)]
 
@@ -302,9 +302,9 @@ def weight_sums(column: str, exponent: int) -> list[ColumnSum]:
 def score_sums(
     prediction: Prediction, positive: nw.Expr | None, weight: str | None, weight_exponent: int
 ) -> list[ColumnSum]:
-    """Return the score `s` and the squared error `l`, times the weight, and every product of two of them.
+    """Return sums of the score `s` and the squared error `l`, times the weight, and of their pairwise products.
 
-    The products are named by their factors: `ss`, `sl`, `ll`, and with weights `ws`, `wl`.
+    Products are named by their factors: `ss`, `sl`, `ll`, and with weights `ws`, `wl`.
     """
     score = nw.col(prediction.column).cast(nw.Float64)
     size = exponent_for(max(abs(bound) for bound in prediction.range))
@@ -320,7 +320,7 @@ def score_sums(
     names = list(values)
     for position, a in enumerate(names):
         for b in names[position:]:
-            if a + b != "ww":  # already among the weight's own sums
+            if a + b != "ww":  # in `weight_sums`
                 product = values[a][0] * values[b][0]
                 summands.append(ColumnSum(a + b, product, values[a][1] + values[b][1], (a, b)))
     return summands

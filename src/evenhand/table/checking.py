@@ -1,4 +1,4 @@
-"""The second step of a table: its roles and rows checked, and its cells counted."""
+"""The second step of a table: its roles and rows validated, and its cells counted."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from evenhand.table.validation import Validation, sound_roles
 
 @dataclass(frozen=True)
 class CheckedWeights:
-    """What the survey weights are, and what is wrong with them.
+    """The validated survey weights, or their problems.
 
     Parameters
     ----------
-    exponent : bounds the weights: none is above ``2**exponent``.
-    problems : what is wrong with them.
-    nonzero_weight_filter : the rows with a weight above 0 and a note on the others, where there are others.
+    exponent : bounds the weights: none exceeds ``2**exponent``.
+    problems : the problems of the weights.
+    nonzero_weight_filter : selects the rows with a weight above 0, with a note on the others; None if all have one.
     """
 
     exponent: int = 0
@@ -36,20 +36,20 @@ class CheckedWeights:
     nonzero_weight_filter: tuple[nw.Expr, Message] | None = None
 
     def apply(self, source: Source) -> Source:
-        """Return the rows with a weight above 0."""
-        return source if self.nonzero_weight_filter is None else source.only(*self.nonzero_weight_filter)
+        """Return the source without rows of weight 0."""
+        return source if self.nonzero_weight_filter is None else source.with_filter(*self.nonzero_weight_filter)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedTable:
-    """A table in which nothing is wrong.
+    """A table without problems.
 
     Parameters
     ----------
-    opened : the table, without the rows whose weight is 0 and with notes on what was found.
-    weights : what is known of the survey weights.
+    opened : the table, without rows of weight 0, with notes.
+    weights : the validated survey weights.
     cells : counts by groups, outcome and decisions, without the rows dropped.
-    dropped : the number of rows with a missing outcome or prediction that were dropped.
+    dropped : the number of rows dropped for a missing outcome or prediction.
     """
 
     opened: OpenedTable
@@ -58,7 +58,7 @@ class CheckedTable:
     dropped: int
 
     def retyped(self) -> CheckedTable | None:
-        """Return the table with types inferred from all rows; None if they were."""
+        """Return the table with types inferred from all rows; None if they already were."""
         if not self.opened.can_retype:
             return None
         opened = self.opened.retyped()
@@ -69,9 +69,9 @@ class CheckedTable:
 
 
 def check_table(opened: OpenedTable) -> CheckedTable:
-    """Check roles and rows, and report every problem in one `DataError`.
+    """Validate roles and rows, and report all problems in one `DataError`.
 
-    Where a later row of a file has another type than the first, types are inferred from all rows.
+    If a later row of a file has another type than the first rows, types are inferred from all rows.
     """
     try:
         return _check_as_typed(opened)
@@ -83,7 +83,7 @@ def check_table(opened: OpenedTable) -> CheckedTable:
 
 def _check_as_typed(opened: OpenedTable) -> CheckedTable:
     misfits = list(_validation(opened).schema_problems())
-    problems = [found for _, found in misfits if found is not None]
+    problems = [message for _, message in misfits if message is not None]
     sound = replace(opened, roles=sound_roles(opened.roles, {column for column, _ in misfits}))
     weights = _check_weights(sound)
     sound = replace(sound, source=weights.apply(sound.source))
@@ -112,7 +112,7 @@ def _check_weights(opened: OpenedTable) -> CheckedWeights:
 
 
 def _count(opened: OpenedTable, weights: CheckedWeights) -> Cells | None:
-    """Return the counted cells; None where there are too many."""
+    """Return the cells; None if there are too many."""
     all_keys = [*opened.keys.groups(), *opened.keys.states()]
     weight_sums = [] if weights.problems else opened.keys.weights(weights.exponent)
     try:
@@ -132,7 +132,7 @@ def _row_problems(opened: OpenedTable, counted: Cells | None) -> list[Message]:
 
 
 def _without_absent(opened: OpenedTable, counted: Cells) -> Cells:
-    """Return the cells without rows whose outcome or prediction is missing."""
+    """Return the cells without those whose outcome or prediction is missing."""
     absent = np.zeros(len(counted.n), dtype=np.bool_)
     for key in opened.keys.states():
         labels = counted.labels[key.name]

@@ -1,6 +1,6 @@
-"""Columns as codes into their distinct values, worked out where the data are.
+"""Columns as codes into their distinct values, computed in the data's engine.
 
-Text is compared once for each distinct value. What comes back is one number per row, and the distinct values once.
+Text is compared once for each distinct value. The engine returns one number per row, and the distinct values.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Coded:
 
     Parameters
     ----------
-    codes : one for each row; -1 where the value is missing or blank.
-    values : the distinct values, numbers by size, everything else by its text.
+    codes : one for each row; -1 if the value is missing or blank.
+    values : the distinct values, numbers by size, all others by their text.
     """
 
     codes: IntArray
@@ -51,16 +51,16 @@ CodedAndNumbers: TypeAlias = tuple[dict[str, Coded], dict[str, npt.NDArray[Any]]
 def code_columns(
     frame: Frame, columns: Mapping[str, tuple[str, Kind]], numbers: Mapping[str, nw.Expr]
 ) -> CodedAndNumbers:
-    """Return columns as codes, and numbers beside them, all in one order of rows.
+    """Return columns as codes, and numeric columns beside them, all in one order of rows.
 
     Parameters
     ----------
     frame
         The data.
     columns
-        By a name of the caller's: the column and its kind.
+        The column and its kind, by a name of the caller's choice.
     numbers
-        Expressions of the rows that are numbers already, without missing values.
+        Numeric expressions without missing values.
 
     Examples
     --------
@@ -80,11 +80,11 @@ def code_columns(
     if isinstance(selected, nw.LazyFrame) and not selected.implementation.is_duckdb():
         selected = collect(selected)
     is_number = {keys[name]: kind in (*NUMBERS, "boolean") for name, (_, kind) in columns.items()}
-    listed = list(number_keys.values())
+    number_names = list(number_keys.values())
     if isinstance(selected, nw.DataFrame):
-        coded, arrays = _in_memory(selected, is_number, listed)
+        coded, arrays = _in_memory(selected, is_number, number_names)
     else:
-        coded, arrays = _in_engine(selected, is_number, listed)
+        coded, arrays = _in_engine(selected, is_number, number_names)
     return (
         {name: coded[key] for name, key in keys.items()},
         {name: np.asarray(arrays[key]) for name, key in number_keys.items()},
@@ -92,7 +92,7 @@ def code_columns(
 
 
 def _as_read(column: str, kind: Kind) -> nw.Expr:
-    """Return a column as text, a number or a boolean; how true and false are spelt is left to `_in_order`."""
+    """Return a column as text, a number or a boolean; `_sort_values` unifies the spelling of true and false."""
     return nw.col(column).cast(nw.String) if kind == "text" else plain_value(column, kind)
 
 
@@ -121,7 +121,7 @@ def _coded_numbers(values: npt.NDArray[Any], absent: BoolArray) -> Coded:
 
 
 def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-    """Return the sorted distinct values and the rank of each value among them; a range of numbers needs no sorting."""
+    """Return the sorted distinct values and the rank of each value; a dense range of integers needs no sorting."""
     if values.dtype.kind in "iu" and values.size:
         low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
         if span <= 4 * values.size + 1_000:
@@ -133,7 +133,7 @@ def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
 
 
 def _of_text(column: nw.Series[Any]) -> Coded:
-    """Return the codes of a text column in memory, by what its library has for it."""
+    """Return the codes of a text column in memory, by its library's own means."""
     native = column.to_native()
     if column.implementation.is_pandas_like():
         codes, values = native.factorize()
@@ -151,18 +151,18 @@ def _of_text(column: nw.Series[Any]) -> Coded:
 
 
 def _in_engine(frame: nw.LazyFrame[Any], is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
-    """Give the distinct texts numbers within DuckDB and join these to the rows, so that only numbers are fetched."""
+    """Code the distinct texts within DuckDB and join the codes to the rows, so that only numbers are fetched."""
     rows, texts = frame, dict[str, nw.LazyFrame[Any]]()
     for name in (name for name, number in is_number.items() if not number):
         distinct = frame.group_by(name).agg(nw.len().alias("rows")).filter(~nw.col(name).is_null())
         rank = nw.col("rows").cum_sum().over(order_by=name) - 1
         texts[name] = distinct.with_columns(rows=nw.lit(1)).select(name, **{f"code:{name}": rank})
         rows = rows.join(texts[name], on=name, how="left")
-    wanted = {
+    expressions = {
         name: nw.col(f"code:{name}").fill_null(ABSENT_CODE).cast(nw.Int64) if name in texts else nw.col(name)
         for name in is_number
     }
-    arrays = fetch_arrays(rows.select(**wanted, **{name: nw.col(name) for name in numbers}))
+    arrays = fetch_arrays(rows.select(**expressions, **{name: nw.col(name) for name in numbers}))
     coded = {}
     for name in is_number:
         if name in texts:
@@ -172,15 +172,17 @@ def _in_engine(frame: nw.LazyFrame[Any], is_number: Mapping[str, bool], numbers:
     return coded, arrays
 
 
-def _texts_by_code(listed: Mapping[str, list[Any]], name: str) -> list[Any]:
-    by_code = dict(zip((int(code) for code in listed[f"code:{name}"]), listed[name], strict=True))
+def _texts_by_code(fetched: Mapping[str, list[Any]], name: str) -> list[Any]:
+    by_code = dict(zip((int(code) for code in fetched[f"code:{name}"]), fetched[name], strict=True))
     return [by_code[code] for code in range(len(by_code))]
 
 
 def _in_order(codes: IntArray, values: list[Any]) -> Coded:
-    """Renumber so that values are sorted, true and false in one spelling; blank text counts as missing."""
+    """Recode so that values are sorted, with one spelling of true and false; blank text becomes missing."""
     texts = [value.lower() if value in SPELLINGS else value for value in values]
-    kept = sorted({text for text in texts if str(text).strip(BLANKS)}, key=sort_key)
-    code = {text: place for place, text in enumerate(kept)}
-    new = np.array([*(code.get(text, ABSENT_CODE) for text in texts), ABSENT_CODE])  # the last is for -1
-    return Coded(codes if (new[:-1] == np.arange(len(texts))).all() else new.take(codes), tuple(kept))
+    distinct = sorted({text for text in texts if str(text).strip(BLANKS)}, key=sort_key)
+    code = {text: index for index, text in enumerate(distinct)}
+    new = np.array(
+        [*(code.get(text, ABSENT_CODE) for text in texts), ABSENT_CODE]
+    )  # the last is for missing values, -1
+    return Coded(codes if (new[:-1] == np.arange(len(texts))).all() else new.take(codes), tuple(distinct))

@@ -1,4 +1,4 @@
-"""Who was decided how: outcome, decisions, scores and groups person by person, with what tells people apart."""
+"""Outcomes, decisions, scores and groups of every person, with their keys."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DecidedRows:
-    """One entry a person, in the engine's order.
+    """One entry per person, in the engine's order.
 
     Parameters
     ----------
-    key : what tells people apart, as text; None where rows are people by their order.
-    positive : whether the outcome is positive; False where there is none.
-    selected, score : by model; scores of those that have any.
+    key : identifies people, as text; None if their order does.
+    positive : whether the outcome is positive; False if there is none.
+    selected, score : by model; only models with scores have a score.
     groups : the group codes.
-    weight : survey weights, 1 where there are none.
+    weight : survey weights, 1 if there are none.
     """
 
     key: npt.NDArray[np.str_] | None
@@ -50,7 +50,7 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     table
         The table.
     key
-        The column that tells people apart; by default the table's `id`, and without one the order of rows.
+        The column that identifies people; by default the table's `id`, or else the order of rows.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     return DecidedRows(
         key=None if name is None else _distinct_keys(name, arrays["key"]),
         positive=np.asarray(arrays["positive"], dtype=np.bool_),
-        selected={model: np.asarray(arrays[f"selected{at}"], dtype=np.bool_) for at, model in enumerate(table.models)},
+        selected={model: np.asarray(arrays[f"selected{i}"], dtype=np.bool_) for i, model in enumerate(table.models)},
         score={
-            model: np.asarray(arrays[f"score{at}"], dtype=np.float64)
-            for at, model in enumerate(table.models)
-            if f"score{at}" in arrays
+            model: np.asarray(arrays[f"score{i}"], dtype=np.float64)
+            for i, model in enumerate(table.models)
+            if f"score{i}" in arrays
         },
         groups=Cells(
-            {column_key(c): np.asarray(arrays[f"group{at}"], dtype=np.int64) for at, c in enumerate(columns)},
+            {column_key(c): np.asarray(arrays[f"group{i}"], dtype=np.int64) for i, c in enumerate(columns)},
             table.cells.labels,
             np.ones(table.rows, dtype=np.int64),
         ),
@@ -89,22 +89,22 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
 
 
 def _row_expressions(table: Table, key: str | None) -> dict[str, nw.Expr]:
-    """Return what is read of everybody, by its name."""
-    read: dict[str, nw.Expr] = {
-        f"group{at}": table.group_codes(name) for at, name in enumerate(table.roles.group_columns)
+    """Return the expressions to read for every row, by name."""
+    expressions: dict[str, nw.Expr] = {
+        f"group{i}": table.group_codes(name) for i, name in enumerate(table.roles.group_columns)
     }
-    read["positive"] = table.outcome_state() == YES
-    for at, model in enumerate(table.models):
+    expressions["positive"] = table.outcome_state() == YES
+    for i, model in enumerate(table.models):
         prediction = table.prediction(model)
-        read[f"selected{at}"] = _state(table, prediction) == YES
+        expressions[f"selected{i}"] = _state(table, prediction) == YES
         if table.has_scores(model):
-            read[f"score{at}"] = nw.col(prediction.column).cast(nw.Float64)
+            expressions[f"score{i}"] = nw.col(prediction.column).cast(nw.Float64)
     weight = table.weight_and_exponent()[0]
     if weight is not None:
-        read["weight"] = weight
+        expressions["weight"] = weight
     if key is not None:
-        read["key"] = nw.col(key).cast(nw.String)
-    return read
+        expressions["key"] = nw.col(key).cast(nw.String)
+    return expressions
 
 
 def _state(table: Table, prediction: Prediction) -> nw.Expr:
@@ -113,13 +113,13 @@ def _state(table: Table, prediction: Prediction) -> nw.Expr:
 
 def _distinct_keys(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
     keys = np.asarray(values).astype(str)
-    found, times = np.unique(keys, return_counts=True)
-    if len(found) < len(keys):
-        worst = found[int(np.argmax(times))]
+    distinct, counts = np.unique(keys, return_counts=True)
+    if len(distinct) < len(keys):
+        worst = distinct[int(np.argmax(counts))]
         raise DataError(
             "the key {name!r} does not tell people apart: {worst!r} stands in {max} rows.",
             name=name,
             worst=str(worst),
-            max=times.max(),
+            max=counts.max(),
         )
     return keys

@@ -1,7 +1,7 @@
-"""The engines: DuckDB of our own for files, and data that stays elsewhere, in Spark or in a database that ibis reads.
+"""The engines: DuckDB for files, and remote engines, Spark or a database that ibis reads.
 
-What an audit asks is worked out there. From elsewhere come counts and sums, and for statistics of whole people their
-rows: at most `MOST_ROWS` at a time, so that one machine can hold them.
+Audits are computed in the engine. A remote engine sends counts and sums, and rows for statistics of individuals: at
+most `MOST_ROWS` at a time, so that one machine can hold them.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 """A narwhals frame: in memory, or in the engine that holds its rows."""
 
 MOST_ROWS = 5_000_000
-"""Rows that one read brings from an engine elsewhere; above it, whatever needs every row is refused."""
+"""The most rows that one read fetches from a remote engine; computations that need more rows are refused."""
 
 MAX_CELLS = 1_000_000
-"""Combinations of groups, outcomes, decisions and bins that one reduction returns."""
+"""The most combinations of groups, outcomes, decisions and bins that one reduction returns."""
 
 
 @dataclass(frozen=True)
 class TransferLimit:
-    """What an engine elsewhere sends to this machine at most.
+    """How many rows a remote engine sends to this machine at most.
 
     Parameters
     ----------
-    what : what it sends.
-    most : how many rows of it.
-    why : what happens beyond that.
+    what : the rows it sends.
+    most : their largest number.
+    why : what happens with more rows.
     """
 
     what: str
@@ -59,12 +59,12 @@ class TransferLimit:
 
     @property
     def refuses(self) -> bool:
-        """Whether more rows than that are refused."""
+        """Whether more rows than `most` are refused."""
         return self.why == REFUSED
 
 
 REFUSED = "refused, with what to do: audit a random sample, or columns saved as Parquet"
-"""What happens where every row is needed and there are too many."""
+"""What happens if every row is needed and there are too many."""
 
 TRANSFER_LIMITS = {
     "a threshold that is a percentile": TransferLimit("the scores, once", MOST_ROWS, REFUSED),
@@ -74,34 +74,34 @@ TRANSFER_LIMITS = {
         "nothing", 0, "refused: score the table where it is, and name the scores as predictions"
     ),
 }
-"""The bounds of what leaves an engine elsewhere for anything but an audit, whose descriptor has its own."""
+"""The limits of everything but audits, whose descriptors have their own."""
 
 _REMOTE_ENGINES = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
 PORTABLE_SQL_ENGINES = ("ibis", "pyspark_connect")
-"""Engines for which expressions are written as every database reads them, by the names that narwhals gives them."""
+"""narwhals' names of engines that need expressions in SQL that every database reads."""
 
 _MODULES = {"pyspark": "Spark", "py4j": "Spark", "grpc": "Spark", "ibis": "the database", "psycopg": "the database"}
-# The reason that stands behind Java's traces and gRPC's, and the one for which Spark gave up a task.
+# The cause at the end of Java's and gRPC's traces, and the cause of a failed Spark task.
 _CAUSE = re.compile(r"^(?:(?:Caused by)?: (?:[\w$]+\.)+[\w$]+: |\s*details = \"?)(.+?)\"?$", re.MULTILINE)
 _LOST = re.compile(r"most recent failure: .* executor \w+\): (?:(?:[\w$]+\.)+[\w$]+: )?(.+)")
 _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
 _MOST_IDLE = 4
-_idle: list[duckdb.DuckDBPyConnection] = []  # databases that no table uses now
+_idle: list[duckdb.DuckDBPyConnection] = []  # databases that no table uses
 atexit.register(_idle.clear)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_idle.clear)  # their threads would not be there in the new process
+    os.register_at_fork(before=_idle.clear)  # a forked process would lack their threads
 _connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
 _received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", default=None)
 
 
 def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB connection of our own, which never fetches anything over the network.
+    """Return a connection to an in-process DuckDB database, without network access.
 
-    Nobody else has its database at the same time. Opening one takes as long as counting a million rows, so what one
-    table is done with serves the next; tables and views that are made in it must be temporary. With a `memory_limit`
-    such as "4GB" it keeps no more of its work in memory, and puts the rest into temporary files.
+    The database serves one table at a time. Opening one takes as long as counting a million rows, so finished databases
+    are reused; their tables and views must be temporary. With a `memory_limit` such as "4GB" DuckDB holds no more in
+    memory, and writes the rest to temporary files.
     """
     database = None if memory_limit is not None else _idle_database()
     if database is None:
@@ -122,9 +122,9 @@ def _open_database(memory_limit: str | None) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         config={
             "autoinstall_known_extensions": "false",
-            # A file that is written again must be read again, also within the second by which DuckDB tells.
+            # A rewritten file must be read again, even within the second that DuckDB's cache distinguishes.
             "enable_external_file_cache": "false",
-            # What does not fit into memory goes where temporary files go, not into the working folder.
+            # Data that exceeds memory goes to the folder for temporary files, not into the working folder.
             "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
             # The type of a column of Python objects depends on all of them, not on the first thousand.
             "pandas_analyze_sample": str(2**31),
@@ -141,13 +141,13 @@ def _idle_database() -> duckdb.DuckDBPyConnection | None:
 
 
 def _leave_idle(database: duckdb.DuckDBPyConnection, process: int) -> None:
-    """Keep a database that its table is done with, unless it came from another process by a fork."""
+    """Keep a database for reuse, unless it comes from another process by a fork."""
     if process == os.getpid() and len(_idle) < _MOST_IDLE:
         _idle.append(database)
 
 
 def share_read() -> float | None:
-    """Return how much of what it reads now DuckDB has read, from 0 to 1; None where it reads nothing.
+    """Return the share of the current read that DuckDB has finished, from 0 to 1; None if it reads nothing.
 
     Examples
     --------
@@ -159,14 +159,14 @@ def share_read() -> float | None:
 
 
 def _percent(connection: duckdb.DuckDBPyConnection) -> Iterator[float]:
-    with suppress(Exception):  # of a connection that was closed
+    with suppress(Exception):  # the connection may be closed
         share = connection.query_progress()
         if share >= 0.0:
             yield share
 
 
 class EngineSettings(Settings):
-    """Settings of `[data]` for data that is not in files of this machine."""
+    """Settings of `[data]` for data in a remote engine."""
 
     engine: Literal["spark", "database"] = Field(
         description="Where the data is: `'spark'` (extra `spark`), with `source` the name of a table, or the path or "
@@ -197,11 +197,11 @@ class EngineSettings(Settings):
         return self
 
     def open(self, source: str, folder: Path) -> SparkFrame | IbisTable:
-        """Return the table that a source names, as its engine has it."""
+        """Return the table of the engine that a source names."""
         return self._spark(source, folder) if self.engine == "spark" else self._database(source)
 
     def _spark(self, source: str, folder: Path) -> SparkFrame:
-        """Return a table or Parquet files of a session that runs already, or is started."""
+        """Return a table or Parquet files of a running or new session."""
         require_extra("pyspark", "spark", "engine = 'spark'")
         with quiet(), reraise_engine_errors("Spark"):
             from pyspark.sql import SparkSession
@@ -220,7 +220,7 @@ class EngineSettings(Settings):
                 table: SparkFrame = session.read.parquet(path)
             else:
                 table = session.table(source)
-            table.schema  # noqa: B018 asks Spark Connect now, which would else tell of a missing table much later
+            table.schema  # noqa: B018 makes Spark Connect report a missing table now
             return table
 
     def _database(self, source: str) -> IbisTable:
@@ -235,7 +235,7 @@ class EngineSettings(Settings):
             )
         import ibis
 
-        file = re.fullmatch(r"(?:sqlite|duckdb)://(/.+)", address)  # opening would make an empty one
+        file = re.fullmatch(r"(?:sqlite|duckdb)://(/.+)", address)  # opening would create an empty file
         if file is not None and not Path(file[1]).is_file():
             raise ConfigError(
                 "the database that {variable!r} names is a file that does not exist; check its address.",
@@ -245,9 +245,9 @@ class EngineSettings(Settings):
         try:
             database = ibis.connect(address)
             if hasattr(database, "con") and hasattr(database.con, "close"):
-                weakref.finalize(database, database.con.close)  # when the last table of it is gone
+                weakref.finalize(database, database.con.close)  # when its last table is deleted
             return database.table(name, database=schema or None)
-        except Exception as error:  # its text may hold the address
+        except Exception as error:  # its text may contain the address
             kind = type(error).__name__
             if kind == "TableNotFound":
                 raise ConfigError(
@@ -270,18 +270,18 @@ class EngineSettings(Settings):
 
 
 def _require_listener(address: str) -> None:
-    """Refuse a Spark Connect server that does not answer; Spark itself would try again for ten minutes."""
+    """Raise if no Spark Connect server answers; Spark itself would retry for ten minutes."""
     parts = urlsplit(address)
     try:
         socket.create_connection((parts.hostname or "", parts.port or 15002), timeout=10).close()
-    except (OSError, ValueError):  # a port that is no number
+    except (OSError, ValueError):  # ValueError: the port is not a number
         raise ConfigError(
             "no Spark Connect server answers at the address that `master` gives; start it, or mend `master`."
         ) from None
 
 
 def name_of(frame: Frame) -> str:
-    """Return what `run.json` calls the engine of a narwhals frame.
+    """Return the engine's name in `run.json`.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def name_of(frame: Frame) -> str:
 
 
 def remote_engine_name(frame: Frame) -> str | None:
-    """Return what to call the engine of a frame whose rows are not on this machine; None where they are.
+    """Return the name of the engine if the frame's rows are not on this machine; otherwise None.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def remote_engine_name(frame: Frame) -> str | None:
 
 
 def needs_portable_sql(frame: Frame) -> bool:
-    """Tell whether a frame's engine needs expressions that every database reads.
+    """Return whether a frame's engine needs SQL that every database reads.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def needs_portable_sql(frame: Frame) -> bool:
 
 
 def rows_allowed(frame: Frame) -> float:
-    """Return how many rows one read may bring to this machine; without end where they are on it already.
+    """Return how many rows one read may fetch; infinity if they are on this machine.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def rows_allowed(frame: Frame) -> float:
 
 
 def require_few_rows(frame: Frame, rows: int | None = None) -> None:
-    """Refuse to bring more rows to this machine than it should hold; where nobody knows how many, they are counted.
+    """Raise if this machine would fetch too many rows; they are counted if `rows` is None.
 
     Examples
     --------
@@ -367,7 +367,7 @@ def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 
 class Received(list[int]):
-    """The rows of each read; in `size` the bytes and in `values` the single values of all of them."""
+    """The number of rows of each read, with the total `size` in bytes and the total number of `values`."""
 
     size: int = 0
     values: int = 0
@@ -375,7 +375,7 @@ class Received(list[int]):
 
 @contextmanager
 def count_transfers() -> Iterator[Received]:
-    """Count what the engines of lazy frames send to this process while the block runs.
+    """Count what the engines of lazy frames send to this process during the block.
 
     Examples
     --------
@@ -395,7 +395,7 @@ def count_transfers() -> Iterator[Received]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep PySpark from saying at every step that it does not know pandas 3 yet; nothing here uses pandas."""
+    """Suppress PySpark's repeated warning about pandas 3; evenhand does not use pandas."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
@@ -403,7 +403,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def reraise_engine_errors(engine: str) -> Iterator[None]:
-    """Turn what an engine raises while data is opened into one sentence."""
+    """Raise a `ConfigError` for any error of an engine while data is opened."""
     try:
         yield
     except EvenhandError:
@@ -417,7 +417,7 @@ def reraise_engine_errors(engine: str) -> Iterator[None]:
 
 
 def engine_message(error: BaseException) -> str | None:
-    """Return what Spark or a database complains of as one sentence without addresses; None for all other errors.
+    """Return an error of Spark or a database as one sentence without addresses; None for all other errors.
 
     Examples
     --------

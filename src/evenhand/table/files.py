@@ -1,4 +1,4 @@
-"""CSV, Parquet and JSON files, read by DuckDB without loading them; and what engines say of bad data, in our words."""
+"""CSV, Parquet and JSON files, read by DuckDB without loading them; and engine errors as sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import duckdb
 
 LONGEST_QUOTE = 80
-"""Characters of a bad line that a message shows."""
+"""The most characters of a bad line that a message shows."""
 
 ODD_NUMBER = "a later row has a fraction where the first rows have whole numbers"
 NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
@@ -46,15 +46,15 @@ _ADVICE = re.compile(r"\s*(Possible |Potential |The search space|Column .* is be
 
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
-_MANY_ZEROS = 0.3  # as a share of every other byte: more of them, and it is UTF-16
+_MANY_ZEROS = 0.3  # a larger share of zeros in every other byte means UTF-16
 
 
 class MisreadTypeError(DataError):
-    """A later row does not have the type that the first rows suggested."""
+    """A later row lacks the type inferred from the first rows."""
 
 
 class FileOptions(Settings):
-    """How to read a file, where guessing is not enough."""
+    """How to read a file, if the defaults are wrong."""
 
     encoding: Literal["utf-8", "latin-1", "utf-16"] | None = None
     delimiter: str | None = None
@@ -76,7 +76,7 @@ class FileOptions(Settings):
 
 @dataclass(frozen=True)
 class OpenFiles:
-    """Files of one format as a DuckDB relation that has not been run yet."""
+    """Files of one format as a DuckDB relation, not yet executed."""
 
     relation: duckdb.DuckDBPyRelation
     connection: duckdb.DuckDBPyConnection
@@ -85,7 +85,7 @@ class OpenFiles:
 
 
 def open_files(pattern: str, options: FileOptions) -> OpenFiles:
-    """Open the files that a path or a pattern names."""
+    """Open the files that a path or pattern names."""
     import duckdb
 
     paths = matching_files(pattern)
@@ -111,19 +111,19 @@ _Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[Message, ...]]"
 
 
 def _literal(value: str | list[str]) -> str:
-    """Quote a setting or a path for SQL; names and values from data never pass here."""
+    """Quote a setting or a path for SQL; names and values from data must not be passed."""
     if isinstance(value, list):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     return "'" + value.replace("'", "''") + "'"
 
 
 def _as_written(paths: list[str]) -> list[str]:
-    """Return paths for DuckDB, which takes every path for a pattern."""
+    """Escape paths for DuckDB, which reads every path as a pattern."""
     return [glob.escape(path) for path in paths]
 
 
 def _read_parquet(connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions) -> _Read:
-    # Writers leave not-a-number out of a file's statistics; unless told, DuckDB concludes that there is none.
+    # Writers omit not-a-number from a file's statistics; by default DuckDB concludes that there is none.
     relation = connection.sql(f"from read_parquet({_literal(_as_written(paths))}, can_have_nan = true)")
     names = {name.lower() for name in relation.columns}
     if any(re.sub(r"_\d+$", "", name.lower()) in names - {name.lower()} for name in relation.columns):
@@ -143,7 +143,7 @@ def _read_json(connection: duckdb.DuckDBPyConnection, paths: list[str], options:
     relation = connection.sql(query)
     if "JSON" not in map(str, relation.types):
         return relation, ()
-    # Values of several types stay JSON, where text has quotation marks around it.
+    # Values of several types remain JSON, where text has quotation marks.
     columns = [
         duckdb.FunctionExpression("json_extract_string", column, duckdb.ConstantExpression("$")).alias(name)
         if str(kind) == "JSON"
@@ -157,13 +157,13 @@ def _read_json(connection: duckdb.DuckDBPyConnection, paths: list[str], options:
 def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
     import duckdb
 
-    guess = _guess_encoding(paths[0])  # which also refuses what no setting could read
+    guess = _guess_encoding(paths[0])  # also refuses files that no setting could read
     encoding = options.encoding or guess
     delimiter = options.delimiter or _guess_delimiter(paths[0], encoding)
     refuse_repeated_names(
         _header(paths[0], encoding, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True
     )
-    # Nothing about the dialect is left to guessing: a guess may skip rows, or take '#' for a comment.
+    # No part of the dialect is guessed by DuckDB: a guess may skip rows, or take '#' for a comment.
     settings: dict[str, str | list[str]] = {
         "encoding": encoding,
         "delim": delimiter,
@@ -172,7 +172,7 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: 
         "comment": "",
         "decimal_separator": options.decimal,
         "nullstr": list(dict.fromkeys(("", *options.missing_values))),
-        # Without BOOLEAN, "Yes" and "No" stay the words that the reader knows.
+        # Without BOOLEAN, "Yes" and "No" remain words.
         "auto_type_candidates": ["BIGINT", "DOUBLE", "VARCHAR"],
     }
     arguments = ", ".join(f"{name} = {_literal(value)}" for name, value in settings.items())
@@ -191,7 +191,7 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: 
 def _with_sound_numbers(
     connection: duckdb.DuckDBPyConnection, source: str, options: FileOptions
 ) -> duckdb.DuckDBPyRelation:
-    """Read a text file; what DuckDB takes for whole numbers are whole numbers."""
+    """Read a text file, and ensure that its BIGINT columns hold only integers."""
     relation = connection.sql(f"from {source}")
     whole = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "BIGINT"]
     if not whole:
@@ -208,14 +208,14 @@ def _whole_or_misread(
     whole: Sequence[str],
     decimal: str,
 ) -> duckdb.DuckDBPyRelation:
-    """Refuse a fraction in a column whose first rows are whole, which DuckDB would round; and 0x10, which it reads."""
+    """Raise at a fraction in an integer column, which DuckDB would round, and at 0x10, which it reads as 16."""
     import duckdb
 
     try:
         as_text = connection.sql(f"from {_with_text(source, whole)}")
     except duckdb.Error:
-        return relation  # files of different columns: reading them says so best
-    misread = duckdb.FunctionExpression("error", duckdb.ConstantExpression(ODD_NUMBER))
+        return relation  # files with different columns; reading them gives the message
+    raise_error = duckdb.FunctionExpression("error", duckdb.ConstantExpression(ODD_NUMBER))
     columns = []
     for name in as_text.columns:
         column = duckdb.ColumnExpression(name)
@@ -223,7 +223,7 @@ def _whole_or_misread(
             is_odd = duckdb.FunctionExpression(
                 "regexp_matches", column, duckdb.ConstantExpression(f"[eExXbB{re.escape(decimal)}]")
             )
-            column = duckdb.CaseExpression(is_odd, misread).otherwise(column).cast("BIGINT")
+            column = duckdb.CaseExpression(is_odd, raise_error).otherwise(column).cast("BIGINT")
         columns.append(column.alias(name))
     return as_text.select(*columns)
 
@@ -231,19 +231,19 @@ def _whole_or_misread(
 def _hexadecimal_as_text(
     connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: str, whole: Sequence[str]
 ) -> duckdb.DuckDBPyRelation:
-    """Leave columns as text that hold numbers as programmers write them: DuckDB takes 0x10 for 16, and 0b11 for 3."""
+    """Read columns with hexadecimal or binary numbers as text: DuckDB reads 0x10 as 16, and 0b11 as 3."""
     import duckdb
 
     as_text = connection.sql(f"from {_with_text(source, whole)}")
     mark = duckdb.ConstantExpression("[xXbB]")
-    held = [
+    tests = [
         duckdb.FunctionExpression(
             "bool_or", duckdb.FunctionExpression("regexp_matches", duckdb.ColumnExpression(name), mark)
         ).alias(f"held{position}")
         for position, name in enumerate(whole)
     ]
-    answers = as_text.aggregate(held).fetchall()[0]
-    odd = [name for name, is_held in zip(whole, answers, strict=True) if is_held]
+    has_marks = as_text.aggregate(tests).fetchall()[0]
+    odd = [name for name, is_odd in zip(whole, has_marks, strict=True) if is_odd]
     return connection.sql(f"from {_with_text(source, odd)}") if odd else relation
 
 
@@ -260,7 +260,7 @@ _READERS: dict[str, Callable[[duckdb.DuckDBPyConnection, list[str], FileOptions]
 }
 
 
-# Looking into text files ----------------------------------------------------------------------------------
+# Inspecting text files ------------------------------------------------------------------------------------
 
 
 def _open_bytes(path: str) -> BinaryIO | gzip.GzipFile:
@@ -268,7 +268,7 @@ def _open_bytes(path: str) -> BinaryIO | gzip.GzipFile:
 
 
 def _is_opaque(path: str) -> bool:
-    """Tell whether only DuckDB can look into a file."""
+    """Return whether only DuckDB can read a file."""
     return path.lower().endswith(".zst")
 
 
@@ -286,7 +286,7 @@ def _guess_encoding(path: str) -> str:
             path=path,
         )
     if halves[1] > _MANY_ZEROS > halves[0]:
-        return "utf-16"  # of the little-endian kind, without the mark that says so
+        return "utf-16"  # little-endian, without a byte-order mark
     try:
         start.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -303,13 +303,13 @@ def _open_text(path: str, encoding: str) -> TextIO:
 
 
 def _guess_delimiter(path: str, encoding: str) -> str:
-    """Return the candidate that splits the first line most often, outside quotation marks."""
+    """Return the candidate that splits the first line into most fields, outside quotation marks."""
     fields = {mark: len(_header(path, encoding, mark)) for mark in (",", ";", "\t", "|")}
     return max(fields, key=lambda mark: fields[mark])
 
 
 def dialect(pattern: str) -> str | None:
-    """Return what separates the columns of a text file, as guessed; None for files of another format."""
+    """Return the guessed delimiter of a text file; None for files of another format."""
     paths = matches(pattern)
     if is_foreign(paths[0]) or format_of(paths) != "csv":
         return None
@@ -330,14 +330,14 @@ def _beginning(path: str, encoding: str) -> str:
     if not _is_opaque(path):
         with _open_text(path, encoding) as file:
             return str(file.read(64 * 1024)).removeprefix("\ufeff")
-    # One column of whole lines: no line holds the delimiter that is named here.
+    # One column of whole lines: no line contains this delimiter.
     dialect = "header = false, delim = '\x1f', quote = '', escape = '', columns = {'line': 'VARCHAR'}"
     lines = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()
     return str(lines[0][0]) if lines else ""
 
 
 def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> Message:
-    """Say which of the first lines is not a row of the table; DuckDB only says that there is one."""
+    """Return which of the first lines is not a row of the table; DuckDB reports only that one is not."""
     for path in (path for path in paths if not _is_opaque(path)):
         with _open_text(path, encoding) as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
@@ -361,17 +361,17 @@ def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> Message:
     )
 
 
-# What the engines say -----------------------------------------------------------------------------------------------
+# Engine errors --------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def engine_errors(where: str = "the data") -> Iterator[None]:
-    """Turn an engine's failure to read data into a `DataError`; what is no fault of the data passes through."""
+    """Raise a `DataError` if an engine fails to read data; other errors pass through."""
     try:
         yield
     except BaseException as error:
         text = str(error)
-        if isinstance(error, RuntimeError) and text == "Query interrupted":  # DuckDB's word for Ctrl-C
+        if isinstance(error, RuntimeError) and text == "Query interrupted":  # DuckDB's message for Ctrl-C
             raise KeyboardInterrupt from None
         if isinstance(error, UnicodeDecodeError):
             raise DataError(
@@ -381,13 +381,13 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
                 NOT_UTF8=NOT_UTF8,
             ) from error
         if type(error).__name__ == "PanicException":
-            # Polars gives up so on some damaged files, with an exception that is no `Exception`.
+            # Polars raises this for some damaged files; it is not an `Exception`.
             raise DataError(
                 "{where} could not be read: it is damaged, and Polars stopped.",
                 where=where,
             ) from None
         message = engine_message(error)
-        if message is not None:  # an address may stand in the error itself
+        if message is not None:  # the error itself may contain an address
             raise DataError(
                 "{where} could not be read: {message}",
                 where=where,
@@ -400,7 +400,7 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
 
 
 def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
-    """Return what an engine's error tells of the data; None where they are not at fault."""
+    """Return the class of data error that an engine's error means; None if the data is not at fault."""
     import duckdb
 
     faults = (
@@ -409,7 +409,7 @@ def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
         duckdb.OutOfMemoryException,
         duckdb.OutOfRangeException,
         duckdb.SerializationException,
-        duckdb.TypeMismatchException,  # of Python values that turn out to be of several types
+        duckdb.TypeMismatchException,  # Python values of several types in one column
     )
     if isinstance(error, duckdb.ConversionException):
         return MisreadTypeError
@@ -417,7 +417,7 @@ def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
         return MisreadTypeError if "JSON transform error" in text or ODD_NUMBER in text else DataError
     if isinstance(error, nw.exceptions.InvalidOperationError):
         return DataError if _LONG_NUMBERS.search(text) or "unable to decode" in text else None
-    # Parquet that DuckDB finds damaged, files behind a lazy frame, and compressed files that end too early.
+    # Parquet that DuckDB finds damaged, files behind a lazy frame, and truncated compressed files.
     damaged = (nw.exceptions.ComputeError, EOFError, OSError, zlib.error)
     return DataError if type(error) is duckdb.Error or isinstance(error, damaged) else None
 
@@ -449,8 +449,8 @@ def reason(text: str) -> Message:
         return problem(
             "{where} is not all {encoding}; {advice}", where=where, encoding=encoding[1].upper(), advice=advice
         )
-    known = next((sentence for pattern, sentence in _SENTENCES.items() if pattern.search(text)), None)
-    return problem("{text}", text=_without_advice(text)) if known is None else problem(known)
+    sentence = next((sentence for pattern, sentence in _SENTENCES.items() if pattern.search(text)), None)
+    return problem("{text}", text=_without_advice(text)) if sentence is None else problem(sentence)
 
 
 _SENTENCES = {
@@ -477,7 +477,7 @@ def _without_advice(text: str) -> str:
 
 
 def ragged(line: int, fields: int, expected: int, text: str) -> Message:
-    """Say that a line of a text file has too many or too few fields."""
+    """Return the message on a line of a text file with too many or too few fields."""
     shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
     return problem(
         "line {line:,} has {fields} where the header has {expected:,} ({text!r}).",

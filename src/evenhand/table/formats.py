@@ -1,6 +1,6 @@
-"""Which files a path names, and what they are; files of other programs are read here, by packages of the extra `files`.
+"""Which files a path names, and their formats; reads files of other programs with the extra `files`.
 
-Those are spreadsheets and files of Stata, SPSS, R and Arrow. CSV, Parquet and JSON files are DuckDB's: see `files`.
+Those are spreadsheets and files of Stata, SPSS, R and Arrow. DuckDB reads CSV, Parquet and JSON files: see `files`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in end
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Return the files that a path or a pattern names; refuse what is no file with something in it."""
+    """Return the files that a path or pattern names; raise if one is not a readable file with content."""
     paths = matches(pattern)
     _require_files(pattern, paths)
     return paths
 
 
 def matches(pattern: str) -> list[str]:
-    """Return the file of that very name, or else the files that match it as a pattern."""
+    """Return the file with exactly this name, or else the files that match the pattern."""
     if os.path.exists(pattern) or not glob.has_magic(pattern):
         return [pattern]
-    # A folder that exists is meant as it is written, even with brackets in its name.
+    # Folders that exist are taken literally, even with brackets in their names.
     folder = next((parent for parent in Path(pattern).parents if parent.is_dir()), Path())
     rest = os.path.relpath(pattern, folder)
     return sorted(str(folder / path) for path in glob.glob(rest, root_dir=folder, recursive=True))
@@ -83,10 +83,10 @@ def _require_files(pattern: str, paths: list[str]) -> None:
 
 
 def _exists(path: str) -> bool:
-    """Tell whether there is a file; say so where that cannot be told, as of a link that leads to itself."""
+    """Return whether a file exists; raise if that cannot be determined, as for a link to itself."""
     try:
         os.stat(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name that no file can have
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a name that no file can have
         return False
     except OSError as error:
         raise DataError(
@@ -109,7 +109,7 @@ def _nearest(path: Path) -> Message:
 
 
 def refuse_disguised(paths: list[str]) -> None:
-    """Refuse what is no text inside although its name ends like a text file's; Excel saves such files by that name."""
+    """Raise if a file named as text contains another format, as when renamed from Excel."""
     for path in paths:
         if _FORMATS[_suffix(Path(path))] == "parquet":
             continue
@@ -126,13 +126,13 @@ def refuse_disguised(paths: list[str]) -> None:
 
 
 def _suffix(path: Path) -> str:
-    """Return the ending that tells the format: '.csv' of 'people.CSV.gz'."""
+    """Return the ending that names the format: '.csv' for 'people.CSV.gz'."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
     return suffixes[-1] if suffixes else ""
 
 
 def format_of(paths: list[str]) -> str:
-    """Return the format that all files have by their names: csv, parquet or json."""
+    """Return the common format of all files by their names: csv, parquet or json."""
     for path in paths:
         if _suffix(Path(path)) not in _FORMATS:
             raise DataError(
@@ -150,15 +150,15 @@ def format_of(paths: list[str]) -> str:
 
 
 def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = False) -> None:
-    """Refuse columns that cannot be told apart; DuckDB does not tell capitals from small letters."""
+    """Raise if two columns have the same name; DuckDB ignores case."""
     spellings: dict[str, list[str]] = {}
     for name in names:
         spellings.setdefault(name.lower() if any_case else name, []).append(name)
-    repeated = [alike for alike in spellings.values() if len(alike) > 1]
+    repeated = [same for same in spellings.values() if len(same) > 1]
     if not repeated:
         return
-    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for alike in repeated for name in alike))[:6])
-    if all(len(set(alike)) == 1 for alike in repeated):
+    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for same in repeated for name in same))[:6])
+    if all(len(set(same)) == 1 for same in repeated):
         raise DataError(
             "{where} has the column {shown} more than once; rename the columns so that each is unique.",
             where=where,
@@ -176,13 +176,13 @@ def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = 
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a file of another program holds.
+    """The content of a file of another program.
 
     Parameters
     ----------
     data : a mapping of columns, or a data frame.
-    labels : the value labels of its columns: what each value means.
-    notes : remarks that a reader of the result needs.
+    labels : the value labels of its columns: the meaning of each value.
+    notes : remarks for the reader of the result.
     """
 
     data: Any
@@ -191,19 +191,19 @@ class Foreign:
 
 
 def read_foreign(path: str) -> Foreign | None:
-    """Read a file of another program; None where DuckDB reads the format itself.
+    """Read a file of another program; return None if DuckDB reads the format itself.
 
-    What a file is, its first bytes say; its name only where they do not.
+    The first bytes determine the format; the name only if they do not.
     """
     ending = _ending(path)
     if ending not in _READERS:
         return None
-    written = os.path.splitext(path)[1].lower()
-    disguised = ending != written and written in _ENDINGS["csv"]
-    module, read = _READERS[ending]
+    name_ending = os.path.splitext(path)[1].lower()
+    disguised = ending != name_ending and name_ending in _ENDINGS["csv"]
+    module, reader = _READERS[ending]
     require_extra(module, "files", f"reading '{os.path.basename(path)}' ({ending})")
     try:
-        foreign = read(path)
+        foreign = reader(path)
     except EvenhandError:
         raise
     except Exception as error:
@@ -218,7 +218,7 @@ def read_foreign(path: str) -> Foreign | None:
 
 
 def is_foreign(path: str) -> bool:
-    """Tell whether a path is a file of another program, by its contents or its name."""
+    """Return whether a path is a file of another program, by its content or name."""
     return os.path.isfile(path) and _ending(path) in _READERS
 
 
@@ -232,16 +232,16 @@ _BEGINNINGS = {
 
 
 def _ending(path: str) -> str:
-    """Return the ending that tells what a file is, by its content where that is clear."""
-    written = os.path.splitext(path)[1].lower()
+    """Return the ending of the file's format, by its content if that is clear."""
+    name_ending = os.path.splitext(path)[1].lower()
     with open(path, "rb") as file:
         start = file.read(16)
     if start.startswith(b"PK\x03\x04") and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as parts:
             names = parts.namelist()
-        known = {"xl/workbook.xml": ".xlsx", "xl/workbook.bin": ".xlsb", "content.xml": ".ods"}
-        return next((ending for part, ending in known.items() if part in names), written)
-    return next((ending for begin, ending in _BEGINNINGS.items() if start.startswith(begin)), written)
+        endings_by_part = {"xl/workbook.xml": ".xlsx", "xl/workbook.bin": ".xlsb", "content.xml": ".ods"}
+        return next((ending for part, ending in endings_by_part.items() if part in names), name_ending)
+    return next((ending for begin, ending in _BEGINNINGS.items() if start.startswith(begin)), name_ending)
 
 
 def _read_sheet(path: str) -> Foreign:
@@ -276,14 +276,14 @@ def _name(cell: object) -> str:
 
 
 def _column(cells: list[Any]) -> npt.NDArray[Any]:
-    """Return a column in one type: whole numbers, which these programs store as floats, as whole numbers."""
+    """Return a column of one type, with integers stored as floats converted back."""
     column = np.empty(len(cells), dtype=object)
     column[:] = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
     absent = np.array([cell is None for cell in column], dtype=np.bool_)
-    given = column[~absent]
-    if not given.size or not all(map(_is_number, given)):
+    present = column[~absent]
+    if not present.size or not all(map(_is_number, present)):
         return column
-    whole = all(float(value).is_integer() and abs(value) < 2**53 for value in given)
+    whole = all(float(value).is_integer() and abs(value) < 2**53 for value in present)
     column[absent] = 0
     filled = column.astype(np.int64 if whole else np.float64)
     return np.ma.MaskedArray(filled, mask=absent) if absent.any() else filled
@@ -295,9 +295,9 @@ def _is_number(value: object) -> bool:
 
 def _read_statistics(reader: str) -> Callable[[str], Foreign]:
     def read(path: str) -> Foreign:
-        columns, about = getattr(import_module("pyreadstat"), reader)(path, output_format="dict")
+        columns, metadata = getattr(import_module("pyreadstat"), reader)(path, output_format="dict")
         data = {str(name): _column(list(cells)) for name, cells in columns.items()}
-        return Foreign(data, {str(name): dict(labels) for name, labels in about.variable_value_labels.items()})
+        return Foreign(data, {str(name): dict(labels) for name, labels in metadata.variable_value_labels.items()})
 
     return read
 
@@ -313,7 +313,7 @@ def _read_arrow(path: str) -> Foreign:
 
 def _read_r(path: str) -> Foreign:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # classes that rdata does not know stay plain values
+        warnings.simplefilter("ignore")  # classes unknown to rdata become plain values
         data = import_module("rdata").read_rds(path, default_encoding="utf-8")
     if not hasattr(data, "iloc") or not hasattr(data, "columns"):
         raise DataError(

@@ -1,10 +1,10 @@
-"""Arrays and data frames of any library, in and out.
+"""Arrays and data frames of any library, as inputs and outputs.
 
-Out: the one place that builds data frames, from named columns a native pandas, Polars or PyArrow frame. In: arrays and
-Series may stand where a column name may; they become columns of the data, row by row.
+Outputs: the only module that builds data frames, from named columns a native pandas, Polars or PyArrow frame. Inputs:
+an array or Series may replace a column name; it becomes a column of the data, row by row.
 
-The package itself knows no data frame library; it speaks narwhals, and narwhals loads the library that the
-caller has installed.
+The package does not import a data frame library; it uses narwhals, which loads the library that the caller has
+installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evenhand.table.engines import Frame, collect, require_few_rows
 from evenhand.table.roles import Prediction
 
 BACKENDS = ("pandas", "polars", "pyarrow")
-"""The data frame libraries that can be built, in the order in which they are looked for."""
+"""The data frame libraries that can be built, in order of preference."""
 
 Column = Sequence[Any] | npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ Column = Sequence[Any] | npt.NDArray[Any]
 class NativeFrame(IntoDataFrame, Protocol):
     """A data frame of pandas, Polars or PyArrow.
 
-    Where none of them is installed, `build_frame` returns a dict of NumPy arrays in its place.
+    If none of them is installed, `build_frame` returns a dict of NumPy arrays instead.
     """
 
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -44,7 +44,7 @@ class ColumnValues(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length along every axis."""
+        """The length of every axis."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -62,7 +62,7 @@ class Items(Protocol):
 
 
 ColumnArgument: TypeAlias = str | Items
-"""The name of a column, or an array or a Series that stands for it."""
+"""The name of a column, or an array or Series in its place."""
 
 GroupsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument] | IntoDataFrame
 """Group columns: names, lists of names for intersections, arrays, or a data frame or mapping of arrays."""
@@ -72,9 +72,9 @@ PredictionsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument | 
 
 
 def installed_backend() -> str | None:
-    """Return the first installed of pandas, Polars and PyArrow, or None when there is none.
+    """Return the first installed of pandas, Polars and PyArrow, or None.
 
-    Nothing is imported to find out.
+    Nothing is imported.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _require_installed(backend: str) -> None:
 
 
 def check_shapes(columns: Mapping[str, Column]) -> None:
-    """Refuse text as a column, tables as columns, and columns of different lengths."""
+    """Raise for text or tables given as a column, and for columns of different lengths."""
     problems = [
         problem(
             "column {name!r} must be a one-dimensional sequence; got {shape}.",
@@ -177,7 +177,7 @@ def _shape_in_words(column: Column) -> str:
 
 
 def _as_plain(column: Column) -> list[Any] | npt.NDArray[Any]:
-    """Return numbers as they are, and text or values with gaps as a list, which all libraries type alike."""
+    """Return numeric arrays unchanged, and text or values with gaps as a list, which all libraries type alike."""
     if not isinstance(column, np.ndarray):
         return list(column)
     if isinstance(column, np.ma.MaskedArray):
@@ -192,24 +192,24 @@ def _as_numpy(column: Column) -> npt.NDArray[Any]:
     return np.array(plain, dtype=object if any(value is None for value in plain) else None)
 
 
-# Arrays where a column name may stand --------------------------------------------------------------------------------
+# Arrays in place of column names --------------------------------------------------------------------------------------
 
 
 def draw_rows(
-    frame: Frame, rows: int, alike: Sequence[str], rng: np.random.Generator, number: str | None = None
+    frame: Frame, rows: int, strata: Sequence[str], rng: np.random.Generator, number: str | None = None
 ) -> NativeFrame:
-    """Return so many rows of a frame, drawn with replacement; rows alike in some columns keep their share of all.
+    """Return rows of a frame, drawn with replacement; combinations of some columns keep their shares.
 
     Parameters
     ----------
     frame
         A narwhals frame.
     rows
-        How many rows to draw, but for rounding: every kind of row is drawn once at least.
-    alike
-        The columns whose combinations keep their share.
+        The number of rows to draw, up to rounding: every combination is drawn at least once.
+    strata
+        The columns whose combinations keep their shares.
     number
-        A column that becomes the number of the row, since the same person may be drawn twice.
+        A column to overwrite with the row number, since the same person may be drawn twice.
 
     Examples
     --------
@@ -220,13 +220,16 @@ def draw_rows(
     ['a', 'a', 'b', 'b', 'b', 'b', 'b', 'b']
     """
     require_few_rows(frame)
-    taken = collect(frame) if isinstance(frame, nw.LazyFrame) else frame
-    kinds: dict[tuple[Any, ...], list[int]] = {}
-    columns = [taken.get_column(name).to_list() for name in alike]
-    for row in range(len(taken)):
-        kinds.setdefault(tuple(column[row] for column in columns), []).append(row)
-    chosen = [rng.choice(own, max(1, round(rows * len(own) / len(taken)))) for own in kinds.values()]
-    drawn = taken[np.concatenate(chosen).tolist()]
+    collected = collect(frame) if isinstance(frame, nw.LazyFrame) else frame
+    rows_by_kind: dict[tuple[Any, ...], list[int]] = {}
+    columns = [collected.get_column(name).to_list() for name in strata]
+    for row in range(len(collected)):
+        rows_by_kind.setdefault(tuple(column[row] for column in columns), []).append(row)
+    chosen = [
+        rng.choice(rows_of_kind, max(1, round(rows * len(rows_of_kind) / len(collected))))
+        for rows_of_kind in rows_by_kind.values()
+    ]
+    drawn = collected[np.concatenate(chosen).tolist()]
     if number is not None:
         numbers = nw.new_series(number, list(range(len(drawn))), backend=drawn.implementation)
         drawn = drawn.with_columns(numbers)
@@ -235,7 +238,7 @@ def draw_rows(
 
 
 def is_array(value: object) -> bool:
-    """Tell whether a value is an array or a Series of any library; a list is not, since it may be names.
+    """Return whether a value is an array or a Series of any library; a list is not, since it may hold names.
 
     Examples
     --------
@@ -248,7 +251,7 @@ def is_array(value: object) -> bool:
 
 
 def is_frame(value: object) -> bool:
-    """Tell whether a value is a data frame of any library, held in memory or not."""
+    """Return whether a value is a data frame of any library, in memory or lazy."""
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
@@ -258,7 +261,7 @@ def _series(value: object) -> nw.Series[Any] | None:
 
 
 def _holds_values(value: object) -> bool:
-    """Tell whether an array, or a list that is more than a name in brackets, stands for a column."""
+    """Return whether an array, or a list of several items, replaces a column name."""
     return is_array(value) or isinstance(value, range) or (isinstance(value, list | tuple) and len(value) > 1)
 
 
@@ -268,11 +271,11 @@ def _own_name(values: object) -> str | None:
 
 
 class Columns:
-    """Data that grows by the arrays that stand where a column name may.
+    """Data, with a column for each array that replaces a column name.
 
     Parameters
     ----------
-    data : a data frame in memory, a mapping of columns, or None where arrays are all there is.
+    data : a data frame in memory, a mapping of columns, or None if there are only arrays.
 
     Examples
     --------
@@ -282,45 +285,45 @@ class Columns:
     """
 
     def __init__(self, data: TableData | None) -> None:
-        self._given, self._new = data, dict[str, ColumnValues]()
-        # Rows that are known by an index must have the same one: they are never aligned behind the user's back.
+        self._data, self._added = data, dict[str, ColumnValues]()
+        # Rows with an index must have equal indices: they are never aligned silently.
         self._index = _index(data)
         self._rows: int | None = None
         self._first = "the data"
 
     @property
     def data(self) -> TableData | None:
-        """The data with all columns that were added; the same object where there were none."""
-        if not self._new:
-            return self._given
-        if isinstance(self._given, Mapping | None):
-            return {**(self._given or {}), **{name: _plain(values) for name, values in self._new.items()}}
+        """The data with all added columns; the same object if there are none."""
+        if not self._added:
+            return self._data
+        if isinstance(self._data, Mapping | None):
+            return {**(self._data or {}), **{name: _plain(values) for name, values in self._added.items()}}
         frame = self._eager("an array")
-        added = [_as_series(frame, name, values) for name, values in self._new.items()]
+        added = [_as_series(frame, name, values) for name, values in self._added.items()]
         native: NativeFrame = frame.with_columns(*added).to_native()
         return native
 
     def add(self, values: object, role: str, name: str | None = None) -> str:
-        """Add a column; return the name it has: `name`, or that of the Series, or the role, made unique.
+        """Add a column, and return its unique name: `name`, the Series' name, or the role.
 
         Parameters
         ----------
         values : an array, a Series, or a list of values.
-        role : what it is given as, for messages and for its name.
-        name : the name it gets whatever it was called.
+        role : the argument it comes from, for messages and as a name.
+        name : its name, instead of its own.
         """
         column = self._checked(values, role)
-        wanted = name or _own_name(values) or role.strip("`")
-        unique, number = wanted, 2
-        while (held := self._held(unique)) is not None:
-            if _same(held, column):
+        preferred = name or _own_name(values) or role.strip("`")
+        unique, number = preferred, 2
+        while (existing := self._column_of(unique)) is not None:
+            if _same(existing, column):
                 return unique
-            unique, number = f"{wanted} ({number})", number + 1
-        self._new[unique] = column
+            unique, number = f"{preferred} ({number})", number + 1
+        self._added[unique] = column
         return unique
 
     def named(self, value: object, role: str) -> object:
-        """Return the name of a column, adding it where an array stands for it; anything else as it is.
+        """Return the name of a column, adding an array as one; other values unchanged.
 
         Lists and mappings of arrays become lists of names.
         """
@@ -334,12 +337,12 @@ class Columns:
 
     # The roles of a table -----------------------------------------------------------------------------------------
 
-    def one(self, value: object, role: str) -> object:
-        """Return the column of a role that has one."""
+    def single(self, value: object, role: str) -> object:
+        """Return the column of a role that has one column."""
         return self.add(value, role) if _holds_values(value) else value
 
     def groups(self, groups: object, role: str = "`groups`") -> object:
-        """Return the names of group columns: of an array, of several by name, of a data frame of them."""
+        """Return the names of group columns: an array, several arrays by name, or a data frame."""
         groups = _named_columns(groups)
         if isinstance(groups, Mapping):
             for name, values in groups.items():
@@ -359,7 +362,7 @@ class Columns:
         return [self._group(part, role) for part in group] if isinstance(group, list | tuple) else group
 
     def predictions(self, predictions: object) -> object:
-        """Return predictions with the columns of arrays named; the name of a model is that of its column."""
+        """Return predictions with arrays replaced by column names; a model has the name of its column."""
         if is_array(predictions) or (
             isinstance(predictions, list | tuple) and any(not isinstance(item, str) for item in predictions)
         ):
@@ -384,9 +387,9 @@ class Columns:
 
     # Rows ---------------------------------------------------------------------------------------------------------
 
-    def _checked(self, given: object, role: str) -> ColumnValues:
-        """Refuse what is not one value a row, or stands in rows of another order."""
-        values = _one_column(given, role)
+    def _checked(self, argument: object, role: str) -> ColumnValues:
+        """Return the values as one column; raise if their number or order of rows differs."""
+        values = _one_column(argument, role)
         if self._rows is None:
             self._rows = self._count(role)
         if self._rows is None:
@@ -412,15 +415,15 @@ class Columns:
         return values
 
     def _count(self, role: str) -> int | None:
-        if not isinstance(self._given, Mapping | None):
+        if not isinstance(self._data, Mapping | None):
             return len(self._eager(role))
-        return len(next(iter(self._given.values()))) if self._given else None
+        return len(next(iter(self._data.values()))) if self._data else None
 
     def _eager(self, role: str) -> nw.DataFrame[Any]:
-        is_file = isinstance(self._given, str | os.PathLike)
-        frame = None if is_file else nw.from_native(self._given, pass_through=True)
+        is_file = isinstance(self._data, str | os.PathLike)
+        frame = None if is_file else nw.from_native(self._data, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
-            what = "a file" if is_file else f"a {type(self._given).__name__}"
+            what = "a file" if is_file else f"a {type(self._data).__name__}"
             raise ConfigError(
                 "{role} is an array, but the data is {what}, whose rows are not in memory in one order; name a "
                 "column of it, or load it into a data frame first.",
@@ -429,30 +432,30 @@ class Columns:
             )
         return frame
 
-    def _held(self, name: str) -> object:
-        if name in self._new:
-            return self._new[name]
-        if isinstance(self._given, Mapping | None):
-            return (self._given or {}).get(name)
+    def _column_of(self, name: str) -> object:
+        if name in self._added:
+            return self._added[name]
+        if isinstance(self._data, Mapping | None):
+            return (self._data or {}).get(name)
         frame = self._eager("an array")
         return frame.get_column(name).to_native() if name in frame.columns else None
 
 
 class _Index(Protocol):
-    """What pandas knows rows by."""
+    """The index of a pandas-like object."""
 
     def equals(self, other: Any, /) -> bool:
-        """Tell whether another index knows the same rows in the same order."""
+        """Return whether another index has the same rows in the same order."""
 
 
 def _index(values: object) -> _Index | None:
-    """Return the index of a pandas-like frame or Series; None for all else."""
+    """Return the index of a pandas-like frame or Series; None for other values."""
     index: _Index | None = getattr(values, "index", None) if hasattr(values, "iloc") else None
     return index
 
 
 def _named_columns(groups: object) -> object:
-    """Return the columns of an array of several, or of a data frame, by name; anything else as it is."""
+    """Return the columns of a two-dimensional array or a data frame, by name; other values unchanged."""
     if isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] > 1:
         return {f"group {number + 1}": groups[:, number] for number in range(groups.shape[1])}
     if isinstance(groups, Mapping) or not is_frame(groups):
@@ -462,7 +465,7 @@ def _named_columns(groups: object) -> object:
 
 
 def _one_column(values: object, role: str) -> ColumnValues:
-    """Return the values as one column, or refuse what is not one value a row."""
+    """Return the values as one column; raise if they are not one value per row."""
     series = _series(values)
     column: ColumnValues = _as_array(values) if series is None else series.to_native()
     shape = tuple(column.shape)
@@ -490,7 +493,7 @@ def _as_series(frame: nw.DataFrame[Any], name: str, values: ColumnValues) -> nw.
 
 
 def _as_array(values: object) -> npt.NDArray[Any]:
-    """Return a list or an array of any library as NumPy has it; beside text, numbers stay numbers."""
+    """Return a list or an array of any library as a NumPy array; numbers beside text stay numbers."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -499,7 +502,7 @@ def _as_array(values: object) -> npt.NDArray[Any]:
 
 
 def _plain(values: object) -> npt.NDArray[Any]:
-    """Return values as a NumPy array, None for what is missing."""
+    """Return values as a NumPy array, with None for missing values."""
     series = _series(values)
     if series is None:
         return _as_array(values)
@@ -511,17 +514,17 @@ def _plain(values: object) -> npt.NDArray[Any]:
     return column
 
 
-def _same(held: object, values: object) -> bool:
-    """Tell whether a column of that name already holds these very values."""
-    left, right = _plain(held), _plain(values)
+def _same(first: object, second: object) -> bool:
+    """Return whether two columns hold the same values."""
+    left, right = _plain(first), _plain(second)
     return bool(np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f"))
 
 
 def name_arrays(data: TableData | None, roles: Mapping[str, object]) -> tuple[TableData | None, dict[str, object]]:
-    """Return data to which the arrays among the roles of a table were added, and roles that name them."""
+    """Return data with the arrays among the roles added, and roles that name them."""
     columns, named = Columns(data), dict(roles)
     for role in ("id", "outcome", "weight"):
-        named[role] = columns.one(named[role], f"`{role}`")
+        named[role] = columns.single(named[role], f"`{role}`")
     named["groups"] = columns.groups(named["groups"])
     named["predictions"] = columns.predictions(named["predictions"])
     return columns.data, named
@@ -536,17 +539,17 @@ def from_arrays(
     sensitive_features: object,
     sample_weight: object,
 ) -> dict[str, Any]:
-    """Return the data and the roles of arrays, as arguments of `Table`; decisions have the words of the outcome."""
+    """Return arrays as arguments of `Table`; decisions use the outcome's positive value."""
     if y_pred is None and y_score is None:
         raise ConfigError("from_arrays needs `y_pred` (decisions) or `y_score` (scores); got neither.")
     columns = Columns(None)
-    roles = {"outcome": columns.one(y_true, "`y_true`"), "weight": columns.one(sample_weight, "`sample_weight`")}
+    roles = {"outcome": columns.single(y_true, "`y_true`"), "weight": columns.single(sample_weight, "`sample_weight`")}
     decision = {"kind": "decision", "selected": settings.get("positive")}
     predictions = {}
-    for word, given, kind in (("y_pred", y_pred, decision), ("y_score", y_score, {"kind": "score"})):
-        models = given if isinstance(given, Mapping) else {} if given is None else {word: given}
+    for name_of_argument, argument, kind in (("y_pred", y_pred, decision), ("y_score", y_score, {"kind": "score"})):
+        models = argument if isinstance(argument, Mapping) else {} if argument is None else {name_of_argument: argument}
         for name, values in models.items():
-            predictions[str(name)] = {"column": columns.prediction(str(name), values, f"`{word}`"), **kind}
+            predictions[str(name)] = {"column": columns.prediction(str(name), values, f"`{name_of_argument}`"), **kind}
     single = isinstance(sensitive_features, list | tuple) and not any(map(is_array, sensitive_features))
     groups = {"group": sensitive_features} if single else sensitive_features
     groups = columns.groups(groups, "`sensitive_features`")

@@ -1,6 +1,6 @@
-"""What values mean: their kinds, their text, words for yes and no, and the expressions that make keys of cells.
+"""The meaning of values: their kinds, their text, words for yes and no, and the keys of cells.
 
-A state is a small whole number, so that one group-by both counts the cells and finds the bad rows.
+A state is a small integer, so that one group-by both counts the cells and finds invalid rows.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from evenhand.messages import showable
 from evenhand.table.roles import MISSING, Prediction, Scalar
 
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3
-NO_RANGE = -1  # the code of a missing value among the ranges between cut points
+NO_RANGE = -1  # the code of a missing value in a column with cut points
 
 TRUE_WORDS = ("1", "yes", "y", "true", "t", "on")
 FALSE_WORDS = ("0", "no", "n", "false", "f", "off")
 """The words for yes and no that any column may hold, in any case."""
 
 SPELLINGS = ("True", "TRUE", "False", "FALSE")
-"""How pandas, spreadsheets and R write true and false into text files; everywhere else they are typed."""
+"""How pandas, spreadsheets and R write true and false into text files."""
 
 Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
 
-BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they take for white space
+BLANKS = " \t\n\r\x0b\x0c\xa0"  # listed, because engines differ in their white space
 
 
 # The text of a value, the same from every engine ----------------------------------------------------------
 
 
 def label_of(value: object) -> str:
-    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1", True and "True" "true").
+    """Return the text of a group value, the same from every engine (1 and 1.0: "1", True and "True": "true").
 
     Examples
     --------
@@ -58,7 +58,7 @@ def label_of(value: object) -> str:
 
 
 def labels_of(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the texts of many values, as `label_of` has them; whole numbers, such as millions of ids, in no time.
+    """Return the texts of many values, as `label_of` does; integers, such as millions of ids, are fast.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def labels_of(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def yes_or_no(value: object) -> bool | None:
-    """Tell whether a value says yes or no; None where it says neither.
+    """Return whether a value means yes or no; None if neither.
 
     Examples
     --------
@@ -81,14 +81,14 @@ def yes_or_no(value: object) -> bool | None:
 
 
 def sort_key(value: object) -> tuple[int, float | str]:
-    """Return what values are sorted by: numbers by size, then everything else by its text."""
+    """Return the sort key of a value: numbers by size, then all others by their text."""
     if isinstance(value, int | float | np.number):
         return 0, float(value)
     return 1, str(value)
 
 
 def shown(values: list[Any], most: int) -> str:
-    """Return the first few values of a list as they stand in a message.
+    """Return the first few values of a list for a message.
 
     Examples
     --------
@@ -109,11 +109,11 @@ class Key:
     Parameters
     ----------
     name : its name.
-    expression : what rows are grouped by.
+    expression : the expression that rows are grouped by.
     labels : for cut points, the labels of the codes.
-    label : for other groups, what makes the label of a value; values of one label are one group.
-    column : the one column it is a function of, where that has few distinct values; rows are then counted by the
-        column first, and the expression is worked out once for each of its values.
+    label : for other groups, returns the label of a value; values with the same label are one group.
+    column : the one column it depends on, if that has few distinct values; rows are then counted by the column first,
+        and the expression is computed once for each of its values.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Key:
 
 
 def kind_of(dtype: DType) -> Kind:
-    """Return what a column's type means to us."""
+    """Return the kind of a column with this type."""
     if dtype in (nw.Int128, nw.UInt128):
         return "other"
     if dtype.is_integer():
@@ -141,12 +141,12 @@ def kind_of(dtype: DType) -> Kind:
 
 
 def kinds_of(schema: Mapping[str, DType]) -> dict[str, Kind]:
-    """Return the kind of every column; one whose name is `unusable` is of no kind that can be read."""
+    """Return the kind of every column; 'other' if its name is `unusable`."""
     return {name: "other" if unusable(name) else kind_of(dtype) for name, dtype in schema.items()}
 
 
 def unusable(column: str) -> str:
-    r"""Say what keeps a column's name from being used, on whatever engine; nothing where it is a good name.
+    r"""Return why a column's name cannot be used on every engine; empty if it can.
 
     Examples
     --------
@@ -161,11 +161,11 @@ def unusable(column: str) -> str:
 
 
 def as_number(flag: nw.Expr) -> nw.Expr:
-    """Return 1 for true and 0 for false; PostgreSQL makes only short numbers of booleans."""
+    """Return 1 for true and 0 for false; PostgreSQL casts booleans only to short integers."""
     return flag.cast(nw.Int32).cast(nw.Int64)
 
 
-# Engines that lack some of what narwhals has need `portable` expressions: they mean the same, and take a little longer.
+# Some engines lack functions of narwhals and need `portable` expressions: equivalent, and a little slower.
 
 
 def _trimmed(text: nw.Expr, *, portable: bool) -> nw.Expr:
@@ -180,22 +180,22 @@ def recoded(
     *,
     portable: bool,
 ) -> nw.Expr:
-    """Return what stands for each value: a code, or with its type given, a number or a name."""
+    """Return the code of each value or, with another `dtype`, a number or a name."""
     if not portable:
         return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=dtype)
-    # One beside the other: a chain of cases within cases is too deep for many groups.
+    # A flat list of cases: a chain of nested cases is too deep for many groups.
     cases = [nw.when(values == nw.lit(value)).then(nw.lit(code)) for value, code in codes.items()]
     return nw.coalesce(*cases, nw.lit(default)).cast(dtype)
 
 
 def recoded_text(column: str, codes: Mapping[Any, int], default: int, *, portable: bool) -> nw.Expr:
-    """Return the code of each text of a column, taken as it stands, since blank and missing text has no code."""
+    """Return the code of each text of a column; blank and missing text has none."""
     spelt = {word: codes[word.lower()] for word in SPELLINGS if word.lower() in codes}
     return recoded(nw.col(column).cast(nw.String), {**codes, **spelt}, default, portable=portable)
 
 
 def is_absent(column: str, kind: Kind, *, portable: bool) -> nw.Expr:
-    """Return the test for a missing value; blank text and not-a-number count as missing."""
+    """Return a test for a missing value; blank text and not-a-number are missing."""
     value = nw.col(column)
     if kind == "real":
         return value.is_null() | value.is_nan()
@@ -210,7 +210,7 @@ def plain_value(column: str, kind: Kind) -> nw.Expr:
     if kind == "text":
         return _text(column)
     if kind == "real":
-        return value.cast(nw.Float64) + 0.0  # -0.0 becomes 0.0, which Arrow would group apart
+        return value.cast(nw.Float64) + 0.0  # -0.0 becomes 0.0; Arrow would group them apart
     if kind == "date":
         return value.dt.to_string("%Y-%m-%d")
     if kind == "datetime":
@@ -224,7 +224,7 @@ def id_text(value: nw.Expr, kind: Kind) -> nw.Expr:
     if kind != "real":
         return value.cast(nw.String)
     whole = (value == value.floor()) & (value.abs() < 2.0**53)
-    number = nw.when(whole).then(value).otherwise(nw.lit(0.0))  # engines cast the numbers of all rows
+    number = nw.when(whole).then(value).otherwise(nw.lit(0.0))  # because engines cast the numbers of all rows
     return nw.when(whole).then(number.cast(nw.Int64).cast(nw.String)).otherwise(value.cast(nw.String))
 
 
@@ -245,12 +245,12 @@ def group_key(
 
 
 def discrete(column: str, kind: Kind) -> str | None:
-    """Return the column where its kind lets us expect few distinct values: anything but real numbers."""
+    """Return the column if its kind usually has few distinct values: any but real numbers."""
     return None if kind in ("real", "other") else column
 
 
 def column_key(column: str) -> str:
-    """Return the name of a column's key: its own, unless that is the name of one of our keys.
+    """Return the name of a column's key: its own, unless one of our keys has that name.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def cut_labels(cuts: tuple[float, ...]) -> tuple[str, ...]:
 
 
 def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
-    """Return a value as a column of some kind would hold it, or None when it cannot.
+    """Convert a value to the kind of a column, or return None if it cannot be converted.
 
     Examples
     --------
@@ -288,12 +288,12 @@ def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
 
 
 def _number(value: Scalar, kind: Kind) -> int | float | None:
-    """Return a number for a column of numbers; whole numbers stay whole, since beyond 2**53 floats skip some."""
+    """Return a value as a number; integers stay integers, since floats beyond 2**53 skip some."""
     try:
         if kind == "whole" and not isinstance(value, float) and abs(int(value)) < 2**63:
             return int(value)
     except ValueError:
-        pass  # text of a fraction, or of no number
+        pass  # not the text of an integer
     try:
         return float(value)
     except (ValueError, OverflowError):
@@ -303,7 +303,7 @@ def _number(value: Scalar, kind: Kind) -> int | float | None:
 def binary_state(column: str, kind: Kind, yes: Scalar | None, *, portable: bool) -> nw.Expr:
     """Return NO, YES, ABSENT or INVALID for a two-valued column.
 
-    With `yes` given every other value is NO; without it only 0/1, booleans and yes/no words are understood.
+    With `yes`, every other value is NO; without it, only 0/1, booleans and yes/no words are valid.
     """
     value = plain_value(column, kind)
     state: Any = nw.when(is_absent(column, kind, portable=portable)).then(nw.lit(ABSENT))
@@ -320,7 +320,7 @@ def binary_state(column: str, kind: Kind, yes: Scalar | None, *, portable: bool)
 
 
 def score_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Expr:
-    """Return YES when the score is above the threshold, NO when not, ABSENT or INVALID (outside the range)."""
+    """Return YES if the score is above the threshold, otherwise NO; ABSENT, or INVALID outside the range."""
     score = nw.col(prediction.column).cast(nw.Float64)
     state: Any = nw.when(is_absent(prediction.column, kind, portable=portable)).then(nw.lit(ABSENT))
     state = state.when(out_of_range(prediction)).then(nw.lit(INVALID))
@@ -328,14 +328,14 @@ def score_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Exp
 
 
 def out_of_range(prediction: Prediction) -> nw.Expr:
-    """Return the test for a score outside its range."""
+    """Return a test for a score outside its range."""
     score = nw.col(prediction.column).cast(nw.Float64)
     low, high = prediction.range
     return (score < low) | (score > high)
 
 
 def score_bin(prediction: Prediction, bins: int) -> nw.Expr:
-    """Return the number of the score's bin, `bins` equal parts of the range, the last closed above."""
+    """Return the score's bin among `bins` equal parts of the range, the last closed above."""
     low, high = prediction.range
     share = (nw.col(prediction.column).cast(nw.Float64) - low) / (high - low)
     return _code((share * float(bins)).floor().clip(0.0, float(bins - 1)))
@@ -344,7 +344,7 @@ def score_bin(prediction: Prediction, bins: int) -> nw.Expr:
 def prediction_kind(prediction: Prediction, kind: Kind) -> Literal["score", "decision"]:
     """Return what a prediction column holds, as declared or else by its type.
 
-    Whole numbers with the default threshold and range are taken for 0/1 decisions.
+    Integers with the default threshold and range are taken for 0/1 decisions.
     """
     if prediction.kind is not None:
         return prediction.kind
@@ -356,14 +356,14 @@ def prediction_kind(prediction: Prediction, kind: Kind) -> Literal["score", "dec
 
 
 def prediction_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Expr:
-    """Return the state of a prediction column, whichever kind it is."""
+    """Return the state of a prediction column, a score or a decision."""
     if prediction_kind(prediction, kind) == "decision":
         return binary_state(prediction.column, kind, prediction.selected, portable=portable)
     return score_state(prediction, kind, portable=portable)
 
 
 def _text(column: str) -> nw.Expr:
-    """Return text with true and false spelt as every source has them (`SPELLINGS`)."""
+    """Return text with one spelling of true and false."""
     text = nw.col(column).cast(nw.String)
     return (
         nw.when(text.is_in(SPELLINGS[:2]))
@@ -379,17 +379,17 @@ def _code(expression: nw.Expr) -> nw.Expr:
 
 
 def example_cuts(values: Sequence[Any]) -> list[float]:
-    """Return cut points that could be meant: the usual ones of ages, else round numbers at the thirds.
+    """Return plausible cut points: the usual ones for ages, else round numbers near the terciles.
 
     Examples
     --------
     >>> example_cuts(range(18, 80)), example_cuts([100 * i for i in range(500)])
     ([25, 45, 65], [17000, 33000])
     """
-    known = np.sort(np.asarray([value for value in values if value is not None], dtype=np.float64))
-    if known[0] >= 0 and known[0] < 25 and 65 < known[-1] <= 120:
+    numbers = np.sort(np.asarray([value for value in values if value is not None], dtype=np.float64))
+    if numbers[0] >= 0 and numbers[0] < 25 and 65 < numbers[-1] <= 120:
         return [25, 45, 65]
-    thirds = np.quantile(known, (1 / 3, 2 / 3))
+    thirds = np.quantile(numbers, (1 / 3, 2 / 3))
     digits = 1 - np.floor(np.log10(max(thirds[1] - thirds[0], 1e-300)))
     rounded = sorted({float(np.round(third, int(digits))) for third in thirds})
     return [int(point) if point.is_integer() else point for point in rounded]

@@ -1,4 +1,4 @@
-"""How groups are called: the labels of their values, families of 0/1 columns, and what is odd about the labels."""
+"""The names of groups: labels of values, families of 0/1 columns, and remarks on odd labels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SHOWN = 5
 
 
 def group_label(column: str, named: Mapping[str, str], value: object) -> str:
-    """Return what a group is called: its label where one was given; a bare number, yes or no with its column.
+    """Return a group's name: its label if it has one; a bare number, yes or no with its column.
 
     Examples
     --------
@@ -60,55 +60,55 @@ def group_label(column: str, named: Mapping[str, str], value: object) -> str:
 
 
 def with_value_labels(roles: Roles, labels: Mapping[str, Mapping[Any, str]]) -> Roles:
-    """Return roles in which the value labels of a Stata or SPSS file name the groups that the user gave no names."""
-    found = {
+    """Return roles with the value labels of a Stata or SPSS file for groups that the user did not label."""
+    value_labels = {
         column: {label_of(value): str(label) for value, label in labels[column].items()}
         for column in roles.group_columns
         if column in labels and column not in roles.labels and column not in roles.cuts
     }
-    told_apart = {column: named for column, named in found.items() if len(set(named.values())) == len(named)}
-    return roles.model_copy(update={"labels": {**roles.labels, **told_apart}}) if told_apart else roles
+    distinct = {column: named for column, named in value_labels.items() if len(set(named.values())) == len(named)}
+    return roles.model_copy(update={"labels": {**roles.labels, **distinct}}) if distinct else roles
 
 
-def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
-    """Return the label that somebody means who names a group by its bare value; else what was named.
+def known_label(grouping: str, label: str, labels: Sequence[str]) -> str:
+    """Return the label of a group named by its label or its bare value; other text unchanged.
 
     Examples
     --------
     >>> known_label("black", "1", ["black = 0", "black = 1"])
     'black = 1'
     """
-    full = plain_label(grouping, wanted)
-    return full if wanted not in labels and full in labels else wanted
+    full = plain_label(grouping, label)
+    return full if label not in labels and full in labels else label
 
 
-def plain_label(grouping: str, wanted: object) -> str:
-    """Return what a group of a grouping is called that somebody names by its bare values.
+def plain_label(grouping: str, value: object) -> str:
+    """Return the label of a group named by its bare values.
 
     Examples
     --------
     >>> plain_label("race × black", "A × 1"), plain_label("black", 1)
     ('A × black = 1', 'black = 1')
     """
-    columns, parts = grouping.split(TIMES), label_of(wanted).split(TIMES)
-    alike = len(columns) == len(parts)
-    named: Iterable[tuple[str, object]] = zip(columns, parts, strict=True) if alike else [(grouping, wanted)]
+    columns, parts = grouping.split(TIMES), label_of(value).split(TIMES)
+    is_intersection = len(columns) == len(parts)
+    named: Iterable[tuple[str, object]] = zip(columns, parts, strict=True) if is_intersection else [(grouping, value)]
     return TIMES.join(group_label(column, {}, part) for column, part in named)
 
 
 def labelled_key(roles: Roles, column: str, kind: Kind, *, portable: bool) -> Key:
-    """Return the key of a group column, with the names of its groups."""
+    """Return the key of a group column, with the labels of its groups."""
     named = dict(roles.labels.get(column, {}))
     for member in roles.one_hot.get(column, ()):
         named.setdefault(member, re.sub(rf"^{re.escape(column)}[\W_]+", "", member))
     return group_key(column, kind, roles.cuts.get(column), partial(group_label, column, named), portable=portable)
 
 
-# One column of groups from several of 0 and 1 -------------------------------------------------------------
+# One column of groups from several 0/1 columns --------------------------------------------------------------
 
 
 def families(roles: Roles, kinds: Mapping[str, Kind], *, portable: bool) -> dict[str, nw.Expr]:
-    """Return a column for each sound family of 0/1 columns: the name of the one that says yes."""
+    """Return an expression for each valid family of 0/1 columns: the name of the column that is 1."""
     for family in roles.one_hot:
         if family in kinds:
             raise DataError(
@@ -124,10 +124,15 @@ def families(roles: Roles, kinds: Mapping[str, Kind], *, portable: bool) -> dict
 
 def _member(members: Sequence[str], kinds: Mapping[str, Kind], *, portable: bool) -> nw.Expr:
     states = [binary_state(member, kinds[member], None, portable=portable) for member in members]
-    said = sum((as_number(state == YES) for state in states[1:]), as_number(states[0] == YES))
+    number_of_ones = sum((as_number(state == YES) for state in states[1:]), as_number(states[0] == YES))
     value: Any = nw.when(_any([state == INVALID for state in states])).then(nw.lit(_NEITHER))
     value = value.when(_any([state == ABSENT for state in states])).then(nw.lit(MISSING))
-    value = value.when(said == 0).then(nw.lit(NONE_OF_THESE)).when(said > 1).then(nw.lit(SEVERAL_OF_THESE))
+    value = (
+        value.when(number_of_ones == 0)
+        .then(nw.lit(NONE_OF_THESE))
+        .when(number_of_ones > 1)
+        .then(nw.lit(SEVERAL_OF_THESE))
+    )
     for member, state in zip(members[:-1], states[:-1], strict=True):
         value = value.when(state == YES).then(nw.lit(member))
     expression: nw.Expr = value.otherwise(nw.lit(members[-1]))
@@ -135,14 +140,14 @@ def _member(members: Sequence[str], kinds: Mapping[str, Kind], *, portable: bool
 
 
 def _any(tests: Sequence[nw.Expr]) -> nw.Expr:
-    first, *others = tests
-    for test in others:
+    first, *rest = tests
+    for test in rest:
         first = first | test
     return first
 
 
 def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str | None, Message]]:
-    """Yield what is wrong with the families of 0/1 columns and with the labels, as far as names tell."""
+    """Yield problems with families of 0/1 columns and with labels that column names alone reveal."""
     for family, members in roles.one_hot.items():
         start = problem("`one_hot` {family!r}", family=family)
         for member in members:
@@ -180,7 +185,7 @@ def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str
 
 
 def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator[Message]:
-    """Yield what is wrong with the labels of a group column, and with the values of a family of 0/1 columns."""
+    """Yield problems with the labels of a group column, and with the values of a family of 0/1 columns."""
     named, texts = roles.labels.get(column, {}), [label_of(value).strip(BLANKS) for value in values]
     if named and not set(named) & set(texts):
         yield (
@@ -200,7 +205,7 @@ def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator
         )
 
 
-# Groups that are not told apart -----------------------------------------------------------------------------
+# Hidden groups ----------------------------------------------------------------------------------------------
 
 
 def hide_groups(
@@ -209,18 +214,18 @@ def hide_groups(
     withheld: Collection[str] = (),
     more: Mapping[str, nw.Expr] | None = None,
 ) -> Table:
-    """Return a table in which some groups are not told from "(missing)", and some groupings are not there.
+    """Return a table with some groups merged into "(missing)", and without some groupings.
 
     Parameters
     ----------
     table
         The table.
     hidden
-        The groups, by grouping.
+        The groups to hide, by grouping.
     withheld
         Groupings to leave out.
     more
-        Columns to add, worked out from the groups as they are.
+        Columns to add, computed from the groups before hiding.
 
     Examples
     --------
@@ -244,7 +249,7 @@ def hide_groups(
 
 
 def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str]) -> nw.Expr:
-    """Return the label of each row's group in a grouping; "(missing)" for those that are hidden."""
+    """Return the label of each row's group in a grouping; "(missing)" for hidden groups."""
     codes, labels = table.cells.joint(columns)
     of_row: nw.Expr = nw.lit(0)
     of_cell = codes * 0
@@ -252,16 +257,16 @@ def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str])
         key = column_key(column)
         size = len(table.cells.labels[key]) + 1
         of_row, of_cell = of_row * size + table.group_codes(column), of_cell * size + table.cells.codes[key]
-    called = {code: labels[group] for code, group in zip(of_cell.tolist(), codes.tolist(), strict=True)}
-    shown_as = {code: MISSING if label in hidden else label for code, label in called.items()}
-    return recoded(of_row, shown_as, MISSING, nw.String, portable=table.source.portable_sql)
+    labels_by_code = {code: labels[group] for code, group in zip(of_cell.tolist(), codes.tolist(), strict=True)}
+    shown_labels = {code: MISSING if label in hidden else label for code, label in labels_by_code.items()}
+    return recoded(of_row, shown_labels, MISSING, nw.String, portable=table.source.portable_sql)
 
 
-# What is odd about labels ---------------------------------------------------------------------------------
+# Odd labels -------------------------------------------------------------------------------------------------
 
 
 def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence[str]) -> Iterator[Message]:
-    """Yield remarks on group labels that a person would take for one group, or for none."""
+    """Yield remarks on labels that a reader would take for one group, or for missing values."""
     if kind != "text":
         return
     padded = [value for value in values if str(value).strip(BLANKS) != str(value)]
@@ -272,7 +277,7 @@ def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence
 
 
 def numbers_as_text(values: Sequence[Any]) -> Iterator[Message]:
-    """Yield that a word among many numbers makes text of them, so that they cannot be cut."""
+    """Yield a remark if a few words among many numbers turn a column into text, which has no cut points."""
     texts = [label_of(value).strip(BLANKS) for value in values]
     words = [text for text in texts if not _NUMBER.fullmatch(text)]
     numbers = len(texts) - len(words)
@@ -284,9 +289,9 @@ def _remarks(labels: Sequence[str]) -> Iterator[Message]:
     spellings: dict[str, list[str]] = {}
     for label in labels:
         spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    for alike in spellings.values():
-        if len(alike) > 1:
-            yield say("spelt_alike", labels=tuple(map(repr, alike)), groups=len(alike))
+    for same in spellings.values():
+        if len(same) > 1:
+            yield say("spelt_alike", labels=tuple(map(repr, same)), groups=len(same))
     for label in labels:
         if label.casefold() in MISSING_WORDS:
             yield say("means_missing", label=label)

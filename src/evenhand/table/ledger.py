@@ -1,7 +1,7 @@
-"""What was read of a table, and one hash of it: the same for any order of rows, on any engine, in any order of reads.
+"""A hash of everything read from a table, independent of the order of rows, the engine and the order of reads.
 
-Cells are hashed as they are, since they have one canonical order. Rows are put into an order of their own: that of a
-64-bit mix of all their values. Text enters by its rank among the distinct texts, and by these texts.
+Cells are hashed directly, since they have a canonical order. Rows are sorted by a 64-bit mix of all their values. Text
+is represented by its rank among the distinct texts, and by these texts.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = Coded | npt.NDArray[Any]
 _LARGE = 2.0**54
-_MIXED = 2**14  # rows that are mixed at once, which fit into a processor's cache
+_MIXED = 2**14  # rows mixed at once; they fit into a processor's cache
 
 
 class Ledger:
-    """Digests of all that was read of a table; reading the same again changes nothing.
+    """Digests of everything read from a table; repeated reads change nothing.
 
     Examples
     --------
@@ -51,13 +51,13 @@ class Ledger:
         self._entries: set[str] = set()
 
     def add(self, kind: str, names: Iterable[str], digest: str) -> None:
-        """Note a read: what kind it was, of which columns, and the digest of what came out."""
+        """Record a read: its kind, its columns, and the digest of its result."""
         self._entries.add(json.dumps([kind, sorted(names), digest]))
 
     def add_rows(
         self, kind: str, columns: Mapping[str, Column], groups: Cells | None = None, weight: FloatArray | None = None
     ) -> None:
-        """Note columns that were read row by row, with the groups and survey weights of the rows."""
+        """Record columns that were read by row, with the groups and survey weights of the rows."""
         named: dict[str, Column] = {f"column {name}": column for name, column in columns.items()}
         if groups is not None:
             named |= {f"group {name}": Coded(codes, groups.labels[name]) for name, codes in groups.codes.items()}
@@ -66,12 +66,12 @@ class Ledger:
         self.add(kind, named, rows_digest(named))
 
     def digest(self) -> str:
-        """Return one SHA-256 of all that was read."""
+        """Return one SHA-256 of all reads."""
         return hashlib.sha256("\n".join(sorted(self._entries)).encode()).hexdigest()
 
 
 def rows_digest(columns: Mapping[str, Column]) -> str:
-    """Return the SHA-256 of rows; it depends neither on their order nor on that of the columns.
+    """Return the SHA-256 of rows, independent of the order of rows and columns.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def rows_digest(columns: Mapping[str, Column]) -> str:
         bits = [column for _, _, column in parts]
         mixed = _mix(bits)
         first_bits = (mixed >> np.uint64(61)).astype(np.uint8)
-        with ThreadPoolExecutor(thread_count(None)) as threads:  # put rows in order while others are hashed
+        with ThreadPoolExecutor(thread_count(None)) as threads:  # sorts rows while others are hashed
             order = list(threads.map(lambda part: _sorted_by(mixed, np.flatnonzero(first_bits == part)), range(8)))
             for column in bits:
                 for ordered in threads.map(column.take, order):
@@ -105,16 +105,16 @@ class _Bits:
         return len(self.numbers if self.codes is None else self.codes)
 
     def take(self, rows: IntArray) -> npt.NDArray[np.uint64]:
-        """Return the bits of some rows; NumPy's `take` is twice as fast as an index."""
+        """Return the bits of some rows; NumPy's `take` is twice as fast as indexing."""
         return self.numbers.take(rows if self.codes is None else self.codes.take(rows))
 
     def between(self, start: int, end: int) -> npt.NDArray[np.uint64]:
-        """Return the bits of rows that stand together."""
+        """Return the bits of consecutive rows."""
         return self.numbers[start:end] if self.codes is None else self.numbers.take(self.codes[start:end])
 
 
 def _canonical(column: Column) -> tuple[list[str] | None, _Bits]:
-    """Return the distinct texts of a column, or None for numbers; and for each row its rank among them, or its number.
+    """Return the distinct texts of a column (None for numbers), and each row's rank among them, or its number.
 
     Numbers are floats, with one zero and one not-a-number.
     """
@@ -130,14 +130,14 @@ def _canonical(column: Column) -> tuple[list[str] | None, _Bits]:
 
 
 def _one_zero(numbers: FloatArray) -> FloatArray:
-    """Return numbers with one zero and one not-a-number."""
+    """Return numbers with one representation of zero and of not-a-number."""
     numbers = numbers + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers
 
 
 def _mix(columns: list[_Bits]) -> npt.NDArray[np.uint64]:
-    """Return a 64-bit mix of each row: by it rows are sorted, so that equal rows stand together."""
+    """Return a 64-bit mix of each row, so that sorting by it brings equal rows together."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for start in range(0, mixed.size, _MIXED):
         part = mixed[start : start + _MIXED]
@@ -156,10 +156,11 @@ def _sorted_by(mixed: npt.NDArray[np.uint64], rows: IntArray) -> IntArray:
 
 
 def checksum(table: Table, columns: Mapping[str, Kind]) -> Cells:
-    """Return sums by group of a mix of each row's numbers, worked out in the engine, where rows are too many to fetch.
+    """Return sums by group of a mix of each row's numbers, computed in the engine.
 
-    The mix of numbers ``x`` is ``h = frac((h + 997.13 y) 12345.6789)``, once for the size of ``x`` and once for its
-    fraction as ``y``. Engines agree on each of these operations to the last bit, and on the sums (see `cells`).
+    It is used if the rows are too many to fetch. The mix of numbers ``x`` is ``h = frac((h + 997.13 y) 12345.6789)``,
+    once for the size of ``x`` and once for its fraction as ``y``. Engines agree on each of these operations to the last
+    bit, and on the sums (see `cells`).
     """
     mixed = nw.col("evenhand:mixed")
     stages: list[Mapping[str, nw.Expr] | nw.Expr] = [{"evenhand:mixed": nw.lit(0.5)}]

@@ -1,4 +1,4 @@
-"""The remarks on a table that a reader of a result needs: how it was read, and what is odd about it."""
+"""Remarks on a table for the reader of a result: how it was read, and what is odd about it."""
 
 from __future__ import annotations
 
@@ -56,4 +56,4 @@ _MODELS: dict[str, Sentence] = {
 }
 
 say = Catalogue("table", __package__ or "evenhand.table", {**_READING, **_LABELS, **_MODELS})
-"""Makes a message of the remarks on a table."""
+"""Makes a message from a remark on a table."""

@@ -1,4 +1,4 @@
-"""The first step of a table: its data opened, and the columns that its roles add, with nothing checked yet."""
+"""The first step of a table: opens its data, adds the columns of its roles, and makes their keys."""
 
 from __future__ import annotations
 
@@ -8,13 +8,62 @@ from dataclasses import dataclass, field, replace
 import narwhals as nw
 
 from evenhand.table import keys
+from evenhand.table.cells import ColumnSum, weight_sums
 from evenhand.table.files import FileOptions
 from evenhand.table.frames import TableData
-from evenhand.table.keys import Kind
-from evenhand.table.labels import families, with_value_labels
-from evenhand.table.role_keys import RoleKeys
-from evenhand.table.roles import Roles
+from evenhand.table.keys import Key, Kind
+from evenhand.table.labels import families, labelled_key, with_value_labels
+from evenhand.table.roles import Prediction, Roles
 from evenhand.table.sources import Source, engine_errors, open_source, with_percentiles
+from evenhand.table.validation import state_key
+
+
+@dataclass(frozen=True)
+class RoleKeys:
+    """The keys and states of the columns that have a role.
+
+    Parameters
+    ----------
+    roles : the roles; every column that they name is in `kinds`.
+    kinds : the kind of every column.
+    portable : whether the engine needs SQL that every database reads.
+    """
+
+    roles: Roles
+    kinds: Mapping[str, Kind]
+    portable: bool
+
+    def group(self, column: str) -> Key:
+        """Return the key of one group column."""
+        return labelled_key(self.roles, column, self.kinds[column], portable=self.portable)
+
+    def groups(self) -> list[Key]:
+        """Return the keys of all group columns."""
+        return [self.group(column) for column in self.roles.group_columns]
+
+    def states(self) -> list[Key]:
+        """Return the keys of the outcome and of each model's decision."""
+        states = []
+        if self.roles.outcome is not None:
+            states.append(("outcome", self.roles.outcome, self.outcome_state()))
+        for name, prediction in self.roles.predictions.items():
+            states.append((state_key(name), prediction.column, self.prediction_state(prediction)))
+        return [Key(name, state, column=keys.discrete(column, self.kinds[column])) for name, column, state in states]
+
+    def outcome_state(self) -> nw.Expr:
+        """Return NO, YES, ABSENT or INVALID for each outcome; NO if there is no outcome."""
+        outcome = self.roles.outcome
+        if outcome is None:
+            return nw.lit(keys.NO)
+        return keys.binary_state(outcome, self.kinds[outcome], self.roles.positive, portable=self.portable)
+
+    def prediction_state(self, prediction: Prediction) -> nw.Expr:
+        """Return NO, YES, ABSENT or INVALID for each row's decision."""
+        return keys.prediction_state(prediction, self.kinds[prediction.column], portable=self.portable)
+
+    def weights(self, exponent: int) -> list[ColumnSum]:
+        """Return the survey weight and its square as sums; none without weights."""
+        return [] if self.roles.weight is None else weight_sums(self.roles.weight, exponent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +72,11 @@ class OpenedTable:
 
     Parameters
     ----------
-    data, options : what was opened, and how.
-    roles : the roles, with the value labels of the file, and with percentiles as thresholds.
+    data, options : the data argument, and the file options.
+    roles : the roles, with the value labels of the file and with percentile thresholds as numbers.
     source : the opened data, with the columns that the roles add.
     kinds : the kind of every column.
-    derived : group columns that are worked out from those of the data.
+    derived : group columns computed from those of the data.
     """
 
     data: TableData | None
@@ -48,7 +97,7 @@ class OpenedTable:
         return bool(self.source.paths) and not self.options.types_from_all_rows
 
     def retyped(self) -> OpenedTable:
-        """Open the data again, with types inferred from all rows."""
+        """Reopen the data, with types inferred from all rows."""
         options = self.options.model_copy(update={"types_from_all_rows": True})
         return open_table(self.data, options, self.roles, self.derived)
 
@@ -56,7 +105,7 @@ class OpenedTable:
 def open_table(
     data: TableData | None, options: FileOptions, roles: Roles, derived: Mapping[str, nw.Expr] | None = None
 ) -> OpenedTable:
-    """Open data and add the columns that its roles ask for.
+    """Open data and add the columns that its roles define.
 
     Examples
     --------
@@ -71,14 +120,14 @@ def open_table(
     roles = with_value_labels(roles, value_labels)
     kinds = _kinds(source)
     roles, source = with_percentiles(roles, source, kinds)
-    joined = families(roles, kinds, portable=source.portable_sql)
-    if joined:
-        source = replace(source, frame=source.frame.with_columns(**joined))
-        kinds |= dict.fromkeys(joined, "text")
+    one_hot_columns = families(roles, kinds, portable=source.portable_sql)
+    if one_hot_columns:
+        source = replace(source, frame=source.frame.with_columns(**one_hot_columns))
+        kinds |= dict.fromkeys(one_hot_columns, "text")
     if columns:
         source = replace(source, frame=source.frame.with_columns(**columns))
-        found = _kinds(source)
-        kinds |= {name: found[name] for name in columns}
+        new_kinds = _kinds(source)
+        kinds |= {name: new_kinds[name] for name in columns}
     return OpenedTable(data=data, options=options, roles=roles, source=source, kinds=kinds, derived=columns)
 
 

@@ -1,4 +1,4 @@
-"""A first look at a table: what each column holds, from its first rows."""
+"""A preview of a table: the content of each column, by its first rows."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnProfile:
-    """What one column holds.
+    """The content of one column.
 
     Parameters
     ----------
     name, kind : the column and the kind of its values.
-    rows, missing, distinct : rows looked at, how many are missing, how many different values there are.
+    rows, missing, distinct : the number of rows read, of missing values, and of distinct values.
     low, high : smallest and largest number (None for text).
-    values : the values themselves where there are few, most frequent first.
-    decimal_commas : whether it is text that is numbers, some of them with a decimal comma.
-    missing_words : of text that is numbers otherwise, the words among them that stand for a missing value.
-    percent_signs : whether it is text that is numbers with a percent sign.
+    values : the values themselves if they are few, most frequent first.
+    decimal_commas : whether it is text of numbers, some with a decimal comma.
+    missing_words : if it is otherwise text of numbers, the words in it for missing values.
+    percent_signs : whether it is text of numbers with a percent sign.
     """
 
     name: str
@@ -56,14 +56,14 @@ class ColumnProfile:
 
     @property
     def two_valued(self) -> bool:
-        """Whether it holds 0/1, booleans or yes/no words only."""
+        """Whether it holds only 0/1, booleans or yes/no words."""
         if self.distinct != 2:
             return False
         return all(yes_or_no(value) is not None for value in self.values)
 
     @property
     def unique(self) -> bool:
-        """Whether no value repeats."""
+        """Whether no value occurs twice."""
         return self.missing == 0 and self.distinct == self.rows > 1
 
     @property
@@ -74,13 +74,13 @@ class ColumnProfile:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """The first rows of a table: what each column holds, and how columns hang together.
+    """The first rows of a table: the content of each column, and relations between columns.
 
     Parameters
     ----------
-    columns : what each column holds, by name.
-    rows : how many rows were looked at.
-    notes : what was found out about the file.
+    columns : the content of each column, by name.
+    rows : the number of rows read.
+    notes : remarks on the file.
     """
 
     columns: dict[str, ColumnProfile]
@@ -89,21 +89,21 @@ class Look:
     _cells: dict[str, tuple[npt.NDArray[Any], BoolArray]]
 
     def unique_together(self, first: str, second: str) -> bool:
-        """Tell whether no two rows have the same values in both columns."""
+        """Return whether no two rows have the same values in both columns."""
         pairs = np.column_stack([_codes(*self._cells[name]) for name in (first, second)])
         return len(np.unique(pairs, axis=0)) == self.rows
 
     def exclusive(self, names: list[str]) -> bool:
-        """Tell whether no row says yes in two of these 0/1 columns."""
-        said = np.zeros(self.rows, dtype=np.int64)
+        """Return whether at most one of these 0/1 columns is 1 in every row."""
+        ones = np.zeros(self.rows, dtype=np.int64)
         for name in names:
             values, absent = self._cells[name]
-            said[~absent] += [yes_or_no(value) is True for value in values[~absent].tolist()]
-        return bool((said <= 1).all())
+            ones[~absent] += [yes_or_no(value) is True for value in values[~absent].tolist()]
+        return bool((ones <= 1).all())
 
 
 def profile(data: TableData, options: FileOptions | None = None) -> list[ColumnProfile]:
-    """Look at the first 100,000 rows of a table.
+    """Return the profile of each column, from the first 100,000 rows of a table.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def profile(data: TableData, options: FileOptions | None = None) -> list[ColumnP
 
 
 def look(data: TableData, options: FileOptions | None = None) -> Look:
-    """Look at the first 100,000 rows of a table, and keep them.
+    """Return the first 100,000 rows of a table, with the profile of each column.
 
     Examples
     --------
@@ -142,20 +142,22 @@ def _look(data: TableData, options: FileOptions) -> Look:
 
 
 def _fetched(frame: Frame, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[npt.NDArray[Any], BoolArray]]]:
-    """Return the values of every column as an array, beside which of them are missing."""
+    """Return the values of every column as an array, with a mask of missing values."""
     plain = {f"column{i}": (name, kind) for i, (name, kind) in enumerate(kinds.items())}
     selected = frame.select(
         rows=nw.lit(1), **{key: plain_value(name, kind) for key, (name, kind) in plain.items() if kind != "other"}
     )
     if isinstance(selected, nw.LazyFrame) and selected.implementation.is_duckdb():
-        read = {key: (np.ma.getdata(v), np.ma.getmaskarray(v)) for key, v in selected.to_native().fetchnumpy().items()}
+        fetched = {
+            key: (np.ma.getdata(v), np.ma.getmaskarray(v)) for key, v in selected.to_native().fetchnumpy().items()
+        }
     else:
         collected = selected.collect() if isinstance(selected, nw.LazyFrame) else selected
-        read = {key: _array(collected.get_column(key)) for key in collected.columns}
-    rows = len(read["rows"][0])
-    nothing = np.zeros(0, dtype=object), np.ones(rows, dtype=np.bool_)
+        fetched = {key: _array(collected.get_column(key)) for key in collected.columns}
+    rows = len(fetched["rows"][0])
+    no_values = np.zeros(0, dtype=object), np.ones(rows, dtype=np.bool_)
     return rows, {
-        name: nothing if kind == "other" else (read[key][0], _absent(*read[key], kind))
+        name: no_values if kind == "other" else (fetched[key][0], _absent(*fetched[key], kind))
         for key, (name, kind) in plain.items()
     }
 
@@ -174,23 +176,23 @@ def _absent(values: npt.NDArray[Any], absent: BoolArray, kind: Kind) -> BoolArra
 
 
 def _codes(values: npt.NDArray[Any], absent: BoolArray) -> IntArray:
-    """Return a number for each value, and one of its own for what is missing."""
+    """Return an integer code for each value, with -1 for missing values."""
     codes = np.full(len(absent), -1, dtype=np.int64)
-    known = values[~absent]
-    codes[~absent] = np.unique(known.astype(str) if known.dtype == object else known, return_inverse=True)[1]
+    present = values[~absent]
+    codes[~absent] = np.unique(present.astype(str) if present.dtype == object else present, return_inverse=True)[1]
     return codes
 
 
 def _column(name: str, kind: Kind, rows: int, values: npt.NDArray[Any], absent: BoolArray) -> ColumnProfile:
     if kind == "other":
         return ColumnProfile(name=name, kind=kind, rows=rows)
-    known = values[~absent]
-    missing = rows - len(known)
-    if kind == "text" or not len(known):
-        return _text(name, kind, rows, missing, Counter(known.tolist()))
-    if known.dtype == object and kind != "boolean":
-        known = known.astype(np.float64) if kind in NUMBERS else known.astype(str)
-    distinct, counts = np.unique(known.astype(np.bool_) if kind == "boolean" else known, return_counts=True)
+    present = values[~absent]
+    missing = rows - len(present)
+    if kind == "text" or not len(present):
+        return _text(name, kind, rows, missing, Counter(present.tolist()))
+    if present.dtype == object and kind != "boolean":
+        present = present.astype(np.float64) if kind in NUMBERS else present.astype(str)
+    distinct, counts = np.unique(present.astype(np.bool_) if kind == "boolean" else present, return_counts=True)
     low, high = (float(distinct[0]), float(distinct[-1])) if kind in NUMBERS else (None, None)
     top = distinct[np.argsort(-counts, kind="stable")].tolist() if len(distinct) <= _MOST_VALUES else []
     if kind == "whole":
@@ -224,14 +226,14 @@ def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) 
 
 
 def _odd_numbers(texts: Collection[str]) -> tuple[bool, tuple[str, ...], bool]:
-    """Return whether text is numbers but for decimal commas, which words for missing values it holds, or percents."""
+    """Return whether text is decimal-comma numbers, its words for missing values, and whether it is percent."""
     odd = [text for text in texts if not _NUMBER.fullmatch(text)]
     words = tuple(sorted(text for text in odd if text.strip(BLANKS).casefold() in MISSING_WORDS))
     commas, percents = (sum(bool(form.fullmatch(text)) for text in odd) for form in (COMMA_NUMBER, PERCENT))
-    rest = len(odd) - len(words)
-    if len(texts) > len(words) and commas == rest:
-        return commas > 0, words, percents > 0 and percents == rest
-    return False, (), percents > 0 and percents == rest
+    others = len(odd) - len(words)
+    if len(texts) > len(words) and commas == others:
+        return commas > 0, words, percents > 0 and percents == others
+    return False, (), percents > 0 and percents == others
 
 
 def words(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What each column means: the outcome, the groups, the predictions and the survey weight."""
+"""The roles of columns: the outcome, the groups, the predictions and the survey weight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.settings import Settings
 MISSING = "(missing)"
 SMALL = "(small groups)"
 UNNAMED = (MISSING, SMALL)
-"""Groups that are none: nobody knows which, or it is hidden which. They are shown, and not compared."""
+"""Labels of unknown or hidden groups. They are displayed, and not compared."""
 TIMES = " × "
 LARGEST_SCORE = 1e15
 _LONGEST_WORD = 40
@@ -46,13 +46,13 @@ Word: TypeAlias = Annotated[str, AfterValidator(_short_word)]
 
 
 class Percentile(Settings):
-    """A threshold that is a percentile of the scores, of everybody or of a named part of the people.
+    """A threshold that is a percentile of the scores, of all people or some.
 
     Parameters
     ----------
-    of : the percentile, between 0 and 100: so many percent of those people are not selected.
-    among : the column that names the part; by default everybody.
-    value : its value for the people of that part.
+    of : the percentile, between 0 and 100: the percentage of those people who are not selected.
+    among : the column that selects the people; by default all.
+    value : its value for these people.
 
     Examples
     --------
@@ -78,12 +78,12 @@ class Prediction(Settings):
     ----------
     column : the column that holds them.
     kind : 'score' or 'decision'; by default text, booleans and whole numbers are decisions, other numbers scores.
-    threshold : a person is selected when the score is above it.
-    percentile : the threshold as a percentile of the scores, of everybody or among some: `of`, `among`, `value`.
+    threshold : a person is selected if the score is above it.
+    percentile : the threshold as a percentile of the scores, of all people or some: `of`, `among`, `value`.
     selected : the value of a decision column that means "selected" (default: 1, true, yes).
-    favourable : which side is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag).
+    favourable : the decision that is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag).
     range : the lowest and highest possible score.
-    selected_word : what the model does to a person whom it selects, as a verb for its sentences: "flags", "refuses".
+    selected_word : what the model does to a person it selects, as a verb for its sentences: "flags", "refuses".
     """
 
     column: str
@@ -159,7 +159,7 @@ class Roles(Settings):
     @field_validator("labels", mode="before")
     @classmethod
     def _values_as_text(cls, value: object) -> dict[object, dict[str, object]]:
-        from evenhand.table.keys import label_of  # which imports this module
+        from evenhand.table.keys import label_of  # keys imports this module
 
         if not isinstance(value, Mapping) or not all(isinstance(named, Mapping) for named in value.values()):
             raise SettingError(
@@ -204,7 +204,7 @@ class Roles(Settings):
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Every column that some grouping uses, each once, in the order given."""
+        """Every column of a grouping, once, in the order given."""
         return tuple(dict.fromkeys(column for grouping in self.groups for column in grouping))
 
 
@@ -217,7 +217,7 @@ _OF_EACH_PREDICTION = ("threshold", "percentile", "favourable", "selected_word")
 
 
 def make_roles(**arguments: object) -> Roles:
-    """Build roles from the arguments of `Table`; some of them are defaults of each prediction."""
+    """Build roles from the arguments of `Table`; some of them are defaults of every prediction."""
     defaults = _without_none({name: arguments.pop(name, None) for name in _OF_EACH_PREDICTION})
     arguments["predictions"] = {
         name: _prediction(value, defaults) for name, value in _named(arguments.get("predictions")).items()
@@ -230,7 +230,7 @@ def _without_none(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _named(predictions: object) -> dict[str, object]:
-    """Accept a column, a list of columns, or a mapping from model name to column or settings."""
+    """Return predictions by model name, given a column, a list of columns, or a mapping."""
     if predictions is None:
         return {}
     if isinstance(predictions, str):

@@ -1,6 +1,6 @@
-"""Rows, for the statistics that cells cannot give: as arrays, as codes of values, or worked out in the engine.
+"""Rows, for statistics that cells cannot give: as arrays, as codes of values, or derived in the engine.
 
-Text is compared where the data lives. What comes back is one number per row, and the distinct values once.
+Text is compared in the data's engine. It returns one number per row, and the distinct values once.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRows:
-    """One model's scores for statistics of ranks: every row, or every fine bin of a table too long for that.
+    """One model's scores for rank statistics: by row, or in fine bins if the table is too long.
 
     Parameters
     ----------
-    score, positive : the score and whether the outcome is positive, in one canonical order.
+    score, positive : the score and whether the outcome is positive, in canonical order.
     weight, squares : sums of the survey weights (1 without them) and of their squares.
-    groups : the group codes of the rows, with the number of rows that each entry stands for.
-    binned : whether scores were put into bins, so that scores of one bin count as tied.
+    groups : the group codes of the rows, with the number of rows in each entry.
+    binned : whether scores are binned, so that scores of one bin count as tied.
     """
 
     score: FloatArray
@@ -50,7 +50,7 @@ class ScoreRows:
 
     @cached_property
     def auc(self) -> tuple[float, FloatArray]:
-        """Everybody's AUC and what each entry adds to its error: worked out once, whatever is compared with it."""
+        """The AUC of all people, and each entry's contribution to its error; computed once."""
         return auc_influence(self.score, self.positive, weight=self.weight)
 
 
@@ -60,11 +60,11 @@ class PersonRows:
 
     Parameters
     ----------
-    numbers : the columns asked for; nan where missing.
+    numbers : the requested columns; nan if missing.
     scores : every model's scores.
     weight : survey weights, or None.
     groups : the group codes of the rows.
-    ids : what identifies the people as text, or None where the table has no id.
+    ids : the people's ids as text, or None if the table has no id.
     """
 
     numbers: dict[str, FloatArray]
@@ -74,7 +74,7 @@ class PersonRows:
     ids: tuple[str, ...] | None
 
     def where(self, keep: BoolArray | IntArray) -> PersonRows:
-        """Return the people that a boolean mask keeps, or those at some positions."""
+        """Return the people at the positions, or where the boolean mask is True."""
         if keep.dtype == np.bool_ and keep.all():
             return self
         rows = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
@@ -93,7 +93,7 @@ class CodedRows:
 
     Parameters
     ----------
-    columns : the columns asked for.
+    columns : the requested columns.
     groups : the group codes of the rows.
     weight : survey weights, or None.
     """
@@ -103,12 +103,12 @@ class CodedRows:
     weight: FloatArray | None
 
 
-# How rows are read ----------------------------------------------------------------------------------------
+# Reading rows ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Fetched:
-    """Expressions of the rows as arrays, in the engine's order, with groups and survey weights beside them."""
+    """Expressions of the rows as arrays, in the engine's order, with groups and survey weights."""
 
     arrays: dict[str, Any]
     groups: Cells
@@ -141,7 +141,7 @@ def _one_per_row(table: Table, codes: dict[str, IntArray]) -> Cells:
 
 
 def read_scores(table: Table, model: str) -> ScoreRows:
-    """Return one model's scores row by row."""
+    """Return one model's scores by row."""
     score_column = table.prediction(model).column
     fetched = _fetch_rows(
         table, {"score": nw.col(score_column).cast(nw.Float64), "positive": table.outcome_state() == YES}
@@ -149,7 +149,7 @@ def read_scores(table: Table, model: str) -> ScoreRows:
     score, positive = np.asarray(fetched.arrays["score"], np.float64), np.asarray(fetched.arrays["positive"], np.bool_)
     table.record_rows({score_column: score, "outcome": positive}, fetched.groups, fetched.weight)
     weight = np.ones(table.rows) if fetched.weight is None else fetched.weight
-    # Engines return rows in any order; sorted, sums over them are equal to the bit.
+    # Engines return rows in any order; sums over sorted rows are bit-identical.
     order = _lexsorted((positive, score) if fetched.weight is None else (weight, positive, score))
     groups, weight = fetched.groups.where(order), weight.take(order)
     return ScoreRows(
@@ -163,17 +163,19 @@ def read_scores(table: Table, model: str) -> ScoreRows:
 
 
 def binned_scores(cells: Cells) -> ScoreRows:
-    """Return scores that were counted in bins as rows: the bin in place of the score."""
+    """Return binned scores as rows, with the bin in place of the score."""
     bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
     is_yes = np.array([label == str(YES) for label in cells.labels.get("outcome", ("",))], dtype=np.bool_)
-    outcome = cells.codes.get("outcome", np.zeros(len(cells.n), dtype=np.int64))  # without one, nobody is positive
+    outcome = cells.codes.get(
+        "outcome", np.zeros(len(cells.n), dtype=np.int64)
+    )  # without an outcome, nobody is positive
     rows = cells.n.astype(np.float64)
     weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
     return ScoreRows(score=bins, positive=is_yes[outcome], weight=weight, squares=squares, groups=cells, binned=True)
 
 
 def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
-    """Return numeric columns and all scores row by row, with the ids."""
+    """Return numeric columns and all scores by row, with the ids."""
     models = [model for model in table.models if table.has_scores(model)]
     numbers = {column: f"number{i}" for i, column in enumerate(columns)}
     scores = {model: f"score{i}" for i, model in enumerate(models)}
@@ -184,11 +186,11 @@ def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
         expressions["id"] = id_text(plain_value(table.roles.id, kind), kind)
     fetched = _fetch_rows(table, expressions)
     people = PersonRows(fetched.numbers(numbers), fetched.numbers(scores), fetched.weight, fetched.groups, None)
-    read: dict[str, Any] = people.numbers | {table.prediction(m).column: s for m, s in people.scores.items()}
+    recorded: dict[str, Any] = people.numbers | {table.prediction(m).column: s for m, s in people.scores.items()}
     ids = None
     if table.roles.id is not None:
-        ids = read[table.roles.id] = _coded_ids(fetched.arrays["id"])
-    table.record_rows(read, people.groups, people.weight)
+        ids = recorded[table.roles.id] = _coded_ids(fetched.arrays["id"])
+    table.record_rows(recorded, people.groups, people.weight)
     order = _canonical_order(people, ids)
     names = None if ids is None else tuple(np.array(ids.values, dtype=object).take(ids.codes.take(order)).tolist())
     return replace(people.where(order), ids=names)
@@ -201,38 +203,38 @@ def _coded_ids(ids: npt.NDArray[Any]) -> Coded:
 
 def _canonical_order(people: PersonRows, ids: Coded | None) -> IntArray:
     weight = [] if people.weight is None else [people.weight]
-    by: list[Any] = [*people.groups.codes.values(), *people.numbers.values(), *people.scores.values(), *weight]
-    if ids is not None:  # decides among equals, since other data may be joined by it
-        by = [ids.codes, *by]
-    return _lexsorted(by) if by else np.arange(len(people.groups.n))
+    sort_keys: list[Any] = [*people.groups.codes.values(), *people.numbers.values(), *people.scores.values(), *weight]
+    if ids is not None:  # breaks ties, since other data may be joined by it
+        sort_keys = [ids.codes, *sort_keys]
+    return _lexsorted(sort_keys) if sort_keys else np.arange(len(people.groups.n))
 
 
-def _lexsorted(by: Sequence[Any]) -> IntArray:
-    """Return NumPy's `lexsort`, several times as fast where few rows are equal in the last key, the first that counts.
+def _lexsorted(sort_keys: Sequence[Any]) -> IntArray:
+    """Return NumPy's `lexsort`, several times as fast if the primary key, the last, has few ties.
 
     Examples
     --------
     >>> _lexsorted((np.array([2, 1, 0]), np.array([0.5, 0.5, 0.25]))).tolist()
     [2, 1, 0]
     """
-    order = np.argsort(by[-1])
-    ranked = by[-1][order]
-    equal = ~(ranked[:-1] < ranked[1:])  # not-a-number too, which is below nothing
+    order = np.argsort(sort_keys[-1])
+    ranked = sort_keys[-1][order]
+    equal = ~(ranked[:-1] < ranked[1:])  # also true of not-a-number
     tied = np.flatnonzero(np.append(False, equal) | np.append(equal, False))
     rows = np.sort(order[tied])
-    order[tied] = rows[np.lexsort([key[rows] for key in by])]
+    order[tied] = rows[np.lexsort([key[rows] for key in sort_keys])]
     return order
 
 
 def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
-    """Return columns, each by a name of the caller's, as codes into their distinct values."""
+    """Return columns, by names of the caller's choice, as codes into their distinct values."""
     plain = [column for column in table.roles.group_columns if column not in table.roles.cuts]
     ranges = [column for column in table.roles.group_columns if column not in plain]
-    wanted = {f"column:{name}": (column, table.kinds[column]) for name, column in columns.items()}
-    wanted |= {f"group:{column}": (column, table.kinds[column]) for column in plain}
+    coded_columns = {f"column:{name}": (column, table.kinds[column]) for name, column in columns.items()}
+    coded_columns |= {f"group:{column}": (column, table.kinds[column]) for column in plain}
     numbers = {f"group:{column}": table.group_codes(column) for column in ranges} | _weight_column(table)
     with engine_errors():
-        coded, arrays = code_columns(table.complete_rows(), wanted, numbers)
+        coded, arrays = code_columns(table.complete_rows(), coded_columns, numbers)
     codes = {column_key(column): np.asarray(arrays[f"group:{column}"], np.int64) for column in ranges}
     codes |= {column_key(column): _known_codes(table, column, coded[f"group:{column}"]) for column in plain}
     by_name = {name: coded[f"column:{name}"] for name in columns}
@@ -242,27 +244,27 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
 
 
 def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
-    """Return the codes of a group column as the counted cells have them."""
-    known = table.cells.values[column_key(column)]
+    """Return the codes of a group column in the table's cells."""
+    codes_by_value = table.cells.values[column_key(column)]
     missing = table.cells.missing_code(column_key(column))
-    codes = [known.get(value, missing) for value in (*coded.values, None)]  # the last is what is missing
+    codes = [codes_by_value.get(value, missing) for value in (*coded.values, None)]  # None is for missing values
     return np.array(codes, dtype=np.int64).take(coded.codes)
 
 
-# Rows that stay in the engine -----------------------------------------------------------------------------
+# Rows that stay in the engine -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class DerivedRows:
-    """The rows of a table in its own engine, with columns derived stage by stage beside its own.
+    """The rows of a table in its own engine, with derived columns, stage by stage.
 
-    What they are derived from is named to `Table.read_in_engine` first, so that the hash of the data covers it.
+    Their source columns are named to `Table.read_in_engine` first, so that the hash of the data covers them.
 
     Parameters
     ----------
     table : the table.
-    stages : each a set of columns worked out from those before, so that no expression is worked out twice; or a
-        condition on the rows.
+    stages : each a set of columns computed from those before, so that no expression is computed twice; or a filter of
+        rows.
 
     Examples
     --------
@@ -279,39 +281,39 @@ class DerivedRows:
     def cells(self, keys: Sequence[Key], sums: Sequence[ColumnSum], *, groups: bool = True) -> Cells:
         """Return counts and sums by some keys, and by the table's groups."""
         group_keys = self.table.group_keys() if groups else []
-        return self._ask(lambda frame: reduce(frame, [*group_keys, *keys], sums))
+        return self._run(lambda frame: reduce(frame, [*group_keys, *keys], sums))
 
     def values(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
         """Return expressions of the rows as arrays, in the engine's order."""
-        arrays = self._ask(lambda frame: fetch_arrays(frame.select(**columns)))
+        arrays = self._run(lambda frame: fetch_arrays(frame.select(**columns)))
         return {name: np.asarray(values) for name, values in arrays.items()}
 
     def rows(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
-        """Return expressions of rows whose number nobody knows; more than an engine elsewhere may send are refused."""
-        self._ask(require_few_rows)
+        """Return expressions as arrays; raise if a remote engine would send too many rows."""
+        self._run(require_few_rows)
         return self.values(columns)
 
     def extremes(self, columns: Mapping[str, nw.Expr]) -> dict[str, tuple[float, float]]:
-        """Return the lowest and the highest value of expressions of the rows."""
+        """Return the lowest and the highest value of each expression."""
         ends = {f"low:{name}": column.min() for name, column in columns.items()}
         ends |= {f"high:{name}": column.max() for name, column in columns.items()}
         values = self.values(ends)
         return {name: (float(values[f"low:{name}"][0]), float(values[f"high:{name}"][0])) for name in columns}
 
     def more_than(self, most: int, columns: Mapping[str, nw.Expr]) -> bool:
-        """Tell whether the expressions make more different rows than that.
+        """Return whether the expressions have more than `most` distinct rows.
 
-        The first rows decide it, where they can: all different rows of a long table would fill the memory.
+        The first rows are tried first: all distinct rows of a long table would fill the memory.
         """
 
         def number(frame: Frame) -> int:
             return int(fetch(self._counted(frame, columns).select(n=nw.len()))["n"][0])
 
-        return self._ask(lambda frame: number(frame.head(5 * most))) > most or self._ask(number) > most
+        return self._run(lambda frame: number(frame.head(5 * most))) > most or self._run(number) > most
 
     def frequent(self, columns: Mapping[str, nw.Expr], least: int = 1) -> dict[str, Any]:
-        """Return the different rows that occur at least so often, with their number `n` and weights `w`, `ww`."""
-        rows = self._ask(lambda frame: fetch_arrays(self._counted(frame, columns).filter(nw.col("n") >= least)))
+        """Return the distinct rows that occur at least `least` times, with their number `n` and weights `w`, `ww`."""
+        rows = self._run(lambda frame: fetch_arrays(self._counted(frame, columns).filter(nw.col("n") >= least)))
         order = np.lexsort([np.asarray(rows[name]) for name in columns])
         return {name: np.asarray(values)[order] for name, values in rows.items()}
 
@@ -322,12 +324,12 @@ class DerivedRows:
         counted: Frame = rows.group_by(*columns).agg(nw.len().alias("n"), nw.col("w").sum(), nw.col("ww").sum())
         return counted
 
-    def _ask(self, question: Callable[[Frame], T]) -> T:
-        def answer(table: Table) -> T:
+    def _run(self, read: Callable[[Frame], T]) -> T:
+        def run(table: Table) -> T:
             frame = table.complete_rows()
             for stage in self.stages:
                 frame = frame.with_columns(**stage) if isinstance(stage, Mapping) else frame.filter(stage)
             with engine_errors():
-                return question(frame)
+                return read(frame)
 
-        return self.table._with_type_retry(answer)
+        return self.table._with_type_retry(run)

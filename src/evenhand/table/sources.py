@@ -1,4 +1,4 @@
-"""Opening data: a data frame of any library, a mapping of columns, or files read by DuckDB without loading them."""
+"""Opening data: a data frame of any library, a mapping of columns, or files read by DuckDB without loading."""
 
 from __future__ import annotations
 
@@ -48,11 +48,10 @@ _NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, tim
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes.
+    """Opened data: a narwhals frame, the library it came from, and the paths of files.
 
-    `connection` is the DuckDB connection that reads it, where that is our own; `labels` are what values mean, where the
-    file says so; `whole` and `kept` are the frame
-    with all its rows and the rows that count, where some do not.
+    `connection` is evenhand's DuckDB connection that reads it, if there is one; `labels` are value labels of the file;
+    `all_rows` is the frame with all rows and `counted_filter` the filter of the rows that count, if some do not.
     """
 
     frame: Frame
@@ -61,29 +60,35 @@ class Source:
     notes: tuple[Message, ...] = ()
     connection: duckdb.DuckDBPyConnection | None = None
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
-    whole: Frame | None = None
-    kept: nw.Expr | None = None
+    all_rows: Frame | None = None
+    counted_filter: nw.Expr | None = None
 
     @property
     def portable_sql(self) -> bool:
-        """Whether expressions must be written as every database reads them."""
+        """Whether the engine needs SQL that every database reads."""
         return needs_portable_sql(self.frame)
 
-    def only(self, kept: nw.Expr, note: Message) -> Source:
-        """Return the rows that count, with a note that tells of the others."""
-        return replace(self, frame=self.frame.filter(kept), whole=self.frame, kept=kept, notes=(*self.notes, note))
+    def with_filter(self, counted_filter: nw.Expr, note: Message) -> Source:
+        """Return the source with the rows that count, and a note on the others."""
+        return replace(
+            self,
+            frame=self.frame.filter(counted_filter),
+            all_rows=self.frame,
+            counted_filter=counted_filter,
+            notes=(*self.notes, note),
+        )
 
     def fingerprints(self) -> list[dict[str, str | int]]:
-        """Return name, size and SHA-256 of each file; empty for data that never was a file."""
+        """Return name, size and SHA-256 of each file; empty for data that is not in files."""
         return [
             {"name": os.path.basename(path), "bytes": os.path.getsize(path), "sha256": _sha256(path)}
             for path in self.paths
         ]
 
     def first_rows(self, bad: nw.Expr, most: int) -> list[int]:
-        """Return the numbers of the first rows that are bad, counted from 1; none where rows have no order."""
-        frame = self.frame if self.whole is None else self.whole
-        marked = frame.select(evenhand_bad=bad if self.kept is None else bad & self.kept)
+        """Return the numbers of the first bad rows, counted from 1; empty if rows have no order."""
+        frame = self.frame if self.all_rows is None else self.all_rows
+        marked = frame.select(evenhand_bad=bad if self.counted_filter is None else bad & self.counted_filter)
         if remote_engine_name(marked) is not None:
             return []
         if isinstance(marked, nw.LazyFrame) and not marked.implementation.is_duckdb():
@@ -99,7 +104,7 @@ class Source:
         return [int(row[0]) for row in first]
 
     def head(self, rows: int) -> Frame:
-        """Return the first rows; those of a file are kept, since every look at them would read the file again."""
+        """Return the first rows; those of a file are cached, since every access would read the file again."""
         if self.connection is None:
             return self.frame.head(rows)
         native = self.frame.to_native()
@@ -111,7 +116,7 @@ class Source:
 
 @contextmanager
 def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let DuckDB keep the order of rows, which costs memory and is mostly not needed."""
+    """Make DuckDB keep the order of rows, which costs memory and is rarely needed."""
     connection.execute("set preserve_insertion_order = true")
     try:
         yield
@@ -144,19 +149,19 @@ def open_source(data: TableData | None, options: FileOptions = FileOptions()) ->
         return Source(frame=frame, backend=None, connection=connection)
     frame = _as_narwhals(data)
     backend = frame.implementation.name.lower()
-    own = None
+    own_connection = None
     if isinstance(frame, nw.DataFrame) and backend == "pyarrow" and any(map(_is_long, frame.iter_columns())):
-        # Arrow refuses to compare or multiply such numbers with fractions; DuckDB reads the same memory.
+        # Arrow does not compare or multiply such numbers with fractions; DuckDB reads the same memory.
         refuse_repeated_names(frame.columns, "the Arrow table", any_case=True)
-        own = connect()
-        frame = nw.from_native(own.from_arrow(frame.to_native()))
+        own_connection = connect()
+        frame = nw.from_native(own_connection.from_arrow(frame.to_native()))
     with engine_errors():
         plain = _in_plain_types(frame)
-    return Source(frame=plain, backend=backend if backend in BACKENDS else None, connection=own)
+    return Source(frame=plain, backend=backend if backend in BACKENDS else None, connection=own_connection)
 
 
 def _as_narwhals(data: TableData | None) -> Frame:
-    """Return a data frame of any library as narwhals has it."""
+    """Return a data frame of any library as a narwhals frame."""
     refuse_repeated_names(_eager_names(data), "the data frame")
     try:
         frame: Frame = nw.from_native(_with_text_names(data))
@@ -170,7 +175,7 @@ def _as_narwhals(data: TableData | None) -> Frame:
 
 
 def fetch(frame: Frame) -> dict[str, list[Any]]:
-    """Return a small frame as Python lists, with None for what is missing; a lazy frame is run by its own engine."""
+    """Return a small frame as Python lists, with None for missing values; a lazy frame runs in its engine."""
     if isinstance(frame, nw.DataFrame):
         return {name: _listed(frame.get_column(name)) for name in frame.columns}
     if frame.implementation.is_duckdb():
@@ -198,13 +203,13 @@ def _listed(column: nw.Series[Any]) -> list[Any]:
 
 
 def _eager_names(data: object) -> list[str]:
-    """Return the column names of a pandas-like frame or an Arrow table, the only ones that can repeat."""
+    """Return the column names of a pandas-like frame or an Arrow table, where names can repeat."""
     names: Any = getattr(data, "columns", ()) if hasattr(data, "iloc") else getattr(data, "column_names", ())
     return [str(name) for name in names]
 
 
 def _with_text_names(data: T) -> T:
-    """Name the columns of a pandas-like frame by text, as roles name them."""
+    """Convert the column names of a pandas-like frame to text, as in roles."""
     names = getattr(data, "columns", ()) if hasattr(data, "iloc") else ()
     if all(isinstance(name, str) for name in names):
         return data
@@ -213,22 +218,22 @@ def _with_text_names(data: T) -> T:
 
 
 def _in_plain_types(frame: Frame) -> Frame:
-    """Turn decimals into floats, Python objects and numeric categories into what they hold, unknown types into text."""
+    """Convert decimals to floats, Python objects and numeric categories to their values, unknown types to text."""
     columns = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}
     changes = [_in_plain_type(frame, name, dtype) for name, dtype in columns.items()]
-    wanted = [change for change in changes if change is not None]
-    return frame.with_columns(*wanted) if wanted else frame
+    needed = [change for change in changes if change is not None]
+    return frame.with_columns(*needed) if needed else frame
 
 
 def _in_plain_type(frame: Frame, name: str, dtype: DType) -> nw.Expr | nw.Series[Any] | None:
-    """Return a column in a type that every engine has; None where it has one, or is refused if it is read."""
+    """Return a column in a type of every engine; None if it has one, or cannot be converted."""
     column = nw.col(name)
     if dtype in (nw.Int128, nw.UInt128):
-        # Engines make them of sums. A column in memory that needs them stays.
+        # Engines return sums in these types. A column in memory that needs them stays.
         fits = isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name))
         return column.cast(nw.Int64) if fits else None
     if dtype.is_decimal():
-        # By way of text, because engines round decimals to floats differently.
+        # Via text, because engines round decimals to floats differently.
         return column.cast(nw.String).cast(nw.Float64)
     if isinstance(frame, nw.DataFrame) and dtype in (nw.Unknown, nw.Object, nw.Categorical):
         return _plain_in_memory(frame.get_column(name))
@@ -238,7 +243,7 @@ def _in_plain_type(frame: Frame, name: str, dtype: DType) -> nw.Expr | nw.Series
 def _plain_in_memory(column: nw.Series[Any]) -> nw.Series[Any] | None:
     native = column.to_native()
     if getattr(getattr(native, "dtype", None), "kind", "") == "c":
-        return None  # complex numbers, which only pandas-like frames have
+        return None  # complex numbers, in pandas-like frames only
     if column.dtype == nw.Unknown:
         return column.cast(nw.String)
     if not column.implementation.is_pandas_like():
@@ -250,12 +255,12 @@ def _plain_in_memory(column: nw.Series[Any]) -> nw.Series[Any] | None:
 
 
 def _fits(column: nw.Series[Any]) -> bool:
-    """Tell whether whole numbers have at most 64 bits."""
+    """Return whether integers fit into 64 bits."""
     return bool(column.is_null().all()) or (int(column.min()) >= -(2**63) and int(column.max()) < 2**63)
 
 
 def _is_long(column: nw.Series[Any]) -> bool:
-    """Tell whether an Arrow column has whole numbers beyond 2**53, up to which floats have every one."""
+    """Return whether an Arrow column has integers beyond 2**53, which floats cannot all represent."""
     if column.dtype not in (nw.Int64, nw.UInt64) or column.is_null().all():
         return False
     return max(-int(column.min()), int(column.max())) > 2**53
@@ -265,7 +270,7 @@ def _typed_objects(native: Any) -> Any:
     """Return a pandas column of Python objects in one type; values of several types become text."""
     column = native.astype(object).infer_objects()
     if column.dtype == object:
-        with suppress(OverflowError):  # before pandas 3, of whole numbers beyond 64 bits
+        with suppress(OverflowError):  # pandas before 3, for integers beyond 64 bits
             column = column.convert_dtypes()
     if column.dtype != object:
         return column
@@ -274,12 +279,12 @@ def _typed_objects(native: Any) -> Any:
         return column.astype("float64")
     if kinds == {date}:
         return column.astype("datetime64[us]")
-    too_long = kinds == {int}  # or pandas would have found a type for them
+    too_long = kinds == {int}  # otherwise pandas would have inferred a type
     return column if too_long or kinds & _NOT_PLAIN else column.map(label_of, na_action="ignore")
 
 
 def _typed_dictionary(column: nw.Series[Any]) -> nw.Series[Any] | None:
-    """Return a dictionary-encoded Arrow column of numbers as the numbers; None where it holds text."""
+    """Return a dictionary-encoded Arrow column of numbers as numbers; None if it holds text."""
     kind = getattr(column.to_native(), "type", None)
     values = getattr(kind, "value_type", None)
     if values is None or "string" in str(values):
@@ -289,7 +294,7 @@ def _typed_dictionary(column: nw.Series[Any]) -> nw.Series[Any] | None:
 
 
 def _arrays_of(columns: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the columns of a mapping as arrays that DuckDB reads."""
+    """Return the columns of a mapping as arrays that DuckDB can read."""
     if not columns:
         raise DataError("the mapping has no columns.")
     named = {str(name): _array(values) for name, values in columns.items()}
@@ -303,17 +308,17 @@ def _array(values: Any) -> Column:
         return values
     try:
         array = np.asarray(values)
-    except ValueError:  # rows of different lengths
+    except ValueError:  # sequences of different lengths
         array = np.asarray(values, dtype=object)
     if array.dtype.kind not in "US" or isinstance(values, np.ndarray):
         return array
-    # NumPy makes text of numbers that stand beside text; the objects themselves are wanted.
+    # NumPy converts numbers beside text to text; keep the objects.
     return np.asarray(values, dtype=object)
 
 
 def _readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype.kind == "c":
-        return np.full(len(array), b"", dtype=object)  # DuckDB has none; bytes are refused as well, if they are read
+        return np.full(len(array), b"", dtype=object)  # DuckDB has no complex type; bytes are refused, too
     if array.dtype.kind in "SU":  # DuckDB reads fixed-width text as an enum; objects become plain text
         return array.astype(object)
     if array.dtype.kind == "M":
@@ -325,7 +330,7 @@ def _readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _is_mixed(kinds: set[type]) -> bool:
-    """Tell whether Python values are of several types that no column can hold together."""
+    """Return whether Python values have several types that no column can hold together."""
     numbers = {kind for kind in kinds if kind is not bool and issubclass(kind, int | float | Decimal | np.number)}
     return len(kinds - numbers) + bool(numbers) > 1
 
@@ -340,7 +345,7 @@ def _sha256(path: str) -> str:
 
 
 def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> tuple[Roles, Source]:
-    """Turn thresholds that are percentiles of the scores into numbers, and note them in the source."""
+    """Return roles with percentile thresholds as numbers, and the source with notes on them."""
     predictions, notes = dict(roles.predictions), list(source.notes)
     for name, prediction in predictions.items():
         if prediction.percentile is not None:
@@ -353,11 +358,11 @@ def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) ->
 
 
 def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, Message]:
-    """Return a percentile of a model's scores, of everybody or among some (NumPy's, linear), and a note of it."""
-    asked = prediction.percentile
-    assert asked is not None  # noqa: S101
+    """Return a percentile of a model's scores (NumPy's, linear), and a note on it."""
+    percentile = prediction.percentile
+    assert percentile is not None  # noqa: S101
     what = problem("`percentile` of the model {model!r}", model=model)
-    for column in (prediction.column, asked.among):
+    for column in (prediction.column, percentile.among):
         if column is not None and column not in kinds:
             raise ConfigError(
                 "{what} needs column {column!r}, which is not in the data; {hint}",
@@ -371,19 +376,21 @@ def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, predictio
             what=what,
             column=prediction.column,
         )
-    part, whom = source.frame, say("everybody")
-    if asked.among is not None:
-        part = part.filter(nw.col(asked.among).cast(nw.String) == str(asked.value))
-        whom = say("people_with", column=asked.among, value=str(asked.value))
+    selected_rows, whom = source.frame, say("everybody")
+    if percentile.among is not None:
+        selected_rows = selected_rows.filter(nw.col(percentile.among).cast(nw.String) == str(percentile.value))
+        whom = say("people_with", column=percentile.among, value=str(percentile.value))
     with engine_errors():
-        require_few_rows(part)
-        scores = np.asarray(fetch_arrays(part.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"])
-    known = scores[np.isfinite(scores.astype(np.float64))]
-    if known.size == 0:
+        require_few_rows(selected_rows)
+        scores = np.asarray(
+            fetch_arrays(selected_rows.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"]
+        )
+    finite = scores[np.isfinite(scores.astype(np.float64))]
+    if finite.size == 0:
         raise DataError(
             "{what}: no score of {whom} is known; mend `among` or `value`.",
             what=what,
             whom=whom,
         )
-    cut = float(np.percentile(known.astype(np.float64), asked.of))
-    return cut, say("selects_above", model=model, cut=cut, percentile=asked.of, whom=whom, people=int(known.size))
+    cut = float(np.percentile(finite.astype(np.float64), percentile.of))
+    return cut, say("selects_above", model=model, cut=cut, percentile=percentile.of, whom=whom, people=int(finite.size))

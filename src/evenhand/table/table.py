@@ -1,4 +1,4 @@
-"""`Table`: any data with the roles of its columns, checked once."""
+"""`Table`: any data with the roles of its columns, validated once."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _USER_NAMES = (
     "score_rows",
     "settings",
 )
-"""What tab completion shows of a table; everything else is for those who write an audit."""
+"""The attributes that tab completion shows; the others are for authors of audits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """What a table holds: its checked data, and what was read of it so far.
+    """The checked data of a table, and a record of what was read.
 
     Parameters
     ----------
     checked : the opened and checked data.
-    ledger : digests of all that was read.
-    fitted : the models that were fitted here.
+    ledger : digests of everything read.
+    fitted : the models fitted by evenhand.
     """
 
     checked: CheckedTable
@@ -75,14 +75,14 @@ class _State:
 
     @cached_property
     def reduction_cache(self) -> dict[str, Cells]:
-        """The cells of every reduction so far, by name."""
+        """The cells of all previous reductions, by name."""
         return {"counts": self.checked.cells}
 
 
 class Table:
     """A table of decisions or scores with the roles of its columns.
 
-    Roles and rows are checked here, once; every problem is reported in one `DataError`.
+    Roles and rows are validated once, here; every problem is reported in one `DataError`.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Table:
         A data frame (pandas, Polars, PyArrow, DuckDB relation, PySpark, ibis table), a mapping of columns, or the
         path or glob of CSV, Parquet or JSON files, which DuckDB reads without loading them.
     id
-        Column that identifies a person; it must not repeat. In place of any column, an array or a Series may stand.
+        Column that identifies a person; it must not repeat. An array or a Series may replace any column name.
     outcome, positive
         Column of what really happened, and the value that counts as positive (default: 1, true, yes).
     groups
@@ -107,10 +107,10 @@ class Table:
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
     threshold, percentile, favourable, selected_word
-        Defaults for all predictions: selected when the score is above the threshold, or above a percentile of the
-        scores, as ``{"of": 62, "among": "charge", "value": "felony"}``; whether being selected is
-        good for the person ('selected') or bad ('not_selected'); the verb of the findings, "selects" or your own:
-        "flags", "refuses".
+        Defaults for all predictions: selected if the score is above the threshold, or above a percentile of the
+            scores, as ``{"of": 62, "among": "charge", "value": "felony"}``; whether being selected is good for the
+            person ('selected') or bad ('not_selected'); the verb of the findings, "selects" or your own: "flags",
+            "refuses".
     people
         What a row is, in the findings: "households", "applicants".
     weight
@@ -119,10 +119,10 @@ class Table:
         'error' (default) or 'drop': what to do with rows whose outcome or prediction is missing. A missing
         group is never dropped: it is a row of its own, "(missing)", left out of gaps.
     encoding, delimiter, decimal, missing_values
-        How to read a text file, where guessing is not enough.
+        How to read a text file, if the defaults are wrong.
     memory_limit
         How much memory DuckDB may fill while it reads files, such as "4GB" (default: four fifths of the machine's);
-        what does not fit goes into temporary files.
+            the rest goes to temporary files.
 
     Examples
     --------
@@ -201,14 +201,14 @@ class Table:
         sample_weight: ColumnArgument | None = None,
         **settings: Any,
     ) -> Self:
-        """Make a table of arrays, Series or lists, as scikit-learn and fairlearn users hold them.
+        """Make a table from arrays, Series or lists, as used with scikit-learn and fairlearn.
 
         Parameters
         ----------
         y_true, sample_weight
             What really happened, and survey weights.
         y_pred, y_score
-            Decisions, and scores; one of them is needed. A mapping holds those of several models by name.
+            Decisions, and scores; one is required. A mapping holds those of several models by name.
         sensitive_features
             The groups: an array, a Series, a data frame or a mapping of several.
         **settings
@@ -232,18 +232,18 @@ class Table:
 
     @classmethod
     def _from_state(cls, state: _State) -> Self:
-        """Return a table of data that was opened and checked before."""
+        """Return a table of data that is already opened and checked."""
         table = cls.__new__(cls)
         table._state = state
         return table
 
     def with_data(self, data: TableData | None) -> Self:
-        """Return a table with the same roles of other data, such as its own with columns added."""
+        """Return a table with the same roles for other data, such as its own with columns added."""
         opened = open_table(data, self._opened.options, self.roles, self._opened.derived)
         return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
     def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
-        """Return the table with group columns that are worked out from those of the data, and the roles they have."""
+        """Return the table with group columns computed from its data, and new roles."""
         opened = open_table(self.data, self._opened.options, roles, columns)
         return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
@@ -262,7 +262,7 @@ class Table:
 
     @property
     def data(self) -> Any:
-        """The data as it was given, with the arrays that stood for columns."""
+        """The data argument, with arrays added as columns."""
         return self._opened.data
 
     @property
@@ -297,7 +297,7 @@ class Table:
 
     @property
     def backend(self) -> str | None:
-        """The data-frame library the data came in, or None for files and mappings."""
+        """The data frame library of the data, or None for files and mappings."""
         return self.source.backend
 
     @property
@@ -321,7 +321,7 @@ class Table:
         return self.roles.predictions[model]
 
     def has_scores(self, model: str) -> bool:
-        """Tell whether a model's column holds scores rather than decisions."""
+        """Return whether a model's column holds scores rather than decisions."""
         prediction = self.prediction(model)
         return keys.prediction_kind(prediction, self.kinds[prediction.column]) == "score"
 
@@ -342,20 +342,20 @@ class Table:
         return self._reduce(name, within, model, [*self._weights(), *self._score_sums(model)], bin_key)
 
     def score_rows(self, model: str) -> ScoreRows:
-        """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
+        """Return one model's scores by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
         if self.rows > min(EXACT_ROWS, rows_allowed(self.source.frame)):
             bin_key = Key("bin", keys.score_bin(self.prediction(model), FINE_BINS))
             return binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
         return self._with_type_retry(lambda table: read_scores(table, model))
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
-        """Return numeric columns and all scores row by row; a value that is missing is nan."""
+        """Return numeric columns and all scores by row; missing values are nan."""
         self._require_numbers(columns)
         require_few_rows(self.source.frame, self.rows)
         return self._with_type_retry(lambda table: read_people(table, columns))
 
     def read_in_engine(self, columns: Sequence[str]) -> None:
-        """Note numeric columns that `DerivedRows` will read beside the scores; refuse what holds no numbers."""
+        """Record numeric columns that `DerivedRows` will read beside the scores; raise if one is not numeric."""
         self._require_numbers(columns)
         fitted = self._state.fitted
         scores = [self.prediction(model).column for model in self.models if model not in fitted]
@@ -364,9 +364,9 @@ class Table:
         self._state.ledger.add("engine", names, checksum(self, {name: self.kinds[name] for name in names}).digest())
 
     def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
-        """Return columns as codes into their distinct values, row by row in the engine's order, with the groups.
+        """Return columns as codes into their distinct values, by row in the engine's order, with the groups.
 
-        `columns` gives each column a name of the caller's, by which messages call it too.
+        `columns` names each column; messages use these names, too.
         """
         for role, column in columns.items():
             self._require_column(problem("`{role}` is {column!r}, which", role=role, column=column), column)
@@ -392,7 +392,7 @@ class Table:
             )
 
     def refuse_columns_starting(self, prefix: str) -> None:
-        """Refuse a column whose name begins like those that are worked out beside the data's own."""
+        """Raise if a column's name begins like those of derived columns."""
         for column in self.kinds:
             if column.startswith(prefix):
                 raise DataError(
@@ -407,7 +407,7 @@ class Table:
         return (None if column is None else nw.col(column).cast(nw.Float64)), self._checked.weights.exponent
 
     def by_group(self, column: str, values: Mapping[str, float]) -> nw.Expr:
-        """Return a number for each group of a group column; not a number where none is given."""
+        """Return a number for each row's group, by label; nan for groups without one."""
         labels = self.cells.labels[keys.column_key(column)]
         numbers = {code: float(values.get(label, float("nan"))) for code, label in enumerate(labels)}
         return keys.recoded(
@@ -415,7 +415,7 @@ class Table:
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return the roles and file options with every default filled in, as JSON can hold them."""
+        """Return the roles and file options with every default filled in, for JSON."""
         roles = self.roles.model_dump(mode="json")
         for model, prediction in roles["predictions"].items():
             prediction["kind"] = "score" if self.has_scores(model) else "decision"
@@ -426,13 +426,13 @@ class Table:
         groups, models = ", ".join(self.groupings), ", ".join(self.models)
         return f"<Table: {self.rows:,} rows, groups {groups or 'none'}, predictions {models or 'none'}>"
 
-    # What was read ----------------------------------------------------------------------------------------
+    # A record of reads ----------------------------------------------------------------------------------------
 
     def digest(self) -> str:
-        """Return one SHA-256 over all that was read so far: cells, and rows with every column that was asked for.
+        """Return one SHA-256 of everything read so far: cells, and rows with every requested column.
 
-        It depends neither on the order of rows nor on the engine nor on the order of the reads. Scores of models that
-        were fitted here are no data, and left out.
+        It depends neither on the order of rows nor on the engine nor on the order of the reads. Scores of models fitted
+        by evenhand are not data, and are left out.
         """
         for name, cells in self._state.reduction_cache.items():
             fitted = {state_key(model) for model in self._state.fitted} & cells.codes.keys()
@@ -448,16 +448,16 @@ class Table:
         weight: FloatArray | None = None,
         source: str = "rows",
     ) -> None:
-        """Note columns that were read row by row; `source` names other data that an audit reads beside the table."""
+        """Record columns that were read by row; `source` names other data that an audit reads beside the table."""
         computed = {self.prediction(model).column for model in self._state.fitted} if source == "rows" else set()
         data = {name: values for name, values in columns.items() if name not in computed}
         self._state.ledger.add_rows(source, data, groups, weight)
 
     def record_table(self, source: str, other: Table) -> None:
-        """Note what was read of another table that an audit reads beside this one."""
+        """Record the reads of another table that an audit reads beside this one."""
         self._state.ledger.add("table", [source], other.digest())
 
-    # How it reduces ---------------------------------------------------------------------------------------
+    # Reductions -----------------------------------------------------------------------------------------------
 
     def _reduce(self, name: str, within: Sequence[str], model: str, summands: Sequence[ColumnSum], *more: Key) -> Cells:
         cache = self._state.reduction_cache
@@ -470,7 +470,7 @@ class Table:
         return cache[name]
 
     def _with_type_retry(self, read: Callable[[Self], T]) -> T:
-        """Return what is read, with types inferred from all rows where that is needed."""
+        """Return the result of a read, repeated with types inferred from all rows if it fails."""
         try:
             return read(self._best_typed)
         except MisreadTypeError:
@@ -481,7 +481,7 @@ class Table:
 
     @cached_property
     def _retyped(self) -> Self | None:
-        """The table with types inferred from all rows; None where they are already."""
+        """The table with types inferred from all rows; None if they already are."""
         checked = self._checked.retyped()
         return None if checked is None else self._from_state(replace(self._state, checked=checked))
 
@@ -497,7 +497,7 @@ class Table:
         return [*role_keys.groups(), *strata, *states]
 
     def complete_rows(self) -> Frame:
-        """Return the rows without those that were dropped, in the data's own engine."""
+        """Return the rows without dropped ones, in the data's own engine."""
         opened = self._best_typed._opened
         frame = opened.source.frame
         if self.dropped:
@@ -510,7 +510,7 @@ class Table:
         return self._opened.keys.groups()
 
     def outcome_state(self) -> nw.Expr:
-        """Return NO, YES, ABSENT or INVALID for each row's outcome; NO where there is none."""
+        """Return NO, YES, ABSENT or INVALID for each row's outcome; NO if there is no outcome."""
         return self._opened.keys.outcome_state()
 
     def _weights(self) -> list[ColumnSum]:
@@ -521,21 +521,21 @@ class Table:
         return score_sums(self.prediction(model), positive, self.roles.weight, self._checked.weights.exponent)
 
     def group_codes(self, column: str) -> nw.Expr:
-        """Return the code of each row's group, the codes of the counted cells."""
+        """Return the code of each row's group, as in the table's cells."""
         key, portable = self._opened.keys.group(column), self.source.portable_sql
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
-        codes, other = self.cells.values[key.name], self.cells.missing_code(key.name)
+        codes, missing_code = self.cells.values[key.name], self.cells.missing_code(key.name)
         if self.kinds[column] == "text":
-            return keys.recoded_text(column, codes, other, portable=portable)
-        return keys.recoded(key.expression, codes, other, portable=portable)
+            return keys.recoded_text(column, codes, missing_code, portable=portable)
+        return keys.recoded(key.expression, codes, missing_code, portable=portable)
 
 
 def with_fitted_models(
     table: Table, *, before: Table, models: Collection[str], digest: str, notes: Sequence[Message]
 ) -> Table:
-    """Return a table with predictions that were fitted here, and so are no data.
+    """Return a table with predictions fitted by evenhand, which therefore are not data.
 
     Parameters
     ----------
@@ -546,12 +546,12 @@ def with_fitted_models(
     models
         The models that were fitted.
     digest
-        The digest of the rows that they were fitted to.
+        The digest of the rows they were fitted to.
     notes
-        What to say of the fits.
+        Remarks on the fits.
     """
     opened = table._opened
-    # The rows are still those of the files, which is what identifies them.
+    # The files that identify the rows are still the same.
     unique_notes = tuple(dict.fromkeys((*before.source.notes, *table.source.notes, *notes)))
     source = replace(opened.source, paths=before.source.paths, notes=unique_notes)
     checked = replace(table._checked, opened=replace(opened, source=source))

@@ -1,4 +1,4 @@
-"""One validation pass: every problem of a table's roles and rows, told at once."""
+"""One validation pass: collects every problem of a table's roles and rows."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./](\d{4}|\d\d)")
 _TIMES = frozenset(("year", "time", "date", "month", "quarter", "wave", "period", "visit", "jahr", "annee", "ano"))
 
 Misfit: TypeAlias = tuple[str | None, Message | None]
-"""A column, or none, and what is wrong with its role; None where that is told elsewhere."""
+"""A column, or None, and its problem; the problem is None if another check reports it."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The checks of a table, by what a problem shows in: names and types of the columns, cells, or rows."""
+    """The checks of a table: of the names and types of columns, of cells, and of rows."""
 
     roles: Roles
     kinds: Mapping[str, Kind]
     source: Source
 
     def schema_problems(self) -> Iterator[Misfit]:
-        """Yield what is wrong with a column's role as soon as its name and type are known, with the column."""
+        """Yield problems that names and types alone reveal, each with its column."""
         yield from name_problems(self.roles, self.kinds)
         for role, column in _role_columns(self.roles):
             fault = column_fault(column, self.kinds)
@@ -115,19 +115,19 @@ class Validation:
             )
 
     def _no_numbers(self, start: Message, column: str, advice: str = "") -> Iterator[Misfit]:
-        """Yield that a column holds no numbers, and what it holds instead; of a table without rows that is not told."""
+        """Yield a problem if a column does not hold numbers; None if the table has no rows."""
         kind = self.kinds.get(column, "other")
         if kind in (*NUMBERS, "other"):
             return
-        known = ~self._absent(column)
-        if kind == "text":  # what makes it text, not the numbers beside it
-            known = known & ~self._value(column).str.contains(_NUMBER)
-        examples = self._distinct(column, known) or self._distinct(column, ~self._absent(column))
+        present = ~self._absent(column)
+        if kind == "text":  # the values that make it text
+            present = present & ~self._value(column).str.contains(_NUMBER)
+        examples = self._distinct(column, present) or self._distinct(column, ~self._absent(column))
         if examples:
-            for form, mended in ((COMMA_NUMBER, _DECIMAL_COMMA), (PERCENT, _PERCENT)):
+            for form, fix in ((COMMA_NUMBER, _DECIMAL_COMMA), (PERCENT, _PERCENT)):
                 if all(form.fullmatch(str(example)) for example in examples):
-                    advice = mended
-            mending = problem(advice, word=str(examples[0])) if advice and kind == "text" else None
+                    advice = fix
+            fix_message = problem(advice, word=str(examples[0])) if advice and kind == "text" else None
             yield (
                 column,
                 problem(
@@ -135,7 +135,7 @@ class Validation:
                     start=start,
                     held=_in_words(kind),
                     examples=shown(examples, _SHOWN),
-                    advice=mending,
+                    advice=fix_message,
                 ),
             )
         elif fetch(self.source.frame.select(n=nw.len()))["n"][0]:
@@ -144,7 +144,7 @@ class Validation:
             yield column, None
 
     def row_problems(self, cells: Cells) -> Iterator[Message]:
-        """Yield what is wrong with the rows, read off the cells; only for a problem are rows looked up."""
+        """Yield problems of the rows, detected in the cells; rows are read only for the details."""
         if cells.rows == 0:
             yield problem("the data has no rows.")
             return
@@ -167,16 +167,16 @@ class Validation:
                 yield from _bad_intersection(cells, columns)
 
     def weight_problems(self, column: str) -> tuple[list[Message], int, int]:
-        """Return what is wrong with the survey weights, an exponent that bounds them, and how many are 0."""
+        """Return the problems of the survey weights, an exponent that bounds them, and the number of zeros."""
         start = problem("weight column {column!r}", column=column)
         absent, value = self._absent(column), nw.col(column).cast(nw.Float64)
-        known = nw.when(~absent).then(value)
-        states = {"absent": absent, "negative": known < 0, "zero": known == 0}
+        weights = nw.when(~absent).then(value)
+        states = {"absent": absent, "negative": weights < 0, "zero": weights == 0}
         with engine_errors():
             selected = self.source.frame.select(
                 **{name: as_number(state) for name, state in states.items()},
-                known=known,
-                positive=nw.when(known > 0).then(known),
+                known=weights,
+                positive=nw.when(weights > 0).then(weights),
             )
             counts = {"rows": nw.len(), **{name: nw.col(name).sum() for name in states}}
             ends = {"lightest": nw.col("positive").min(), "lowest": nw.col("known").min()}
@@ -212,7 +212,7 @@ class Validation:
         return problems, 0 if problems else exponent_for(largest), zero
 
     def id_problems(self, column: str, rows: int) -> Iterator[Message]:
-        """Yield a problem when an id is missing or in more than one row."""
+        """Yield a problem if an id is missing, or occurs in several rows."""
         absent = self._absent(column)
         with engine_errors():
             ids = self.source.frame.select(absent=as_number(absent), person=self._value(column))
@@ -242,7 +242,7 @@ class Validation:
             )
 
     def _long_table(self, column: str) -> Message | None:
-        """Say where a table belongs that has a row for each person and time."""
+        """Return the advice for a table with one row per person and time; None for other tables."""
         times = [name for name in self.kinds if name != column and _TIMES & set(re.split(r"[\W_]+", name.lower()))]
         if not times:
             return None
@@ -253,18 +253,18 @@ class Validation:
         )
 
     def crowded_columns(self) -> list[Message]:
-        """Return what is wrong with groups that are too many to be counted."""
+        """Return the problems of group columns with too many combinations to count."""
         columns = [column for column in self.roles.group_columns if column not in self.roles.cuts]
         with engine_errors():
             sizes = {f"key{i}": self._value(column).n_unique() for i, column in enumerate(columns)}
             distinct = fetch(self.source.frame.select(**sizes))
         unique = {column: int(distinct[key][0]) for column, key in zip(columns, sizes, strict=True)}
-        many = [
+        crowded = [
             _too_many(problem("group column {column!r}", column=column), size)
             for column, size in unique.items()
             if size > MAX_GROUPS
         ]
-        return many or [
+        return crowded or [
             problem(
                 "the group columns have more than {most:,} combinations ({columns}); leave some of them out, or choose "
                 "coarser ones.",
@@ -276,18 +276,18 @@ class Validation:
     def _two_valued(
         self, cells: Cells, key: str, role: str, column: str, *, named: tuple[str, Scalar | None]
     ) -> Iterator[Message]:
-        """Yield what is wrong with rows of two values; `named` is an option and its value."""
+        """Yield the problems of a two-valued column; `named` is an option and its value."""
         option, yes = named
         start = problem("{role} column {column!r}", role=role, column=column)
         if yes is not None:
-            held = self._distinct(column, ~self._absent(column)) if not _rows(cells, key, keys.YES) else []
-            if held:
+            values_present = self._distinct(column, ~self._absent(column)) if not _rows(cells, key, keys.YES) else []
+            if values_present:
                 yield problem(
                     "`{option}` is {yes!r}, which {start} never holds; it holds {examples}.",
                     option=option,
                     yes=yes,
                     start=start,
-                    examples=shown(held, _SHOWN),
+                    examples=shown(values_present, _SHOWN),
                 )
             return
         invalid = _rows(cells, key, keys.INVALID)
@@ -334,7 +334,7 @@ class Validation:
             )
 
     def _rescale(self, prediction: Prediction) -> Message:
-        """Say how to mend a score outside its range; scores from 0 to 100 are most likely percent."""
+        """Return how to fix scores outside their range; scores from 0 to 100 are probably percentages."""
         value = nw.col(prediction.column).cast(nw.Float64)
         ends = fetch(
             self.source.frame.filter(~self._absent(prediction.column)).select(low=value.min(), high=value.max())
@@ -413,7 +413,7 @@ class Validation:
         return self.kinds[column] in ("date", "datetime") or all(_DATE.fullmatch(group) for group in groups)
 
     def _tiny_groups(self, cells: Cells, column: str, start: Message, groups: int) -> Iterator[Message]:
-        """Refuse many groups of which no two are large enough to be compared."""
+        """Yield a problem if there are many groups, and fewer than two are large enough to compare."""
         codes, labels = cells.joint([column])
         sizes = np.bincount(codes, weights=cells.n, minlength=len(labels))
         large = sum(size >= MIN_COUNT for size, label in zip(sizes, labels, strict=True) if label != MISSING)
@@ -443,14 +443,14 @@ class Validation:
     def _value(self, column: str) -> nw.Expr:
         return plain_value(column, self.kinds[column])
 
-    def _distinct(self, column: str, wanted: nw.Expr) -> list[Any]:
-        """Return the first few distinct values of the rows wanted, in sorted order: the same from every engine."""
+    def _distinct(self, column: str, condition: nw.Expr) -> list[Any]:
+        """Return the first few distinct values of the selected rows, sorted: the same from every engine."""
         with engine_errors():
-            frame = self.source.frame.filter(wanted).select(value=self._value(column))
+            frame = self.source.frame.filter(condition).select(value=self._value(column))
             return fetch(frame.unique("value").sort("value").head(_SHOWN + 1))["value"]
 
     def _named(self, n: int, rows: int, bad: nw.Expr) -> str:
-        """Count bad rows and name the first few from 1; without an order of rows there is nothing to name."""
+        """Return the number of bad rows with the numbers of the first few, if rows have an order."""
         with engine_errors():
             numbers = self.source.first_rows(bad, _SHOWN + 1)
         listed = ", ".join(str(number) for number in numbers[:_SHOWN]) + (", ..." if len(numbers) > _SHOWN else "")
@@ -458,10 +458,10 @@ class Validation:
         return f"{count(n, 'row')} of {rows:,}{named}"
 
     def notes(self, cells: Cells) -> Iterator[Message]:
-        """Yield remarks on an outcome that never differs, and on group labels that a person would read otherwise."""
+        """Yield remarks on an outcome that never varies, and on group labels that may be misread."""
         outcome = self.roles.outcome
         for state, key in ((keys.NO, "always_negative"), (keys.YES, "always_positive")):
-            same = sum(_rows(cells, "outcome", each) for each in (state, keys.ABSENT)) if outcome is not None else 0
+            same = sum(_rows(cells, "outcome", code) for code in (state, keys.ABSENT)) if outcome is not None else 0
             if same == cells.rows:
                 yield say(key, outcome=outcome)
         yield from self._words_that_count_as_no()
@@ -470,7 +470,7 @@ class Validation:
             yield from label_notes(column, self.kinds[column], list(cells.values[key]), cells.labels[key])
 
     def _words_that_count_as_no(self) -> Iterator[Message]:
-        """Yield that words for missing values count as a no, where somebody named the value that is a yes."""
+        """Yield remarks on words for missing values that count as a no, because the user named the yes."""
         decided = [(p.column, p.selected) for p in self.roles.predictions.values()]
         for column, yes in dict.fromkeys([(self.roles.outcome, self.roles.positive), *decided]):
             if column is None or yes is None or self.kinds[column] != "text":
@@ -481,7 +481,7 @@ class Validation:
 
 
 def column_fault(column: str, kinds: Mapping[str, Kind]) -> Message | None:
-    """Say why a column cannot be read, as the end of a sentence; None where it can."""
+    """Return why a column cannot be read, as the end of a sentence; None if it can."""
     if column not in kinds:
         return problem("is not in the data; {hint}", hint=did_you_mean(column, kinds))
     if unusable(column):
@@ -494,19 +494,19 @@ def column_fault(column: str, kinds: Mapping[str, Kind]) -> Message | None:
 
 
 def sound_roles(roles: Roles, bad: Collection[str | None]) -> Roles:
-    """Return the roles without the bad columns, so that the rows of the others can still be checked."""
-    kept = {name: p for name, p in roles.predictions.items() if p.column not in bad}
+    """Return the roles without the bad columns, so that the other columns can still be checked."""
+    predictions = {name: p for name, p in roles.predictions.items() if p.column not in bad}
     return roles.model_copy(
         update={
             "groups": tuple(grouping for grouping in roles.groups if not set(grouping) & set(bad)),
-            "predictions": kept,
+            "predictions": predictions,
             **{name: None for name in ("id", "outcome", "weight") if getattr(roles, name) in bad},
         }
     )
 
 
 def state_key(model: str) -> str:
-    """Return the name of the key that holds a model's decision state."""
+    """Return the name of the key of a model's decision state."""
     return f"selected:{model}"
 
 
@@ -558,7 +558,7 @@ def _in_words(kind: Kind) -> str:
 
 
 def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[Message]:
-    """Yield that weights are of an unusual size, or too far apart; `lightest` is the smallest above 0."""
+    """Yield a problem if weights have an unusual size or range; `lightest` is the smallest above 0."""
     if largest != 0 and not 1 / LARGEST_WEIGHT <= abs(largest) <= LARGEST_WEIGHT:
         yield problem(
             "weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1.",
@@ -582,7 +582,7 @@ def _bad_intersection(cells: Cells, columns: tuple[str, ...]) -> Iterator[Messag
     groups = [label for label in cells.joint(columns)[1] if label != MISSING]
     start = problem("intersection {grouping!r}", grouping=grouping_name(columns))
     if any(len(cells.joint([column])[1]) > MAX_GROUPS for column in columns):
-        return  # told of the column
+        return  # reported for the column
     if not groups:
         yield problem("{start} has no values: some part is missing in every row.", start=start)
     elif len(groups) > MAX_GROUPS:

@@ -24,7 +24,7 @@ def ratings() -> eh.Table:
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
 def test_limits_at_another_confidence_are_those_of_an_audit_with_it(scale: Any, confidence: float) -> None:
     spec = AgreementSpec(raters=("x", "y"), scale=scale, resamples=200)
-    claims, fresh = audit.run(ratings(), spec).claims, audit.run(ratings(), spec.at(confidence)).claims
+    claims, fresh = audit.run(ratings(), spec).claims, audit.run(ratings(), spec.with_confidence(confidence)).claims
     found = [estimate.at(confidence) for claim in claims for estimate in claim.estimates]
     assert found == [estimate.record for claim in fresh for estimate in claim.estimates]
     assert found != [estimate.record for claim in claims for estimate in claim.estimates]

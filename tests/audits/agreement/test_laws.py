@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenhand.audits.agreement.estimate import draw_group, pooled, value_records
-from evenhand.audits.agreement.gather import Rated
+from evenhand.audits.agreement.gather import RatedPeople
 from evenhand.audits.agreement.metrics import SCALES, Scale, metrics_for
 from evenhand.audits.agreement.result import AgreementValue
 from evenhand.audits.agreement.spec import AgreementSpec
@@ -39,7 +39,7 @@ def value_range(metric: str, raters: int, people: float) -> tuple[float, float]:
 
 def records(scale: Scale, ratings: FloatArray, weight: FloatArray | None, confidence: float) -> list[AgreementValue]:
     categories = () if scale == "interval" else tuple("abcd"[: 2 if scale == "binary" else 4])
-    rated = Rated(
+    rated = RatedPeople(
         scale=scale,
         labels=categories,
         ratings=ratings,

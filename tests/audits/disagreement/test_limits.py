@@ -46,7 +46,7 @@ def test_limits_are_those_of_a_fresh_audit(way: str, labels: int) -> None:
     spec = DisagreementSpec.parse(settings(way, **options), "here")
     asked = [one for one in estimates(data, spec) if one.limits is not None]
     for confidence in (0.8, 0.999):
-        fresh = [one for one in estimates(data, spec.at(confidence)) if one.limits is not None]
+        fresh = [one for one in estimates(data, spec.with_confidence(confidence)) if one.limits is not None]
         assert [one.at(confidence) for one in asked] == [one.record for one in fresh]
     widths = [[_width(one.at(level)) for level in (0.8, 0.999)] for one in asked]
     assert way == "a small group" or any(wide > narrow for narrow, wide in widths)

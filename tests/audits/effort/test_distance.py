@@ -49,7 +49,7 @@ def test_a_function_of_ones_own_is_named_but_not_recorded() -> None:
     assert value(result) == pytest.approx(value(audit(distance="manhattan")))
     assert result.get("values", metric="eaif", model="risk").method == "enumerated"
     assert result.to_dict()["spec"]["distance"]["norm"] == "own"
-    assert EffortSpec.recorded(result.to_dict()["spec"]).distance.norm == "own"
+    assert EffortSpec.from_json(result.to_dict()["spec"]).distance.norm == "own"
 
 
 def judged(n: int = 300) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def test_frequent_people_are_found_without_counting_all(monkeypatch: pytest.Monk
         expected = DerivedRows(large.table, stages).frequent(columns, least)
         for most in (0, 1_000):
             monkeypatch.setattr(large_table, "_FEW_BUCKETS", most)
-            found = large._frequent(columns, stages, least)
+            found = large._frequent_kinds(columns, stages, least)
             assert found.keys() == expected.keys()
             for name, values in expected.items():
                 np.testing.assert_array_equal(found[name], values)

@@ -12,7 +12,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult
-from evenhand.audits.improvability.findings import Shares, make_notes, plausible_reason
+from evenhand.audits.improvability.findings import SelectedShares, make_notes, plausible_reason
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.core.display import DisplayTable
 from evenhand.errors import ConfigError, DataError, EvenhandError
@@ -155,10 +155,10 @@ def test_different_shares_selected_are_told() -> None:
 
 
 def test_shares_are_far_apart_beyond_a_tenth_of_the_larger() -> None:
-    assert Shares(0.08, 0.5).far_apart
-    assert Shares(0.5, 0.44).far_apart
-    assert not Shares(0.5, 0.46).far_apart
-    assert not Shares(0.46, 0.5).far_apart
+    assert SelectedShares(0.08, 0.5).far_apart
+    assert SelectedShares(0.5, 0.44).far_apart
+    assert not SelectedShares(0.5, 0.46).far_apart
+    assert not SelectedShares(0.46, 0.5).far_apart
 
 
 def test_a_score_without_a_cut_is_refused() -> None:

@@ -116,13 +116,13 @@ def test_every_table_has_rows_of_both_kinds() -> None:
 
 def test_settings_are_read_back_with_code_as_its_name(result: ImprovabilityResult) -> None:
     written = result.spec.model_dump(mode="json")
-    again = ImprovabilitySpec.recorded(json.loads(json.dumps(written)))
+    again = ImprovabilitySpec.from_json(json.loads(json.dumps(written)))
     assert again.model_dump(mode="json") == written
     assert [candidate.in_words() for candidate in again.candidates.values()] == [
         candidate.in_words() for candidate in result.spec.candidates.values()
     ]
     with pytest.raises(ConfigError, match="holds no code; run the audit again"):
-        undefined().spec.described().utility.u(np.zeros(1), np.zeros(1))
+        undefined().spec.without_code().utility.u(np.zeros(1), np.zeros(1))
 
 
 def test_a_mapping_is_as_good_as_the_object() -> None:

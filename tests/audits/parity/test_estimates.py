@@ -10,8 +10,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity import audit, resampled
-from evenhand.audits.parity.analyse import Analysed, analyse
 from evenhand.audits.parity.analysis import Analysis
+from evenhand.audits.parity.comparison import Analysed, analyse
 from evenhand.audits.parity.gather import GroupCells, Totals
 from evenhand.audits.parity.metrics import METRICS, custom_metric
 from evenhand.audits.parity.spec import ParitySpec

@@ -10,9 +10,9 @@ import pytest
 import evenhand as eh
 from evenhand.audits.reliability import audit
 from evenhand.audits.reliability.estimate import run_simulation
-from evenhand.audits.reliability.gaps import gap_place
+from evenhand.audits.reliability.gaps import gap_key
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.result import settled
+from evenhand.core.result import finalize
 
 from .conftest import reliability
 
@@ -34,13 +34,13 @@ def three_groups(people: pd.DataFrame) -> eh.Table:
 def test_an_estimate_has_the_limits_of_an_audit_at_that_confidence(three_groups: eh.Table, confidence: float) -> None:
     spec = ReliabilitySpec(model=risk, noise=NOISE, **ASKED)
     claims = audit.run(three_groups, spec).claims
-    fresh = settled(audit.run(three_groups, spec.at(confidence)))
-    expected = {gap_place(gap): gap for gap in audit.run(three_groups, spec.at(confidence)).result.gaps}
+    fresh = finalize(audit.run(three_groups, spec.with_confidence(confidence)))
+    expected = {gap_key(gap): gap for gap in audit.run(three_groups, spec.with_confidence(confidence)).result.gaps}
     assert len(fresh.gaps) == len(expected)  # a place tells one gap from all others
     estimates: list[Any] = [estimate for claim in claims for estimate in claim.estimates]
-    assert {gap_place(estimate.record) for estimate in estimates} == {p for p in expected if p[-1] is None}
+    assert {gap_key(estimate.record) for estimate in estimates} == {p for p in expected if p[-1] is None}
     for estimate in estimates:
-        assert estimate.at(confidence) == expected[gap_place(estimate.record)]
+        assert estimate.at(confidence) == expected[gap_key(estimate.record)]
         assert estimate.at(spec.confidence) == estimate.record
 
 

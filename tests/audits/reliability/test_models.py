@@ -272,7 +272,7 @@ def test_files_that_are_not_there_or_not_models(table: eh.Table, quick: dict[str
         (tmp_path / name).write_text("not a model")
         with pytest.raises(EvenhandError, match=f"the model file '{name}' cannot be read"):
             reliability(tmp_path / name, table, allow_pickle=True, **asked)
-    spec = ReliabilitySpec.parse(nested({"model": "gone.onnx", **asked}), "here").placed(tmp_path)
+    spec = ReliabilitySpec.parse(nested({"model": "gone.onnx", **asked}), "here").relative_to(tmp_path)
     with pytest.raises(ConfigError, match=r"'gone.onnx' cannot be read"):
         run(table, spec)
 

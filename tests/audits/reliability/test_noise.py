@@ -28,8 +28,8 @@ def test_mistakes_can_be_told_in_many_ways() -> None:
     for noise in (by_feature, {"features": by_feature}, told, told.model_dump(mode="json")):
         assert noise_of(noise) == told
     named = Noise(published=["raez-2024/all/5"])
-    for told_as in ("raez-2024/all/5", ["raez-2024/all/5"], {"published": "raez-2024/all/5"}, named):
-        assert noise_of(told_as) == named
+    for with_wording_for in ("raez-2024/all/5", ["raez-2024/all/5"], {"published": "raez-2024/all/5"}, named):
+        assert noise_of(with_wording_for) == named
     assert noise_of({"features": by_feature, "noise_levels": [0.1]}).noise_levels == (0.1,)
     assert [setting.name for setting in noise_of(["raez-2024/all/5", "raez-2024/all/1"]).settings] == [
         "raez-2024/all/5",

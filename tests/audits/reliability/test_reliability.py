@@ -18,7 +18,7 @@ from evenhand.audits.reliability import ReliabilityResult
 from evenhand.audits.reliability.audit import run
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.display import DisplayTable, Figure
-from evenhand.core.result import settled
+from evenhand.core.result import finalize
 from evenhand.errors import ConfigError
 from evenhand.stats.agreement import cohen_kappa, icc_a1
 
@@ -147,7 +147,7 @@ def test_any_engine_and_order_of_rows_gives_the_same_bytes(
 
     def written(frame: Any) -> str:
         table = eh.Table(frame, groups=["group", "sex"], outcome="again")
-        return json.dumps(settled(run(table, ReliabilitySpec.parse(nested(settings), "here"))).to_dict())
+        return json.dumps(finalize(run(table, ReliabilitySpec.parse(nested(settings), "here"))).to_dict())
 
     other = people.sample(frac=1, random_state=1) if engine == "shuffled" else as_engine(people, engine)
     assert written(other) == written(people)

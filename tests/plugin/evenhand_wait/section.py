@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from evenhand.core.display import DisplayTable, Figure, Method, gap_table, value_table, what_it_shows
+from evenhand.core.display import DisplayTable, Figure, Method, figure_sentence, gap_table, value_table
 from evenhand.forest import Forest, forest, forest_row
 from evenhand_wait.result import WaitResult
 
@@ -28,7 +28,7 @@ def parts(result: WaitResult) -> Iterator[Figure | DisplayTable]:
             "Points: mean days. Lines: intervals.",
             " ".join(finding.headline.text for finding in told),
             tuple(panels(result, grouping)),
-            what_it_shows(told, ["mean_wait"], result.spec.finding_alpha),
+            figure_sentence(told, ["mean_wait"], result.spec.finding_alpha),
         )
     yield value_table(result.values, result.metrics, "Every group", result.spec.confidence)
     yield gap_table(result.gaps, result.metrics, "Gaps between groups", result.spec.confidence)

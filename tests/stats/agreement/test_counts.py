@@ -21,11 +21,9 @@ from evenhand.stats.agreement import (
     category_table,
     cohen_kappa,
     kappa_from_pabak,
-    negative_agreement,
     pabak,
     pabak_from_kappa,
     pabak_minus_kappa,
-    positive_agreement,
     prevalence_index,
     weighted_kappa,
 )
@@ -144,9 +142,9 @@ def test_each_statistic_follows_its_definition(cells: tuple[int, int, int, int])
         return
     assert pabak(r, s) == pytest.approx(2 * (a + d) / n - 1, abs=1e-14)
     if 2 * a + b + c:
-        assert positive_agreement(r, s) == pytest.approx(2 * a / (2 * a + b + c))
+        assert binary_counts(r, s).positive_agreement() == pytest.approx(2 * a / (2 * a + b + c))
     if 2 * d + b + c:
-        assert negative_agreement(r, s) == pytest.approx(2 * d / (2 * d + b + c))
+        assert binary_counts(r, s).negative_agreement() == pytest.approx(2 * d / (2 * d + b + c))
     q = (2 * a + b + c) / (2 * n)
     chance = 2 * q * (1 - q)
     expected = ((a + d) / n - chance) / (1 - chance)
@@ -158,7 +156,8 @@ def test_each_statistic_follows_its_definition(cells: tuple[int, int, int, int])
 def test_positive_and_negative_agreement_swap_with_the_labels() -> None:
     r, s = people(7, 2, 3, 11)
     flipped_r, flipped_s = 1 - np.array(r), 1 - np.array(s)
-    assert positive_agreement(r, s) == negative_agreement(flipped_r, flipped_s)
+    flipped = binary_counts(flipped_r, flipped_s)
+    assert binary_counts(r, s).positive_agreement() == flipped.negative_agreement()
     assert prevalence_index(r, s) == -prevalence_index(flipped_r, flipped_s)
     assert bias_index(r, s) == -bias_index(s, r)
 

@@ -12,10 +12,10 @@ from scipy.stats import t as student
 
 from evenhand.stats.agreement import (
     ac1_limits,
-    alike_stderr,
     coefficient_difference,
     p_of_equality,
     share_difference,
+    shared_shape_stderr,
     unseen_tail,
 )
 from evenhand.stats.intervals import clopper_pearson
@@ -108,7 +108,7 @@ def test_heavy_tails_are_learned_from_the_larger_group() -> None:
         stderr = [one.std(ddof=1) / 40 / np.sqrt(one.size) for one in squares]
         if min(one.sum() ** 2 / (one**2).sum() for one in squares) < 10:
             continue
-        alike = alike_stderr((value[0], stderr[0], 50), (value[1], stderr[1], 500))
+        alike = shared_shape_stderr((value[0], stderr[0], 50), (value[1], stderr[1], 500))
         called.append(
             [
                 not limits.low <= 0 <= limits.high
@@ -124,9 +124,9 @@ def test_heavy_tails_are_learned_from_the_larger_group() -> None:
 
 def test_errors_shaped_alike_have_the_same_relative_spread() -> None:
     """The unit of errors does not matter, nor the order of groups, and nothing grows smaller."""
-    small, large = alike_stderr((0.9, 0.01, 50), (0.6, 0.05, 300))
-    np.testing.assert_allclose(alike_stderr((0.6, 0.05, 300), (0.9, 0.01, 50)), (large, small))
-    half = alike_stderr((0.95, 0.005, 50), (0.8, 0.025, 300))
+    small, large = shared_shape_stderr((0.9, 0.01, 50), (0.6, 0.05, 300))
+    np.testing.assert_allclose(shared_shape_stderr((0.6, 0.05, 300), (0.9, 0.01, 50)), (large, small))
+    half = shared_shape_stderr((0.95, 0.005, 50), (0.8, 0.025, 300))
     assert (float(half[0]), float(half[1])) == pytest.approx((float(small) / 2, float(large) / 2))
     assert small >= 0.01
     assert large >= 0.05

@@ -19,8 +19,8 @@ LABELS: dict[str, Function] = {
     "pabak": ag.pabak,
     "prevalence_index": ag.prevalence_index,
     "bias_index": ag.bias_index,
-    "positive_agreement": ag.positive_agreement,
-    "negative_agreement": ag.negative_agreement,
+    "positive_agreement": lambda *raters, **rest: ag.binary_counts(*raters, **rest).positive_agreement()[()],
+    "negative_agreement": lambda *raters, **rest: ag.binary_counts(*raters, **rest).negative_agreement()[()],
     "fleiss_kappa": ag.fleiss_kappa,
     "conger_kappa": ag.conger_kappa,
     "bennett_s": ag.bennett_s,
@@ -36,7 +36,9 @@ SCORES: dict[str, Function] = {
         for form in ag.ICC_FORMS
     },
     "concordance": ag.concordance,
-    "spread_adjusted_icc": lambda first, second, **rest: ag.spread_adjusted_icc(first, second, 0.4, **rest),
+    "spread_adjusted_icc": lambda first, second, **rest: ag.score_moments(first, second, **rest).spread_adjusted(0.4)[
+        ()
+    ],
     "alpha interval": lambda *raters, **rest: ag.alpha(*raters, scale="interval", **rest),
     "alpha ordinal": lambda *raters, **rest: ag.alpha(*raters, scale="ordinal", **rest),
 }

@@ -20,11 +20,8 @@ from evenhand.stats.agreement import (
     icc,
     icc_a1,
     icc_interval,
-    negative_agreement,
     pabak,
-    positive_agreement,
     score_moments,
-    spread_adjusted_icc,
     weighted_kappa,
     why_undefined,
 )
@@ -103,8 +100,8 @@ def test_the_constant_that_is_not_exact_in_binary_has_no_spread() -> None:
 
 
 def test_agreement_on_a_class_that_never_occurs() -> None:
-    assert np.isnan(positive_agreement([0, 0], [0, 0]))
-    assert np.isnan(negative_agreement([1, 1], [1, 1]))
+    assert np.isnan(binary_counts([0, 0], [0, 0]).positive_agreement())
+    assert np.isnan(binary_counts([1, 1], [1, 1]).negative_agreement())
     assert str(why_undefined("positive_agreement", [0, 0], [0, 0])) == Undefined.NO_POSITIVE
     assert str(why_undefined("negative_agreement", [1, 1], [1, 1])) == Undefined.NO_NEGATIVE
 
@@ -125,7 +122,7 @@ def test_nobody_with_two_ratings() -> None:
 
 
 def test_no_spread_at_all_is_undefined_for_the_adjusted_icc() -> None:
-    assert np.isnan(spread_adjusted_icc([0.5, 0.5], [0.5, 0.5], 0.0))
+    assert np.isnan(score_moments([0.5, 0.5], [0.5, 0.5]).spread_adjusted(0.0))
 
 
 def test_reasons_come_one_for_each_simulation() -> None:

@@ -24,7 +24,6 @@ from evenhand.stats.agreement import (
     pabak,
     pooled_spread,
     score_moments,
-    spread_adjusted_icc,
 )
 from evenhand.stats.agreement.ratings import is_rounding, score_ratings
 from evenhand.stats.types import FloatArray
@@ -131,7 +130,7 @@ def test_lins_concordance_follows_its_definition() -> None:
 @given(arrays(np.int64, (2, 20), elements=st.integers(0, 1)))
 def test_the_spread_adjusted_icc_of_binary_scores_is_pabak(scores: Any) -> None:
     first, second = scores
-    np.testing.assert_allclose(spread_adjusted_icc(first, second, 0.5), pabak(first, second), atol=1e-12)
+    np.testing.assert_allclose(score_moments(first, second).spread_adjusted(0.5), pabak(first, second), atol=1e-12)
 
 
 def test_the_spread_adjusted_icc_does_not_depend_on_a_groups_own_spread() -> None:
@@ -140,7 +139,8 @@ def test_the_spread_adjusted_icc_does_not_depend_on_a_groups_own_spread() -> Non
     narrow, wide = rng.normal(0.5, 0.1, 400), rng.normal(0.5, 0.3, 400)
     spread = pooled_spread(np.concatenate([narrow, wide]))
     assert icc_a1(narrow, narrow + error) < icc_a1(wide, wide + error) - 0.05
-    adjusted = spread_adjusted_icc(np.array([narrow, wide]), np.array([narrow + error, wide + error]), spread)
+    moments = score_moments(np.array([narrow, wide]), np.array([narrow + error, wide + error]))
+    adjusted = moments.spread_adjusted(spread)
     assert adjusted[0] == pytest.approx(adjusted[1], abs=1e-12)
 
 
@@ -182,8 +182,6 @@ def test_wrong_input_is_named() -> None:
         icc_a1(["a", "b"], [1.0, 2.0])
     with pytest.raises(EvenhandError, match="`form` got 'A1'"):
         icc(*JUDGES, form="A1")  # type: ignore[arg-type]
-    with pytest.raises(EvenhandError, match="`spread` must not be negative"):
-        spread_adjusted_icc([0.0, 1.0], [0.0, 1.0], -1)
 
 
 def test_a_score_that_is_missing_must_be_allowed() -> None:

@@ -59,7 +59,7 @@ def test_masses_have_the_mean_and_the_covariance_of_their_law(resampled: Resampl
 def test_the_covariance_of_masses_is_that_of_every_two_answers(resampled: Resampled, crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(14), cases=25, critics=12, each=9, labels=3)
     np.testing.assert_allclose(
-        Masses.of(answers).covariance(resampled), exact_covariance(answers, resampled), atol=1e-9
+        Masses.from_answers(answers).covariance(resampled), exact_covariance(answers, resampled), atol=1e-9
     )
 
 
@@ -69,7 +69,7 @@ def test_the_covariance_of_masses_with_kinds_of_critics_is_the_bootstraps(
 ) -> None:
     answers = crossed(np.random.default_rng(16), cases=20, critics=12, each=8)
     answers = replace(answers, weight=np.random.default_rng(17).uniform(0.2, 3, answers.answer.size))
-    masses = Masses.of(answers, np.arange(12) // 8)
+    masses = Masses.from_answers(answers, np.arange(12) // 8)
     drawn = np.concatenate(list(masses.resamples(40_000, resampled, np.random.default_rng(18)))).reshape(40_000, -1)
     covariance = masses.covariance(resampled)
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.04 * covariance.max())

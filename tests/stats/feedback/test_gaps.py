@@ -15,14 +15,14 @@ from evenhand.stats.feedback import (
     INDEFINITE,
     METRICS,
     Feedback,
+    FeedbackGap,
     FeedbackMetric,
-    Gap,
     gap,
     joint,
     rates,
     same_gap,
 )
-from evenhand.stats.feedback.gaps import differences, ordered_pairs, together
+from evenhand.stats.feedback.gaps import differences, ordered_pairs, smallest_gaps
 from evenhand.stats.feedback.joint import Budget, _chords, _other, _x_at, smallest_gap
 from evenhand.stats.types import FloatArray
 
@@ -118,7 +118,7 @@ def test_published_gaps_are_the_middle_of_published_bounds() -> None:
     masses = random_masses(Feedback(4), (2,), 6)
     for metric in INDEFINITE:
         found, each = (f(masses, Feedback(4), metric, bounds="published") for f in (gap, rates))
-        assert isinstance(found, Gap)
+        assert isinstance(found, FeedbackGap)
         lower = each.lower
         assert found.lower == pytest.approx(lower.max() - 1)
         assert found.upper == pytest.approx(1 - lower.min())
@@ -198,11 +198,11 @@ def test_no_search_gets_below_the_lower_bound(
 
 def test_chords_are_below_the_corners_and_near(monkeypatch: pytest.MonkeyPatch) -> None:
     masses = random_masses(Feedback(4), (200, 2), 10, spread=0.3)
-    exact = together(masses, Feedback(4), "equal_opportunity")
+    exact = smallest_gaps(masses, Feedback(4), "equal_opportunity")
     monkeypatch.setattr(joint, "_FEW_LABELS", 2)
-    np.testing.assert_allclose(together(masses, Feedback(4), "equal_opportunity"), exact, atol=2e-10)
+    np.testing.assert_allclose(smallest_gaps(masses, Feedback(4), "equal_opportunity"), exact, atol=2e-10)
     monkeypatch.setattr(joint, "CORNER_LABELS", 2)
-    chords = together(masses, Feedback(4), "equal_opportunity")
+    chords = smallest_gaps(masses, Feedback(4), "equal_opportunity")
     assert (chords <= exact + 1e-9).all()
     assert (exact - chords).max() > 1e-4
     assert (exact - chords).mean() < 0.02
@@ -378,12 +378,12 @@ def test_a_label_on_which_nobody_agrees_does_not_count_where_its_rate_may_be_any
     five who refused 0 meant 1 and 2: of each then 5 of 7.5 agree.
     """
     masses = [[[0, 5], [5, 5], [5, 5]], [[5, 0]] * 3]
-    assert together(masses, Feedback(3), "equal_opportunity") == pytest.approx([1.0])
-    assert together(masses, Feedback(3), "equal_opportunity", closed=True) == pytest.approx([1 / 3], abs=1e-7)
+    assert smallest_gaps(masses, Feedback(3), "equal_opportunity") == pytest.approx([1.0])
+    assert smallest_gaps(masses, Feedback(3), "equal_opportunity", closed=True) == pytest.approx([1 / 3], abs=1e-7)
 
 
 def test_with_a_tolerance_every_pair_of_groups_may_be_alike() -> None:
-    found = together(np.ones((4, 3, 5, 2)), Feedback(5, tolerance=1), "equal_opportunity")
+    found = smallest_gaps(np.ones((4, 3, 5, 2)), Feedback(5, tolerance=1), "equal_opportunity")
     np.testing.assert_array_equal(found, np.zeros((4, 3)))
 
 
@@ -409,7 +409,7 @@ def test_chords_are_filled_from_the_flattest_and_a_point_has_no_slope() -> None:
 
 def test_the_gap_of_three_groups_is_at_least_that_of_any_two() -> None:
     masses = np.array([[[9, 1], [8, 1], [9, 2]], [[9, 1], [9, 1], [8, 1]], [[1, 9], [5, 5], [2, 9]]])
-    pairs = together(masses, Feedback(3), "equal_opportunity")
+    pairs = smallest_gaps(masses, Feedback(3), "equal_opportunity")
     found = gap(masses, Feedback(3), "equal_opportunity")
     assert pairs.max() > 0.1 > pairs.min()
     assert found.lower >= pairs.max()

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal, norm
 
 from evenhand.errors import ConfigError
 from evenhand.stats.feedback import Answers, Feedback, numbers_of, rates, set_interval
-from evenhand.stats.feedback.limits import critical_values, numbers_behind, slacks
+from evenhand.stats.feedback.limits import critical_values, effective_sizes, slacks
 
 CASES = [
     (width, ratio, correlation)
@@ -125,13 +125,13 @@ def test_the_numbers_behind_calibration_are_critics_or_cases() -> None:
         critics=9,
         feedback=Feedback(3),
     )
-    both, critics = (numbers_behind(answers, "calibration", how) for how in ("both", "critics"))
+    both, critics = (effective_sizes(answers, "calibration", how) for how in ("both", "critics"))
     for g in range(2):
         for k in range(3):
             cell = (group[case] == g) & (label[case] == k)
             assert critics[g, k] == min(len(set(critic[cell])), cell.sum())
             assert both[g, k] == min(len(set(critic[cell])), len(set(case[cell])))
-    assert np.isinf(numbers_behind(answers, "statistical_parity", "critics")).all()
+    assert np.isinf(effective_sizes(answers, "statistical_parity", "critics")).all()
 
 
 def test_a_limit_leaves_the_tail() -> None:
@@ -170,7 +170,7 @@ def test_labels_of_all_cases_are_known_without_critics() -> None:
         critics=2,
         feedback=Feedback(2),
     )
-    found = numbers_behind(answers, "statistical_parity", "critics")
+    found = effective_sizes(answers, "statistical_parity", "critics")
     assert found.shape == (3, 2)
     assert np.isinf(found).all()
 

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.feedback import BY_LABEL, DEFINITE, INDEFINITE, METRICS, Feedback, FeedbackMetric, Undefined, rates
+from evenhand.stats.feedback import (
+    BY_LABEL,
+    DEFINITE,
+    INDEFINITE,
+    METRICS,
+    Feedback,
+    FeedbackMetric,
+    UndefinedRate,
+    rates,
+)
 from evenhand.stats.types import FloatArray
 
 ByDefinition = Callable[[FloatArray, FeedbackMetric], FloatArray]
@@ -45,7 +54,7 @@ def test_intervals_are_the_ends_of_all_allocations(
         for metric in SIX:
             found, each = rates(counts, feedback, metric), by_definition(joints, metric)
             some = ~np.isnan(each).all(axis=0)
-            np.testing.assert_array_equal(found.reason == Undefined.DEFINED, some, err_msg=f"{metric} {counts}")
+            np.testing.assert_array_equal(found.reason == UndefinedRate.DEFINED, some, err_msg=f"{metric} {counts}")
             np.testing.assert_allclose(found.lower[some], np.nanmin(each[:, some], axis=0), atol=1e-12)
             np.testing.assert_allclose(found.upper[some], np.nanmax(each[:, some], axis=0), atol=1e-12)
             assert np.isnan(found.lower[~some]).all()
@@ -178,7 +187,7 @@ class TestZeros:
 
     def test_a_label_that_no_critic_can_mean(self) -> None:
         found = rates([[0, 4], [3, 0], [2, 0]], Feedback(3), "equal_opportunity")
-        assert found.reason.tolist() == [Undefined.NO_CRITIC_LABEL, 0, 0]
+        assert found.reason.tolist() == [UndefinedRate.NO_CRITIC_LABEL, 0, 0]
         assert np.isnan(found.lower[0])
         assert np.isnan(found.upper[0])
 
@@ -186,23 +195,23 @@ class TestZeros:
         counts = [[0, 0], [3, 1], [2, 2]]
         predictive = rates(counts, Feedback(3), "predictive_equality")
         assert (predictive.lower[0], predictive.upper[0], predictive.reason[0]) == (0.0, 0.0, 0)
-        assert rates(counts, Feedback(3), "calibration").reason.tolist() == [Undefined.LABEL_NEVER_GIVEN, 0, 0]
+        assert rates(counts, Feedback(3), "calibration").reason.tolist() == [UndefinedRate.LABEL_NEVER_GIVEN, 0, 0]
         assert rates(counts, Feedback(3), "statistical_parity").lower[0] == 0.0
 
     def test_everybody_means_the_one_label(self) -> None:
         found = rates([[5, 0], [0, 0], [0, 0]], Feedback(3), "predictive_equality")
-        assert found.reason.tolist() == [Undefined.NO_OTHER_LABEL, 0, 0]
+        assert found.reason.tolist() == [UndefinedRate.NO_OTHER_LABEL, 0, 0]
 
     @pytest.mark.parametrize("metric", METRICS)
     def test_a_group_without_answers(self, metric: FeedbackMetric) -> None:
         found = rates(np.zeros((2, 3, 2)), Feedback(3), metric)
-        assert (found.reason == Undefined.NO_ANSWERS).all()
+        assert (found.reason == UndefinedRate.NO_ANSWERS).all()
         assert np.isnan(found.upper).all()
 
     def test_one_answer(self) -> None:
         found = rates([[1, 0], [0, 0]], Feedback(2), "equal_opportunity")
         assert found.lower[0] == 1.0
-        assert found.reason[1] == Undefined.NO_CRITIC_LABEL
+        assert found.reason[1] == UndefinedRate.NO_CRITIC_LABEL
 
 
 def test_published_bounds() -> None:
@@ -263,5 +272,5 @@ def test_a_published_bound_of_nothing_over_nothing_says_so() -> None:
     """A group that has label 0 only, and nobody agrees: neither agreement nor other labels."""
     found = rates([[[0, 4], [0, 0]], [[3, 1], [2, 2]]], Feedback(2), "equal_opportunity", bounds="published")
     np.testing.assert_allclose(found.lower, [[np.nan, 0.0], [3 / 7, 2 / 6]])
-    assert found.reason.tolist() == [[Undefined.UNSTATED, 0], [0, 0]]
-    assert [int(reason) for reason in Undefined] == [0, 1, 2, 3, 4, 5]  # each reason has its own number
+    assert found.reason.tolist() == [[UndefinedRate.UNSTATED, 0], [0, 0]]
+    assert [int(reason) for reason in UndefinedRate] == [0, 1, 2, 3, 4, 5]  # each reason has its own number

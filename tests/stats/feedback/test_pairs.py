@@ -10,7 +10,7 @@ import pytest
 from numpy.random import Generator
 
 from evenhand.errors import DataError, EvenhandError
-from evenhand.stats.feedback import PAIR_METRICS, Answers, Feedback, LikePairs, find_like_pairs, split_of_any
+from evenhand.stats.feedback import PAIR_METRICS, Answers, Feedback, LikePairs, find_like_pairs, split_share
 from evenhand.stats.feedback.pairs import ALIKE, APART, SPLIT, _Sums
 from evenhand.stats.types import FloatArray, IntArray
 
@@ -176,7 +176,7 @@ def test_a_share_of_none_has_an_upper_limit_only() -> None:
     pairs = find_like_pairs(answers, np.zeros((40, 1)), [0.0])
     assert len(pairs) == 10 * 40 * 39 // 2
     assert pairs.share(SPLIT) == pytest.approx((0.0, 0.0, 0.0, 1 - 0.025**0.1))
-    assert split_of_any(answers) == 0
+    assert split_share(answers) == 0
 
 
 def test_no_pairs_one_pair_and_missing_traits() -> None:
@@ -253,4 +253,4 @@ def test_split_answers_of_any_two_cases_by_counting_them() -> None:
         if answers.critic[one] == answers.critic[other]:
             every += weight[one] * weight[other]
             split += weight[one] * weight[other] * (answers.answer[one] != answers.answer[other])
-    assert split_of_any(replace(answers, weight=weight)) == pytest.approx(split / every)
+    assert split_share(replace(answers, weight=weight)) == pytest.approx(split / every)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.datasets import load_dressel_farid
-from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, FeedbackMetric, Gap, gap
+from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, FeedbackGap, FeedbackMetric, gap
 
 pytestmark = [
     pytest.mark.replication,
@@ -38,7 +38,7 @@ def critics(condition: str, kind: str) -> Answers:
     )
 
 
-def gaps(condition: str, metric: FeedbackMetric) -> tuple[Gap, Gap, Gap]:
+def gaps(condition: str, metric: FeedbackMetric) -> tuple[FeedbackGap, FeedbackGap, FeedbackGap]:
     """The true gaps of the 400 critics, the published ones and the sharp ones."""
     truth, feedback = critics(condition, "label"), critics(condition, "agreement")
     return (

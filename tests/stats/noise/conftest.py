@@ -22,7 +22,7 @@ from evenhand.stats.noise import (
     thresholded,
 )
 from evenhand.stats.noise.engine import trials_of
-from evenhand.stats.noise.states import Mistakes
+from evenhand.stats.noise.states import DrawnMistakes
 from evenhand.stats.types import FloatArray
 
 ITEMS = (
@@ -102,7 +102,7 @@ def _by_definition(experiment: Experiment, seeds: Sequence[np.random.SeedSequenc
     label = np.empty(score.shape, dtype=bool)
     for number, (seed, only) in enumerate(trials_of(experiment, seeds)):
         rng = np.random.default_rng(seed)
-        drawn = [Mistakes.none(generic, 1, steps) for _ in range(experiment.raters)]
+        drawn = [DrawnMistakes.none(generic, 1, steps) for _ in range(experiment.raters)]
         for mistakes in drawn:
             mistakes.fill(0, generic, rng, only)
         for step in range(steps):

@@ -25,7 +25,7 @@ from evenhand.stats.noise import (
     shapley,
 )
 from evenhand.stats.noise.attribution import _orders, _over_orders, coalition_sums
-from evenhand.stats.noise.states import Mistakes
+from evenhand.stats.noise.states import DrawnMistakes
 from evenhand.stats.types import FloatArray
 
 Make = Callable[..., Experiment]
@@ -75,7 +75,7 @@ def test_coalitions_are_what_predicting_each_gives(experiment: Make, request: py
     rows_only = experiment(
         lambda folds: tuple(lambda rows, m=m: m(rows) for m in models(folds)), levels=np.array([0.5])
     )
-    mistakes, by_rows = Mistakes.none(trial, 1, 1), Mistakes.none(rows_only, 1, 1)
+    mistakes, by_rows = DrawnMistakes.none(trial, 1, 1), DrawnMistakes.none(rows_only, 1, 1)
     mistakes.fill(0, trial, np.random.default_rng(SEEDS[0]))
     by_rows.fill(0, rows_only, np.random.default_rng(SEEDS[0]))
     summed = coalition_sums(trial, mistakes, mistakes.level[0] == 0)

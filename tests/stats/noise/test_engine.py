@@ -26,7 +26,7 @@ from evenhand.stats.noise import (
     thresholded,
     with_derived,
 )
-from evenhand.stats.noise.states import Mistakes
+from evenhand.stats.noise.states import DrawnMistakes
 from evenhand.stats.types import FloatArray
 
 Make = Callable[..., Experiment]
@@ -309,7 +309,7 @@ def shares_touched(trial: Experiment, draws: int) -> FloatArray:
     """(levels, cells) mean share of changed entries of the first item."""
     found = np.zeros((trial.levels.size, len(trial.base.starts) - 1))
     for seed in replicate_seeds(draws, np.random.default_rng(5)):
-        mistakes = Mistakes.none(trial, 1, trial.levels.size)
+        mistakes = DrawnMistakes.none(trial, 1, trial.levels.size)
         mistakes.fill(0, trial, np.random.default_rng(seed))
         for level in range(trial.levels.size):
             changed = mistakes.level[0, :, 0] <= level
@@ -336,7 +336,7 @@ def test_every_person_is_touched_equally_often_with_exact_shares(experiment: Mak
     trial = experiment(items=(NoiseItem((0,), Flip()),), shares="exact", levels=np.array([0.3]))
     touched = np.zeros(90)
     for seed in replicate_seeds(2_000, np.random.default_rng(5)):
-        mistakes = Mistakes.none(trial, 1, 1)
+        mistakes = DrawnMistakes.none(trial, 1, 1)
         mistakes.fill(0, trial, np.random.default_rng(seed))
         touched += mistakes.level[0, :, 0] == 0
     np.testing.assert_allclose(touched / 2_000, 0.3, atol=5 * np.sqrt(0.3 * 0.7 / 2_000))

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.stats.pairs import approximate, fairness, individual_fairness
 from evenhand.stats.pairs.approximate import PairDraw, _leverage, aligned_bounds, individual_fairness_sampled
-from evenhand.stats.pairs.inputs import People, some_pairs
+from evenhand.stats.pairs.inputs import ScoredPeople, some_pairs
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray]
@@ -34,7 +34,10 @@ def test_within_four_standard_errors(kind: str, surveyed: bool, people: MakeColu
 def test_pairs_are_drawn_in_proportion_to_both_weights() -> None:
     survey = np.array([0.0, 1.0, 2.0, 5.0])
     nobody = np.zeros(4)
-    draw, rng = PairDraw(People(score=nobody, effort=nobody, aggregate=nobody, survey=survey)), np.random.default_rng(0)
+    draw, rng = (
+        PairDraw(ScoredPeople(score=nobody, effort=nobody, aggregate=nobody, survey=survey)),
+        np.random.default_rng(0),
+    )
     i, j = draw.pairs(400_000, rng)
     found = np.bincount(4 * i + j, minlength=16).reshape(4, 4) / 400_000
     expected = np.outer(survey, survey) * ~np.eye(4, dtype=bool)
@@ -68,11 +71,11 @@ def test_the_commonest_value_lies_on_a_point_of_the_coarse_grid_and_no_room_is_w
 def test_equal_weights_have_the_leverage_of_no_weights() -> None:
     """4 n / (n - 2)², as for the jackknife of a mean over pairs; with weights 2, 1, 1, 1 by hand."""
     zeros = np.zeros(5)
-    assert _leverage(People(score=zeros, effort=zeros, aggregate=zeros)) == pytest.approx(20 / 9)
+    assert _leverage(ScoredPeople(score=zeros, effort=zeros, aggregate=zeros)) == pytest.approx(20 / 9)
     np.testing.assert_allclose(
-        _leverage(People(score=zeros, effort=zeros, aggregate=zeros, survey=np.ones(5))), np.full(5, 20 / 9)
+        _leverage(ScoredPeople(score=zeros, effort=zeros, aggregate=zeros, survey=np.ones(5))), np.full(5, 20 / 9)
     )
-    some = People(score=zeros[:4], effort=zeros[:4], aggregate=zeros[:4], survey=np.array([2.0, 1.0, 1.0, 1.0]))
+    some = ScoredPeople(score=zeros[:4], effort=zeros[:4], aggregate=zeros[:4], survey=np.array([2.0, 1.0, 1.0, 1.0]))
     g = np.array([6.0, 4.0, 4.0, 4.0])  # each weight times that of the others
     np.testing.assert_allclose(_leverage(some), 4 * 18 * g / (18 - 2 * g) ** 2)
 
@@ -83,7 +86,11 @@ def test_random_pairs_report_how_many_are_done(people: MakeColumns, monkeypatch:
     calls: list[tuple[int, int]] = []
     columns = people("continuous", 50)
     found = individual_fairness_sampled(
-        People(*columns), 0.5, confidence=0.95, rng=np.random.default_rng(0), progress=lambda *said: calls.append(said)
+        ScoredPeople(*columns),
+        0.5,
+        confidence=0.95,
+        rng=np.random.default_rng(0),
+        progress=lambda *said: calls.append(said),
     )
     assert calls == [(128, 512), (256, 512), (384, 512), (512, 512)]
     assert (found.pairs, found.method) == (512, "sampled")
@@ -93,7 +100,7 @@ def test_random_pairs_report_how_many_are_done(people: MakeColumns, monkeypatch:
 def test_a_distance_of_ones_own_is_enumerated_up_to_a_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "EXACT_ROWS", 5)
     for n, method in ((5, "enumerated"), (6, "sampled")):
-        assert fairness._choose_own(People(*np.random.default_rng(0).random((3, n))), "auto") == method
+        assert fairness._choose_own(ScoredPeople(*np.random.default_rng(0).random((3, n))), "auto") == method
 
 
 def test_different_people_are_counted_in_a_part_as_long_as_that_says_enough() -> None:

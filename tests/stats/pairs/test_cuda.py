@@ -29,7 +29,7 @@ CARD = cuda.why_not()
 on_a_card = pytest.mark.skipif(CARD is not None, reason=f"needs an NVIDIA graphics card: {CARD}")
 
 
-def emulated(plan: cuda.Plan, mode: cuda.Mode, progress: Any = None) -> tuple[Any, Any]:
+def emulated(plan: cuda.CardPlan, mode: cuda.Mode, progress: Any = None) -> tuple[Any, Any]:
     """Return what the kernel returns: the same strips, blocks, skipped blocks and whole numbers, by NumPy."""
     sums, totals = np.zeros(len(plan.people), dtype=np.int64), np.zeros(len(plan.scales), dtype=np.int64)
     strip = plan.per_strip
@@ -51,7 +51,7 @@ def emulated(plan: cuda.Plan, mode: cuda.Mode, progress: Any = None) -> tuple[An
     return sums, totals
 
 
-def add(plan: cuda.Plan, lot: int, x: Any, places: Any, twice: bool, sums: Any, totals: Any) -> None:
+def add(plan: cuda.CardPlan, lot: int, x: Any, places: Any, twice: bool, sums: Any, totals: Any) -> None:
     """Add the excess of a tile to the sums of both sides, and the weight of its pairs to the totals."""
     (rows, columns), (each, all_) = places, plan.scales[lot]
     first, second = plan.people[rows, 3], plan.people[columns, 3]
@@ -64,12 +64,12 @@ def add(plan: cuda.Plan, lot: int, x: Any, places: Any, twice: bool, sums: Any, 
             sums[columns] += np.rint((first @ x).astype(np.float64) * each).astype(np.int64)
 
 
-def excesses(plan: cuda.Plan, rows: slice, columns: slice) -> Any:
+def excesses(plan: cuda.CardPlan, rows: slice, columns: slice) -> Any:
     du, dv, dm, _ = np.abs(plan.people[rows, None] - plan.people[None, columns]).transpose(2, 0, 1)
     return np.nan_to_num(dm - (du + dv if plan.diamond else np.sqrt(du**2 + dv**2)))  # padding has no score
 
 
-def can_count(plan: cuda.Plan, a: int, b: int) -> bool:
+def can_count(plan: cuda.CardPlan, a: int, b: int) -> bool:
     one, two = plan.boxes[a], plan.boxes[b]
     du, dv = np.maximum(0, np.maximum(one[:2] - two[3:5], two[:2] - one[3:5]))
     most = max(one[5] - two[2], two[5] - one[2])
@@ -172,7 +172,7 @@ def test_the_worst_pairs_of_a_card_are_those_of_the_processor(no_card: None, nor
 def test_models_and_weights_go_in_one_launch(no_card: None, monkeypatch: pytest.MonkeyPatch) -> None:
     launches: list[int] = []
 
-    def counted(plan: cuda.Plan, mode: cuda.Mode, progress: Any) -> tuple[Any, Any]:
+    def counted(plan: cuda.CardPlan, mode: cuda.Mode, progress: Any) -> tuple[Any, Any]:
         launches.append(len(plan.scales))
         return emulated(plan, mode, progress)
 

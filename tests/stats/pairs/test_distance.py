@@ -169,6 +169,6 @@ def test_the_one_number_that_is_no_distance_is_named() -> None:
 
 def test_weights_for_which_people_lie_in_the_same_places_go_together() -> None:
     weights = [0.0, 0.3, 1.0, 0.7]
-    assert Distance().alike(weights) == [[0, 1, 2, 3]]
-    assert Distance(norm="maximum").alike(weights) == [[1, 3], [0, 2]]
-    assert Distance(norm="maximum").alike([0.5]) == [[0]]
+    assert Distance().same_coordinates(weights) == [[0, 1, 2, 3]]
+    assert Distance(norm="maximum").same_coordinates(weights) == [[1, 3], [0, 2]]
+    assert Distance(norm="maximum").same_coordinates([0.5]) == [[0]]

@@ -17,7 +17,7 @@ import pytest
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import PairFairness, exact, individual_fairness, worst_pairs
 from evenhand.stats.pairs.fairness import individual_fairness_counts
-from evenhand.stats.pairs.inputs import People, check_people, merge_people
+from evenhand.stats.pairs.inputs import ScoredPeople, check_people, merge_people
 from evenhand.stats.types import FloatArray
 
 EXACT = ("strips", "blocks", "auto")
@@ -226,7 +226,7 @@ def test_violations_of_an_own_distance_are_counted_once_each(people: MakeColumns
     def own(e: FloatArray, s: FloatArray, f: FloatArray, t: FloatArray) -> FloatArray:
         return np.sqrt(0.5 * (e - f) ** 2 + 0.5 * (s - t) ** 2)
 
-    sums, violated = exact.enumerated_sums(People(*columns, weight, own=own), 0.5)
+    sums, violated = exact.enumerated_sums(ScoredPeople(*columns, weight, own=own), 0.5)
     excess = by_definition(*columns, 0.5).excess
     np.testing.assert_allclose(sums, excess @ weight, rtol=1e-9, atol=1e-12)
     assert violated == pytest.approx((np.outer(weight, weight) * (excess > 0)).sum() / 2)
@@ -247,7 +247,7 @@ def test_blocks_in_many_steps_are_those_in_one(
 
 
 def test_the_worst_pairs_of_an_own_distance_are_no_more_than_there_are() -> None:
-    people = People(score=np.array([0.0, 0.5, 0.9]), effort=np.zeros(3), aggregate=np.zeros(3))
+    people = ScoredPeople(score=np.array([0.0, 0.5, 0.9]), effort=np.zeros(3), aggregate=np.zeros(3))
     found = exact._worst_enumerated(people, 0.5, 10)
     assert found.people.tolist() == [[0, 2], [0, 1], [1, 2]]
     np.testing.assert_allclose(found.excess, [0.9, 0.5, 0.4])

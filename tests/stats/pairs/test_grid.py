@@ -23,7 +23,7 @@ from evenhand.stats.pairs import (
 )
 from evenhand.stats.pairs.approximate import correct
 from evenhand.stats.pairs.grid import Bounds, excess_table, extrapolated_means
-from evenhand.stats.pairs.inputs import People
+from evenhand.stats.pairs.inputs import ScoredPeople
 from evenhand.stats.pairs.kernels import deviations
 from evenhand.stats.types import FloatArray
 
@@ -340,7 +340,7 @@ def test_what_the_grid_adds_grows_with_the_unit_of_everything() -> None:
     columns = rng.random((3, 40))
     found = []
     for unit in (1.0, 100.0):
-        fine = bin_people(People(*(unit * columns)), 5)
+        fine = bin_people(ScoredPeople(*(unit * columns)), 5)
         first, second = (np.ascontiguousarray(unit * columns[:, part]) for part in (slice(0, 39), slice(1, 40)))
         tables = (
             excess_table(fine.coarser(), weight),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import METHODS, compare, individual_fairness
-from evenhand.stats.pairs.inputs import People
+from evenhand.stats.pairs.inputs import ScoredPeople
 from evenhand.stats.pairs.result import jackknife, limits, widened
 from evenhand.stats.types import FloatArray
 
@@ -59,9 +59,9 @@ def test_the_standard_error_is_that_of_leaving_each_person_out(people: MakeColum
 def test_weights_of_1_give_the_unweighted_formula() -> None:
     h = np.array([0.7, 0.8, 0.95, 0.8, 0.75])
     nobody = np.zeros(5)
-    plain = jackknife(h, 0.8, People(score=nobody, effort=nobody, aggregate=nobody))
+    plain = jackknife(h, 0.8, ScoredPeople(score=nobody, effort=nobody, aggregate=nobody))
     assert plain == pytest.approx(
-        jackknife(h, 0.8, People(score=nobody, effort=nobody, aggregate=nobody, survey=np.ones(5))), rel=1e-15
+        jackknife(h, 0.8, ScoredPeople(score=nobody, effort=nobody, aggregate=nobody, survey=np.ones(5))), rel=1e-15
     )
     assert plain[0] == pytest.approx(2 * h.std(ddof=1) * 4 / (3 * np.sqrt(5)), rel=1e-12)
 
@@ -103,7 +103,7 @@ def test_pairs_do_not_depend_on_the_order_of_people(people: MakeColumns) -> None
     one, other = individual_fairness(*columns), individual_fairness(*pick(columns, order))
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
     exact = individual_fairness(*columns).stderr + 2 * pair_excess(*columns).std() * np.sqrt(499 / 500) / 498
-    assert widened(one.stderr, (People(*columns),), 0.5) == pytest.approx(exact, rel=2e-3)
+    assert widened(one.stderr, (ScoredPeople(*columns),), 0.5) == pytest.approx(exact, rel=2e-3)
 
 
 def test_a_model_does_not_differ_from_itself(people: MakeColumns) -> None:

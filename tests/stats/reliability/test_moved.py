@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from evenhand.stats.agreement import binary_counts, category_table, cohen_kappa, pabak_minus_kappa, weighted_kappa
 from evenhand.stats.reliability.moved import (
-    Estimate,
+    InfluenceEstimate,
     _resting_on,
     _stderr,
     level_estimates,
@@ -128,16 +128,20 @@ def test_the_influence_of_passing_is_that_of_leaving_a_person_out() -> None:
 
 def test_limits_of_a_mean_lie_on_the_scale_of_its_distance_from_1() -> None:
     influence = np.concatenate([np.linspace(-3, 3, 40), np.zeros(60)])
-    found = Estimate(0.7, influence, 50.0)
+    found = InfluenceEstimate(0.7, influence, 50.0)
     limits = found.interval(0.9)
     assert limits is not None
     half = student.ppf(0.95, 39) * found.stderr / 0.3
     expected = 1 - 0.3 * np.exp(half), 1 - 0.3 * np.exp(-half)
     assert (float(limits.low), float(limits.high)) == pytest.approx(expected)
-    far = Estimate(-0.9, 30 * influence, 50.0).interval(0.9)
+    far = InfluenceEstimate(-0.9, 30 * influence, 50.0).interval(0.9)
     assert far is not None
     assert float(far.low) == -1.0
-    for without in (Estimate(1.0, influence, 50.0), Estimate(0.7, 0 * influence, 50.0), Estimate(0.7, influence, 0.0)):
+    for without in (
+        InfluenceEstimate(1.0, influence, 50.0),
+        InfluenceEstimate(0.7, 0 * influence, 50.0),
+        InfluenceEstimate(0.7, influence, 0.0),
+    ):
         assert without.interval(0.9) is None
 
 

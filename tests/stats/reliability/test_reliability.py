@@ -73,7 +73,7 @@ def by_hand(experiment: Experiment, replicate: int, level: int, cell: int, rows:
         "pabak": float(ag.pabak(r, s)),
         "alpha": float(ag.alpha(r, s)),
         "icc_a1": float(ag.icc_a1(x, y)),
-        "icc_spread": float(ag.spread_adjusted_icc(x, y, spread)),
+        "icc_spread": float(ag.score_moments(x, y).spread_adjusted(spread)),
         "prevalence_part": float((1 - kappa) * ag.prevalence_index(r, s) ** 2),
     }
 

@@ -1,7 +1,7 @@
-"""Dated legal profiles: the tables, words and least contents that a rule asks of a report.
+"""Dated legal profiles: the tables, words and minimum contents that a rule asks of a report.
 
-What a profile says of the law is a survey of reporting conventions with its date and its sources, and no legal advice.
-Whatever the survey did not cover is called unchecked. A profile has indicators; it never finds a violation.
+Its description of the law is a survey of reporting conventions with date and sources, and no legal advice.
+Anything the survey did not cover is called unchecked. A profile has indicators; it never finds a violation.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NO_ADVICE = (
 
 @dataclass(frozen=True)
 class Profile:
-    """What is known of one rule.
+    """One rule, as described on a date.
 
     Parameters
     ----------
     name, title : what a user writes, and the heading of the section.
     date : the date of the rule as it is described here.
     about : what the section holds, in a sentence.
-    status : what has changed since, with dates.
+    status : the changes since, with dates.
     sources : where it was read.
     unchecked : what the survey did not cover.
     counts : whether it needs the numbers of people selected, which an audit with `counts` has.

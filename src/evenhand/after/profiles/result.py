@@ -1,4 +1,4 @@
-"""What a profile adds to an audit: its tables as records, how they are written and read, and its section."""
+"""The result of a profile: its tables as records, their JSON, and its section."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Rate(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause(Record):
-    """What a clause asks for, and where the report has it."""
+    """A clause, what it asks for, and where the report has it."""
 
     clause: str = column("the clause", reveals="name")
     asks: str = column("what it asks for", reveals="name")
@@ -99,12 +99,12 @@ class ProfileResult:
     tables: dict[str, tuple[Any, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what stands in `results.json`."""
+        """Return the profile for `results.json`."""
         about = {"name": self.name, "date": self.date, "notes": [note.to_dict() for note in self.notes]}
         return {**about, "tables": written_tables(self.tables)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> ProfileResult:
-        """Return the profile that stands in `results.json`."""
+        """Build a profile from `results.json`."""
         notes, tables = tuple(map(Message.from_dict, written["notes"])), read_tables(written["tables"], TABLES)
         return cls(written["name"], written["date"], notes, tables)

@@ -12,9 +12,9 @@ from evenhand.after.profiles.result import Clause, Impact, ProfileResult, Rate
 from evenhand.after.profiles.tables import (
     SMALL_SHARE,
     count_notes,
+    covered_groupings,
     impact_rows,
     is_reverse,
-    meant,
     rate_notes,
     rate_rows,
     unknown_notes,
@@ -32,20 +32,23 @@ if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 OPEN_TABLES = 6
-"""So many tables of a profile stand open; the rest are folded."""
+"""The number of a profile's tables that are unfolded."""
 
 _NOT_COUNTED = {MISSING: "not known, not counted", SMALL: "hidden, not counted"}
 _FLIPS = {"no": "no", "crosses": "yes: crosses 4/5", "overtakes": "yes: then the higher rate"}
 
 
 def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Table | None) -> tuple[ProfileResult, ...]:
-    """Return the profiles that a configuration names, with their tables; `table` for those that count people."""
+    """Return the profiles that a configuration names, with their tables.
+
+    `table` is for profiles that count people.
+    """
     made = []
     for name in config.report.profile:
         tables: dict[str, tuple[Any, ...]] = {}
         notes: list[Message] = []
         if PROFILES[name].counts and table is not None:
-            tables, notes = _counted(name, config, _counting(results), table)
+            tables, notes = _counted_table(name, config, _counting_result(results), table)
         clauses = tuple(checklist(name, config, results))
         if tables.get("rates") == ():
             clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
@@ -55,37 +58,40 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
     return tuple(made)
 
 
-def _counting(results: Mapping[str, Result]) -> Result:
-    """Return the result that counts people; `require_counts` has made sure that there is one."""
-    found = counting_result(results)
-    if found is None:
+def _counting_result(results: Mapping[str, Result]) -> Result:
+    """Return the result that counts people; `require_counts` has checked that it exists."""
+    counting = counting_result(results)
+    if counting is None:
         raise ConfigError("no audit of this run counts people by group and decision.")
-    return found
+    return counting
 
 
-def _counted(
+def _counted_table(
     name: str, config: AuditConfig, result: Result, table: Table
 ) -> tuple[dict[str, tuple[Any, ...]], list[Message]]:
-    """Return the table of a profile that counts people, and its notes; weighted data have no counts."""
+    """Return the table and notes of a profile that counts people.
+
+    Weighted data have no counts.
+    """
     ugesp = name == "ugesp-1978"
     notes = count_notes(result, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
     if config.data.get("weight") is not None:
         return {"impact" if ugesp else "rates": ()}, [*notes]
-    groupings, left_out = meant(table.groupings, config.report.profile_groupings)
-    told = [left_out, *notes] if left_out else [*notes]
+    groupings, left_out = covered_groupings(table.groupings, config.report.profile_groupings)
+    notes_shown = [left_out, *notes] if left_out else [*notes]
     if ugesp:
-        return {"impact": tuple(impact_rows(result, groupings))}, [*told, *unknown_notes(result, groupings)]
-    return {"rates": tuple(rate_rows(result, table, groupings))}, [*told, *rate_notes(result, table)]
+        return {"impact": tuple(impact_rows(result, groupings))}, [*notes_shown, *unknown_notes(result, groupings)]
+    return {"rates": tuple(rate_rows(result, table, groupings))}, [*notes_shown, *rate_notes(result, table)]
 
 
 def profile_section(result: ProfileResult, counted: Result | None) -> Section:
-    """Return the part of the report that a profile is; `counted` is the result whose people it counts, if any."""
+    """Return a profile's section; `counted` is the result that counts its people, if any."""
     profile = PROFILES[result.name]
     impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
     parts: list[DisplayTable] = []
     if counted is not None:
-        parts += [_impact_table(rows, counted, number) for number, rows in enumerate(_split(impact))]
-        parts += [_rate_table(rows, counted, number) for number, rows in enumerate(_split(rates))]
+        parts += [_impact_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(impact))]
+        parts += [_rate_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(rates))]
     if clauses:
         parts.append(_clause_table(clauses))
     return Section(
@@ -106,8 +112,8 @@ def profile_section(result: ProfileResult, counted: Result | None) -> Section:
     )
 
 
-def _split(rows: tuple[Any, ...]) -> list[list[Any]]:
-    """Return the rows of every model and grouping."""
+def _split_by_grouping(rows: tuple[Any, ...]) -> list[list[Any]]:
+    """Split rows by model and grouping."""
     parts: dict[tuple[str, str], list[Any]] = {}
     for row in rows:
         parts.setdefault((row.model, row.grouping), []).append(row)
@@ -116,7 +122,7 @@ def _split(rows: tuple[Any, ...]) -> list[list[Any]]:
 
 def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTable:
     first = rows[0]
-    reverse, among = is_reverse(counted, first.model), _highest_among(rows, counted)
+    reverse, among = is_reverse(counted, first.model), _highest_rate_note(rows, counted)
     columns: dict[str, Callable[[Any], Cell]] = {
         "Group": lambda r: r.group,
         "n": lambda r: Number(r.n, "count"),
@@ -138,8 +144,8 @@ def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTa
     return make_table(f"{first.model}, by {first.grouping}: {beside}", columns, rows, folded=number >= OPEN_TABLES)
 
 
-def _highest_among(rows: list[Impact], counted: Result) -> str:
-    """Say among whom a rate is the highest, where a small group has a higher one or groups are hidden."""
+def _highest_rate_note(rows: list[Impact], counted: Result) -> str:
+    """Explain which groups compete for the highest rate, where small groups are excluded or groups are hidden."""
     highest = next(row.rate for row in rows if row.group == row.highest)
     if any(row.rate > highest for row in rows):
         return f" of the groups with at least {counted.spec.min_count} people"
@@ -180,8 +186,8 @@ def _rate_caption(rows: list[Rate], rate: str) -> str:
     first = rows[0]
     if first.median is None:
         return f"{first.model}, by {first.grouping}: {rate.lower().replace('rate', 'rates')} and impact ratios"
-    known = [row for row in rows if row.counted is not None]
-    above = sum(row.counted or 0 for row in known) / max(1, sum(row.n for row in known))
+    counted_rows = [row for row in rows if row.counted is not None]
+    above = sum(row.counted or 0 for row in counted_rows) / max(1, sum(row.n for row in counted_rows))
     return (
         f"{first.model}, by {first.grouping}: scoring rates and impact ratios; {show(above, 'percent')} score above "
         f"the median of the full sample, {first.median:g}"

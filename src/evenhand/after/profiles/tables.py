@@ -16,7 +16,7 @@ from evenhand.after.messages import say
 from evenhand.after.profiles import PROFILES
 from evenhand.after.profiles.result import Impact, Rate
 from evenhand.audits import REGISTRY
-from evenhand.core.counting import Counted, counted_groups
+from evenhand.core.counting import GroupCounts, counted_groups
 from evenhand.core.records import OK
 from evenhand.core.result import Result
 from evenhand.core.spec import Spec
@@ -38,13 +38,13 @@ _NAMES = """
 race races racial ethnicity ethnic ethnie black white nonwhite asian latino latina latinx hisp hispan hispanic
 indigenous sex gender female male woman women man men geschlecht herkunft sexe sexo genero raza etnia
 """
-"""Words of column names that say race, sex or ethnic group."""
+"""Words that mark columns of race, sex or ethnic group."""
 
 
 def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
-    """Refuse a profile that needs selection rates in a run that computes none."""
+    """Refuse a profile that needs selection rates if no audit of the run computes them."""
     for name in profiles:
-        if PROFILES[name].counts and not any(map(_counts, audits.values())):
+        if PROFILES[name].counts and not any(map(_counts_people, audits.values())):
             audit = counting_audit()
             counts = REGISTRY[audit].counts
             raise ConfigError(
@@ -56,16 +56,16 @@ def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
             )
 
 
-def _counts(spec: Spec) -> bool:
+def _counts_people(spec: Spec) -> bool:
     """Tell whether an audit with these settings counts who is selected."""
     counts = REGISTRY[spec.audit].counts
     return counts is not None and counts.metric in (getattr(spec, "metrics", None) or (counts.metric,))
 
 
-def require_groupings(named: Sequence[str] | None, known: Iterable[str]) -> None:
-    """Refuse a grouping for the tables of profiles that the data do not have."""
+def require_groupings(named: Sequence[str] | None, existing: Iterable[str]) -> None:
+    """Refuse profile groupings that the data do not have."""
     for name in named or ():
-        if name not in (names := list(known)):
+        if name not in (names := list(existing)):
             raise ConfigError(
                 "`profile_groupings` names {name!r}, no grouping of the data; {hint}",
                 name=name,
@@ -73,38 +73,42 @@ def require_groupings(named: Sequence[str] | None, known: Iterable[str]) -> None
             )
 
 
-def meant(groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None) -> tuple[list[str], Message | None]:
-    """Return the groupings that a rule is about, and which are left out and why; None where none is.
+def covered_groupings(
+    groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None
+) -> tuple[list[str], Message | None]:
+    """Return the groupings that a rule covers, and why the others are left out.
 
-    The rules are about race, sex and ethnic group. Without `named`, those are the groupings of which every column is
-    called so; where none is, all stand, since names in other words may mean the same.
+    The reason is None if all are covered.
+
+    The rules are about race, sex and ethnic group. Without `named`, these are the groupings
+    whose columns all have such names; if there are none, all groupings count, since other words may mean the same.
 
     Examples
     --------
-    >>> meant({"race": ["race"], "age": ["age"]}, None)[0]
+    >>> covered_groupings({"race": ["race"], "age": ["age"]}, None)[0]
     ['race']
     """
-    called = [name for name, columns in groupings.items() if all(map(_is_named_so, columns))]
+    called = [name for name, columns in groupings.items() if all(map(_names_protected_trait, columns))]
     wanted = named if named is not None else called or list(groupings)
-    shown, left_out = ([name for name in groupings if (name in wanted) is kept] for kept in (True, False))
+    shown, left_out = ([name for name in groupings if (name in wanted) is is_shown] for is_shown in (True, False))
     if wanted is not named and not called:
         return shown, say("every_grouping_here")
     key = "groupings_not_named" if wanted is named else "groupings_not_meant"
     return shown, say(key, groupings=tuple(left_out)) if left_out else None
 
 
-def _is_named_so(column: str) -> bool:
+def _names_protected_trait(column: str) -> bool:
     return bool({*_NAMES.split()} & {*words(column)})
 
 
-def selections(result: Result, groupings: Collection[str]) -> Iterator[Counted]:
-    """Yield who got the favourable decision, for every model and each of these groupings."""
+def selections(result: Result, groupings: Collection[str]) -> Iterator[GroupCounts]:
+    """Yield who got the favourable decision, by model and grouping."""
     counts = result.descriptor.counts
     return iter(()) if counts is None else counts.selections(result, groupings)
 
 
 def is_reverse(result: Result, model: str) -> bool:
-    """Tell whether not being selected is the favourable decision, so that people who are not selected are counted."""
+    """Tell whether not being selected is favourable, so that people who are not selected are counted."""
     return _favourable(result)[model] == "not_selected"
 
 
@@ -114,7 +118,7 @@ def _favourable(result: Result) -> dict[str, str | None]:
 
 
 def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[Message]:
-    """Say what the counts rest on; `decided` are the models whose decisions are counted."""
+    """Explain what the counts rest on; `decided` are the models whose decisions are counted."""
     if data.get("weight") is not None:
         yield say("weighted_counts")
         return
@@ -133,14 +137,14 @@ def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str])
 
 
 def impact_rows(result: Result, groupings: Collection[str]) -> Iterator[Impact]:
-    """Yield every group beside the one with the highest rate; groups stand as the data have them, none is merged."""
+    """Yield every group beside the one with the highest rate, without merging groups."""
     for item in selections(result, groupings):
         if item.groups:
             yield from _impact(item, result.spec.min_count, result.spec.confidence)
 
 
 def unknown_notes(result: Result, groupings: Collection[str]) -> Iterator[Message]:
-    """Say how many people are in no table because their group is not known."""
+    """Count the people who are in no table because their group is unknown."""
     unknown = {item.grouping: item.unknown for item in selections(result, groupings) if item.unknown}
     if unknown:
         sizes = tuple(say("people_of_grouping", grouping=name, n=number) for name, number in unknown.items())
@@ -148,37 +152,37 @@ def unknown_notes(result: Result, groupings: Collection[str]) -> Iterator[Messag
         yield say("hidden_in_no_table" if small else "unknown_in_no_table", sizes=sizes)
 
 
-def _nobody(item: Counted) -> Message:
-    """Return the status of a rate or ratio where nobody counts."""
+def _status_without_people(item: GroupCounts) -> Message:
+    """Return the status of a rate or ratio without people."""
     why = item.nobody
     return shared("undefined", why=why if isinstance(why, Message) else Message(why))
 
 
-def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
-    found = adverse_impact(item.n, item.counted, least, confidence)
-    nobody = item.counted[found.highest] == 0
-    for at, group in enumerate(item.groups):
-        is_highest = at == found.highest
+def _impact(item: GroupCounts, least: int, confidence: float) -> Iterator[Impact]:
+    impacts = adverse_impact(item.n, item.counted, least, confidence)
+    nobody = item.counted[impacts.highest] == 0
+    for position, group in enumerate(item.groups):
+        is_highest = position == impacts.highest
         small = say("never_the_highest", least=least)
         yield Impact(
             model=item.model,
             grouping=item.grouping,
             group=group,
-            highest=item.groups[found.highest],
-            n=item.n[at],
-            selected=item.counted[at],
-            rate=float(found.rate[at]),
-            ratio=finite(found.ratio[at]),
-            low=None if is_highest else finite(found.ratio_limits.low[at]),
-            high=None if is_highest else finite(found.ratio_limits.high[at]),
-            difference=float(found.difference[at]),
-            below_four_fifths=None if nobody else bool(found.below[at]),
-            standard_deviations=finite(found.deviations[at]),
-            p_value=finite(found.p_value[at]),
-            shortfall=finite(found.shortfall[at]),
-            to_four_fifths=int(found.to_four_fifths[at]),
-            flip_one=found.flip[at],
-            status=_nobody(item) if nobody else small if item.n[at] < least else OK,
+            highest=item.groups[impacts.highest],
+            n=item.n[position],
+            selected=item.counted[position],
+            rate=float(impacts.rate[position]),
+            ratio=finite(impacts.ratio[position]),
+            low=None if is_highest else finite(impacts.ratio_limits.low[position]),
+            high=None if is_highest else finite(impacts.ratio_limits.high[position]),
+            difference=float(impacts.difference[position]),
+            below_four_fifths=None if nobody else bool(impacts.below[position]),
+            standard_deviations=finite(impacts.deviations[position]),
+            p_value=finite(impacts.p_value[position]),
+            shortfall=finite(impacts.shortfall[position]),
+            to_four_fifths=int(impacts.to_four_fifths[position]),
+            flip_one=impacts.flip[position],
+            status=_status_without_people(item) if nobody else small if item.n[position] < least else OK,
         )
 
 
@@ -192,36 +196,37 @@ def rate_rows(result: Result, table: Table, groupings: Collection[str]) -> Itera
             yield from _rates(item, "selection")
     for model in table.models:
         if table.has_scores(model):
-            yield from _scoring(table, model, groupings)
+            yield from _scoring_rates(table, model, groupings)
 
 
-def _scoring(table: Table, model: str, groupings: Collection[str]) -> Iterator[Rate]:
-    """Yield the share of each category that scores above the median of the full sample, unknown categories included."""
+def _scoring_rates(table: Table, model: str, groupings: Collection[str]) -> Iterator[Rate]:
+    """Yield each category's share above the median of the full sample, which includes unknown categories."""
     rows = table.score_rows(model)
     times = rows.groups.n
-    score = np.repeat(_in_units(rows.score, table, model) if rows.binned else rows.score, times)
+    score = np.repeat(_bin_centres(rows.score, table, model) if rows.binned else rows.score, times)
     median = float(np.median(score))
     above = score > median
     for grouping, columns in ((name, table.groupings[name]) for name in groupings):
         codes, labels = rows.groups.joint(columns)
         code = np.repeat(codes, times)
         counted = {
-            label: (int((code == at).sum()), int((above & (code == at)).sum())) for at, label in enumerate(labels)
+            label: (int((code == position).sum()), int((above & (code == position)).sum()))
+            for position, label in enumerate(labels)
         }
         item = counted_groups(model, grouping, counted)
         yield from _rates(item, "scoring", median, _quartiles(score, code, labels))
 
 
-def _in_units(bins: FloatArray, table: Table, model: str) -> FloatArray:
-    """Return the middle of each bin, where a long table gives bins in place of scores."""
+def _bin_centres(bins: FloatArray, table: Table, model: str) -> FloatArray:
+    """Convert bin numbers to the middle of each bin, for long tables."""
     low, high = table.prediction(model).range
     return np.asarray(low + (bins + 0.5) / FINE_BINS * (high - low))
 
 
 def _quartiles(score: FloatArray, code: IntArray, labels: Sequence[str]) -> dict[str, list[float]]:
     return {
-        label: np.quantile(score[code == at], [0.25, 0.5, 0.75]).tolist()
-        for at, label in enumerate(labels)
+        label: np.quantile(score[code == position], [0.25, 0.5, 0.75]).tolist()
+        for position, label in enumerate(labels)
         if label != MISSING
     }
 
@@ -231,26 +236,26 @@ def _ratio(rate: float, highest: float) -> float | None:
 
 
 def _rates(
-    item: Counted, kind: str, median: float | None = None, quartiles: Mapping[str, list[float]] | None = None
+    item: GroupCounts, kind: str, median: float | None = None, quartiles: Mapping[str, list[float]] | None = None
 ) -> Iterator[Rate]:
     everybody = sum(item.n)
     rates = [x / n for n, x in zip(item.n, item.counted, strict=True)]
     large = [n >= SMALL_SHARE * everybody for n in item.n]
     highest = max(rates, default=0.0)
-    highest_large = max((rate for rate, kept in zip(rates, large, strict=True) if kept), default=0.0)
-    undefined = _nobody(item) if kind == "selection" else shared("undefined", why=say("nobody_above"))
-    at: dict[str, Any] = {"model": item.model, "grouping": item.grouping, "kind": kind, "median": median}
-    for group, n, x, rate, kept in zip(item.groups, item.n, item.counted, rates, large, strict=True):
+    highest_large = max((rate for rate, is_large in zip(rates, large, strict=True) if is_large), default=0.0)
+    undefined = _status_without_people(item) if kind == "selection" else shared("undefined", why=say("nobody_above"))
+    coordinates: dict[str, Any] = {"model": item.model, "grouping": item.grouping, "kind": kind, "median": median}
+    for group, n, x, rate, is_large in zip(item.groups, item.n, item.counted, rates, large, strict=True):
         low, middle, high = (quartiles or {}).get(group, (None, None, None))
         yield Rate(
-            **at,
+            **coordinates,
             group=group,
             n=n,
             counted=x,
             rate=rate,
             share=n / everybody,
             impact_ratio=_ratio(rate, highest),
-            large_ratio=_ratio(rate, highest_large) if kept else None,
+            large_ratio=_ratio(rate, highest_large) if is_large else None,
             score_low=low,
             score_median=middle,
             score_high=high,
@@ -260,11 +265,11 @@ def _rates(
     unnamed = {MISSING: ("unknown", item.unknown - item.hidden), SMALL: ("hidden", item.hidden)}
     for group, (why, n) in unnamed.items():
         if n:
-            yield Rate(**at, group=group, n=n, **nothing, status=say(f"category_{why}"))
+            yield Rate(**coordinates, group=group, n=n, **nothing, status=say(f"category_{why}"))
 
 
 def rate_notes(result: Result, table: Table) -> Iterator[Message]:
-    """Say what the rates rest on, and what the rule asks for beyond them."""
+    """Explain what the rates rest on, and what else the rule asks for."""
     scored = [model for model in table.models if table.has_scores(model)]
     reverse = [model for model in scored if is_reverse(result, model)]
     if reverse:

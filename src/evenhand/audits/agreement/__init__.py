@@ -28,7 +28,7 @@ AUDIT = AuditDescriptor(
     not_reweighted="how far raters agree beyond chance rests on all their ratings together, and is no mean over people",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.agreement.withhold:WITHHOLD",
-    transfer="evenhand.audits.agreement.transfer:TRANSFER",
+    transfer="evenhand.audits.agreement.gather:TRANSFER",
 )
 
 __getattr__ = lazy(

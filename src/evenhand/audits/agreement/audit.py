@@ -16,7 +16,7 @@ from evenhand.audits.agreement.estimate import (
     value_estimates,
 )
 from evenhand.audits.agreement.findings import agreement_notes, make_claims
-from evenhand.audits.agreement.gather import Rated, gather
+from evenhand.audits.agreement.gather import RatedPeople, gather
 from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
 from evenhand.audits.agreement.result import AgreementGap, AgreementResult, CountRecord
@@ -25,10 +25,10 @@ from evenhand.core.estimates import Estimate
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.progress import step
 from evenhand.core.records import OVERALL, LeftOut
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
-from evenhand.errors import ConfigError, count, did_you_mean
+from evenhand.errors import count, require_name
 from evenhand.messages.shared import say as shared
 from evenhand.stats.types import BoolArray
 from evenhand.table.table import Table
@@ -36,7 +36,7 @@ from evenhand.table.table import Table
 
 @audit_function(AgreementSpec)
 def agreement(table: Table, **settings: Any) -> AgreementResult:
-    """Ask how far real raters agree about the same people, and whether they agree less about some groups.
+    """Measure how far real raters agree about the same people, and whether they agree less about some groups.
 
     Two binary raters have the metrics kappa, pabak, agreement, positive_agreement, negative_agreement, ac1, alpha,
     prevalence_index, bias_index, and the parts of PABAK less kappa; nominal ratings kappa, bennett_s, ac1, alpha;
@@ -73,15 +73,15 @@ def agreement(table: Table, **settings: Any) -> AgreementResult:
     >>> round(result.get("values", metric="icc_a1").value, 3)
     0.955
     """
-    return settled(run(table, AgreementSpec.parse(settings, "the arguments of agreement()")))
+    return finalize(run(table, AgreementSpec.parse(settings, "the arguments of agreement()")))
 
 
 def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
-    """Audit the raters of a table as a spec says."""
+    """Audit the raters of a table under the settings of a spec."""
     require_known(spec.thresholds, groupings=table.groupings)
     step("Reading the ratings")
     rated = gather(table, spec)
-    metrics = _chosen(rated, spec)
+    metrics = _chosen_metrics(rated, spec)
     groupings = compared_groups(table, rated.groups, spec.reference, spec.min_count)
     counts: list[CountRecord] = []
     drawn: dict[str | None, list[GroupDraws]] = {}
@@ -124,27 +124,26 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         result=result,
         claims=list(make_claims(of_values, of_gaps, metrics, len(rated.raters), spec)),
         own=say,
-        notes=lambda found: agreement_notes(rated, values, found.gaps, metrics=metrics, groupings=groupings, spec=spec),
+        notes=lambda draft: agreement_notes(rated, values, draft.gaps, metrics=metrics, groupings=groupings, spec=spec),
     )
 
 
-def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, AgreementMetric]:
-    """Return the metrics asked for, or all that the ratings allow."""
+def _chosen_metrics(rated: RatedPeople, spec: AgreementSpec) -> dict[str, AgreementMetric]:
+    """Return the requested metrics, or all that the ratings allow."""
     raters = rated.ratings.shape[1]
     allowed = metrics_for(rated.scale, raters)
     for name in (*(spec.metrics or ()), *(threshold.metric for threshold in spec.thresholds)):
-        if name not in allowed:
-            raise ConfigError(
-                "the metric {name!r} is not for {scale} ratings of {raters}; {hint}",
-                name=name,
-                scale=rated.scale,
-                raters=count(raters, "rater"),
-                hint=did_you_mean(name, allowed),
-            )
+        require_name(
+            name,
+            allowed,
+            "the metric {name!r} is not for {scale} ratings of {raters}; {hint}",
+            scale=rated.scale,
+            raters=count(raters, "rater"),
+        )
     return {name: metric for name, metric in allowed.items() if spec.metrics is None or name in spec.metrics}
 
 
-def _left_out(table: Table, rated: Rated, groupings: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
+def _left_out(table: Table, rated: RatedPeople, groupings: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
     dropped = {shared("rows_dropped"): table.dropped, say("missing_rating"): rated.dropped}
     yield from (LeftOut(n=n, reason=reason) for reason, n in dropped.items() if n)
     for grouping in groupings:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 PARTS = {"prevalence_part": "prevalence", "bias_part": "bias"}
 MOST_DRAWN = 4
-"""Metrics that are drawn; all of them are in the table."""
+"""The most metrics with a panel; the table has all of them."""
 _WIDTH = PANEL_WIDTH - 60
 
 
 def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
-    """Return one panel per metric that can be compared: everybody and every group, with intervals."""
+    """Return one panel per comparable metric: everybody and every group, with intervals."""
     panels = []
     for name in drawn(result):
         records = [r for r in result.rows("values", metric=name) if r.grouping in (None, grouping)]
@@ -29,7 +29,7 @@ def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
 
 
 def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
-    """Return one panel per metric that is told: each group's gap to the reference group, and a line at 0."""
+    """Return one panel per headline metric: each group's gap to the reference group, and a line at 0."""
     panels = []
     for name in drawn_gaps(result):
         gaps = result.rows("gaps", metric=name, grouping=grouping, against="reference")
@@ -48,7 +48,7 @@ def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
 
 
 def drawn(result: AgreementResult) -> list[str]:
-    """Return the metrics that are drawn, those that are told first; agreement itself is PABAK on another scale."""
+    """Return the charted metrics, headlines first; raw agreement is PABAK on another scale."""
     names = dict.fromkeys(r.metric for r in result.values if result.metrics[r.metric].compared)
     if "pabak" in names:
         names.pop("agreement", None)
@@ -56,13 +56,13 @@ def drawn(result: AgreementResult) -> list[str]:
 
 
 def drawn_gaps(result: AgreementResult) -> list[str]:
-    """Return the metrics whose gaps are drawn: those that are told."""
+    """Return the metrics with charted gaps: the headlines."""
     chosen = result.spec.metrics is not None
     return [name for name in drawn(result) if chosen or result.metrics[name].headline]
 
 
 def part_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
-    """Return what prevalence and bias take off kappa against PABAK, in each group."""
+    """Return the parts of prevalence and bias in the difference of kappa and PABAK, in each group."""
     import altair as alt
 
     records = [r for r in result.values if r.metric in PARTS and r.grouping in (None, grouping) and r.value is not None]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from evenhand.audits.agreement.gather import Rated
+from evenhand.audits.agreement.gather import RatedPeople
 from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, Ratings, Share, values_of, why_undefined
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue, CountRecord
@@ -24,12 +24,12 @@ from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.agreement import (
     ac1_limits,
-    alike_stderr,
     coefficient_difference,
     icc_interval,
     p_of_equality,
     pooled_spread,
     share_difference,
+    shared_shape_stderr,
     unseen_tail,
 )
 from evenhand.stats.agreement.ratings import distinct_rows
@@ -44,14 +44,14 @@ _LEVELS = 4
 """Confidences whose records are kept for a group or a metric."""
 
 MOST_ACCELERATED = 1_000
-"""Rating patterns above which the interval is a percentile interval: the skewness term costs their square."""
+"""The most rating patterns for BCa; beyond, the interval is a percentile one: the skewness costs their square."""
 
 EXACT, BOOTSTRAP = "exact", "bootstrap"
 
 LEAST_PEOPLE = 5
-"""People about whom raters disagree, and who have an uncommon rating, below whom a coefficient is not tested."""
+"""The number of people with disagreement, and with an uncommon rating, below which a coefficient is not tested."""
 LEAST_SHARED = 3
-"""People on whom raters must agree with another than the commonest rating for a coefficient to be tested."""
+"""The number of people with agreement on an uncommon rating below which a coefficient is not tested."""
 LEAST_SCORED = 10
 """People that the differences of scores must rest on: the largest weigh most.
 
@@ -61,17 +61,17 @@ LEAST_SCORED = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """What the ratings of a group give to go on.
+    """The variation in a group's ratings, on which intervals depend.
 
     Parameters
     ----------
     agreement : the share of agreeing pairs of ratings, a person's mean first; nan for scores.
-    trials : how many people it is worth.
-    disagreeing : how many people the disagreement rests on, (sum d)² / sum d² of their disagreements d.
-    uncommon : how many people have another than the commonest rating; no limit for scores.
-    shared : about how many people raters agree on another than the commonest rating; no limit for scores.
+    trials : its effective sample size.
+    disagreeing : the effective number of people who disagree, (sum d)² / sum d² of their disagreements d.
+    uncommon : the number of people with a rating other than the commonest; infinite for scores.
+    shared : the number of people with agreement on a rating other than the commonest; infinite for scores.
     chance : of categories, the agreement by chance of AC1.
-    average, largest : of scores, the disagreement about a person on average, and about the one farthest off.
+    average, largest : for scores, the mean and the largest disagreement about a person.
     """
 
     agreement: float
@@ -89,58 +89,58 @@ class Variation:
         return self.uncommon == inf
 
     def too_little(self, group: str | None) -> Message | None:
-        """Return why no interval of a coefficient can rest on these ratings, None where one can."""
+        """Return why these ratings give no interval of a coefficient, or None."""
         where = None if group is None else say("in_group", group=group)
         least = LEAST_SCORED if self.scores else LEAST_PEOPLE
         if self.disagreeing == 0:
             return say("disagree_about_nobody", where=where)
         if self.disagreeing < least:
-            return say("few_disagreeing", where=where, people=_cut(self.disagreeing), least=least)
+            return say("few_disagreeing", where=where, people=_truncate(self.disagreeing), least=least)
         if self.uncommon < least:
-            return say("few_uncommon", where=where, people=_cut(self.uncommon), least=least)
+            return say("few_uncommon", where=where, people=_truncate(self.uncommon), least=least)
         if self.shared < LEAST_SHARED:
-            return say("few_shared", where=where, people=_cut(self.shared), least=LEAST_SHARED)
+            return say("few_shared", where=where, people=_truncate(self.shared), least=LEAST_SHARED)
         return None
 
 
-def _cut(number: float) -> float:
-    """Return a number with one decimal place, cut off so that what is too few does not look enough."""
+def _truncate(number: float) -> float:
+    """Truncate a number to one decimal place, so that a shortfall never rounds up to enough."""
     return floor(10 * number) / 10
 
 
 def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Variation:
-    """Return the variation of patterns, with the sum of weights and the number of people of each."""
+    """Return the variation of patterns, given the weight and the number of people of each."""
     each = weight / count
     people = float(weight.sum() ** 2 / (weight * each).sum())
-    given = np.stack(ratings.raters)
+    ratings_array = np.stack(ratings.raters)
     if not ratings.categories:
-        differ = np.nanmax(given, axis=0) > np.nanmin(given, axis=0)
-        squares = np.where(differ, np.nanvar(given, axis=0), 0.0)
+        differ = np.nanmax(ratings_array, axis=0) > np.nanmin(ratings_array, axis=0)
+        squares = np.where(differ, np.nanvar(ratings_array, axis=0), 0.0)
         average = float((weight * squares).sum() / weight.sum())
         return Variation(
             agreement=nan,
             trials=people,
-            disagreeing=_resting_on(squares, weight, each),
+            disagreeing=_effective_number(squares, weight, each),
             uncommon=inf,
             shared=inf,
             chance=nan,
             average=average,
             largest=float(squares.max()),
         )
-    rated = (~np.isnan(given)).sum(axis=0)
-    alike, common, agreed = np.zeros(len(weight)), [], []
+    rated = (~np.isnan(ratings_array)).sum(axis=0)
+    agreeing, common, agreed = np.zeros(len(weight)), [], []
     for category in range(ratings.categories):
-        chosen = (given == category).sum(axis=0)
+        chosen = (ratings_array == category).sum(axis=0)
         pairs = chosen * (chosen - 1) / (rated * (rated - 1))
-        alike += pairs
+        agreeing += pairs
         common.append(float((weight * chosen / rated).sum() / weight.sum()))
         agreed.append(float((weight * pairs).sum() / weight.sum()))
-    share = float((weight * alike).sum() / weight.sum())
-    variance = float((weight * each * (alike - share) ** 2).sum() / weight.sum() ** 2)
+    share = float((weight * agreeing).sum() / weight.sum())
+    variance = float((weight * each * (agreeing - share) ** 2).sum() / weight.sum() ** 2)
     trials = float(effective_trials(share, variance, people))
     uncommon, shared = 1.0 - max(common), sum(agreed) - agreed[int(np.argmax(common))]
-    rests_on = _resting_on(1.0 - alike, weight, each)
-    chance = sum(one * (1.0 - one) for one in common) / max(ratings.categories - 1, 1)
+    rests_on = _effective_number(1.0 - agreeing, weight, each)
+    chance = sum(frequency * (1.0 - frequency) for frequency in common) / max(ratings.categories - 1, 1)
     return Variation(
         agreement=share,
         trials=trials,
@@ -151,17 +151,17 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
     )
 
 
-def _resting_on(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
+def _effective_number(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
     largest = float(disagreement.max(initial=0.0))
     if largest == 0:
         return 0.0
-    shares = disagreement / largest  # the unit does not matter, and squares of squares may be too large
+    shares = disagreement / largest  # in relative units, since squares of squares may overflow
     return round(float((weight * shares).sum() ** 2 / (weight * each * shares**2).sum()), 9)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupDraws:
-    """The patterns of one group's ratings, how many people have each, and the metrics of resamples."""
+    """The patterns of one group's ratings, the number of people with each, and the metrics of resamples."""
 
     ratings: Ratings
     weight: FloatArray
@@ -171,7 +171,7 @@ class GroupDraws:
 
     @property
     def n(self) -> int:
-        """The people."""
+        """The number of people."""
         return int(self.count.sum())
 
     @cached_property
@@ -180,25 +180,33 @@ class GroupDraws:
         return self.draws.stderr()
 
     def bootstrap_limits(self, confidence: float) -> tuple[Interval, str]:
-        """Return the limits of all metrics, and what they are called; they hold the value at every confidence."""
+        """Return the limits of all metrics, and the method's name.
+
+        They include the value at every confidence.
+        """
         few, value = len(self.count) <= MOST_ACCELERATED, self.draws.estimate
         low, high = self.draws.bca(confidence) if few else self.draws.percentile(confidence)
         limits = Interval(np.minimum(low, value), np.maximum(high, value))
         return limits, "BCa bootstrap" if few else "percentile bootstrap"
 
 
-def pooled(rated: Rated) -> float:
+def pooled(rated: RatedPeople) -> float:
     """Return V of the spread-adjusted ICC: twice the variance of all scores of all raters together."""
-    known = ~np.isnan(rated.ratings)
-    weight = np.ones(len(known)) if rated.weight is None else rated.weight
-    each = np.broadcast_to(weight[:, np.newaxis], known.shape)
-    return float(pooled_spread(rated.ratings[known], weight=each[known])) if rated.scale == "interval" else 0.0
+    present = ~np.isnan(rated.ratings)
+    weight = np.ones(len(present)) if rated.weight is None else rated.weight
+    each = np.broadcast_to(weight[:, np.newaxis], present.shape)
+    return float(pooled_spread(rated.ratings[present], weight=each[present])) if rated.scale == "interval" else 0.0
 
 
 def draw_group(
-    rated: Rated, inside: BoolArray, metrics: Sequence[AgreementMetric], spread: float, spec: AgreementSpec, *names: str
+    rated: RatedPeople,
+    inside: BoolArray,
+    metrics: Sequence[AgreementMetric],
+    spread: float,
+    spec: AgreementSpec,
+    *names: str,
 ) -> GroupDraws:
-    """Resample the people of a group; people with the same ratings and weight are counted together."""
+    """Resample the people of a group, pooling people with the same ratings and weight."""
     weight = np.ones(len(rated.ratings)) if rated.weight is None else rated.weight
     rows = np.column_stack([rated.ratings, weight])[inside]
     patterns, counted = distinct_rows(np.where(np.isnan(rows), np.inf, rows))
@@ -245,8 +253,10 @@ def value_records(
         if metric.share is not None and value is not None:
             method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, confidence)
         elif name == "ac1" and value is not None:
-            known, tail = drawn.variation, tail_share(confidence)
-            limits_of = ac1_limits(known.agreement, known.trials, known.chance, float(drawn.stderr[position]), tail)
+            variation, tail = drawn.variation, tail_share(confidence)
+            limits_of = ac1_limits(
+                variation.agreement, variation.trials, variation.chance, float(drawn.stderr[position]), tail
+            )
             method, why, (low, high) = EXACT, None, (float(limits_of.low), float(limits_of.high))
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
             method, (low, high) = _icc_limits(drawn, metric.form, confidence)
@@ -260,7 +270,7 @@ def value_records(
 def _with_status(
     record: AgreementValue, metric: AgreementMetric, drawn: GroupDraws, why: Message | None, limits: Mapping[str, Any]
 ) -> AgreementValue:
-    """Return a value with its limits, unless there is a reason for none."""
+    """Return a value with its limits, unless its status rules them out."""
     status = OK if why is None else shared("no_interval", why=why)
     if why is None and limits["low"] is None:
         status = shared("unbounded_below", why=say("no_variance"))
@@ -288,7 +298,7 @@ def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[f
 
 
 def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, group: str | None) -> Message | None:
-    """Return why the resamples of a group give no interval of a metric, None where they do."""
+    """Return why a group's resamples give no interval of a metric, or None."""
     too_little = drawn.variation.too_little(group) if metric.compared else None
     if too_little is not None:
         return too_little
@@ -298,8 +308,8 @@ def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, g
     return None if drawn.stderr[position] > 0 else say("resamples_alike", where=where)
 
 
-def count_records(rated: Rated, inside: BoolArray, grouping: str | None, group: str) -> Iterator[CountRecord]:
-    """Yield how many people two raters gave each pair of categories."""
+def count_records(rated: RatedPeople, inside: BoolArray, grouping: str | None, group: str) -> Iterator[CountRecord]:
+    """Yield the number of people in each pair of two raters' categories."""
     if rated.ratings.shape[1] != 2 or not rated.labels:
         return
     complete = rated.ratings[inside & ~np.isnan(rated.ratings).any(axis=1)].astype(np.int64)
@@ -317,21 +327,21 @@ def count_records(rated: Rated, inside: BoolArray, grouping: str | None, group: 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Pairs:
-    """Pairs of groups: the values of one metric, the difference's limits at two confidences, its p-value.
+    """Pairs of groups: differences of one metric, with limits at two confidences and p-values.
 
     Parameters
     ----------
     first, second : (P,) positions of the groups.
     value, stderr : (P,) first less second, and its standard error; nan where undefined.
-    own, joint : limits for each pair, and for all of them together.
-    p : (P,) that the difference is 0; nan without limits.
+    limits, joint : limits for each pair, and for all of them together.
+    p : (P,) p-values of no difference; nan without limits.
     """
 
     first: IntArray
     second: IntArray
     value: FloatArray
     stderr: FloatArray
-    own: Interval
+    limits: Interval
     joint: Interval
     p: FloatArray
 
@@ -353,7 +363,7 @@ def gap_estimates(
 
 @dataclass(frozen=True)
 class _GapMaker:
-    """Makes the gaps of one metric between the groups of one grouping; `position` is that of the metric's draws."""
+    """Computes the gaps of one metric between groups of one grouping; `position` is the metric's in the draws."""
 
     grouping: ComparedGroups
     drawn: Sequence[GroupDraws]
@@ -385,19 +395,22 @@ class _GapMaker:
                 of_shares = share_difference(rate[first], trials[first], rate[second], trials[second], tail)
                 return Interval(slope * of_shares.low, slope * of_shares.high)
         else:
-            known = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
-            spread: Sequence[FloatArray] = (known[first], known[second])
+            usable_stderr = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
+            spread: Sequence[FloatArray] = (usable_stderr[first], usable_stderr[second])
             scores = self.drawn[0].variation.scores
             if scores:
-                spread = alike_stderr(
+                spread = shared_shape_stderr(
                     (value[first], spread[0], trials[first]),
                     (value[second], spread[1], trials[second]),
                 )
 
             def limits(tail: FloatArray) -> Interval:
-                a, b = ((value[at], se, trials[at] - 1) for at, se in zip((first, second), spread, strict=True))
+                a, b = (
+                    (value[positions], se, trials[positions] - 1)
+                    for positions, se in zip((first, second), spread, strict=True)
+                )
                 sides = ((first, second), (second, first)) if scores else ()
-                return coefficient_difference(a, b, tail, [self._unseen(*side, tail) for side in sides])
+                return coefficient_difference(a, b, tail, [self._unsampled_excess(*side, tail) for side in sides])
 
         with np.errstate(invalid="ignore"):
             p = p_of_equality(limits, first.shape)
@@ -406,24 +419,24 @@ class _GapMaker:
         def at(confidence: float) -> _Pairs:
             both = (confidence, bonferroni(confidence, len(first)))
             own, joint = (limits(np.full(first.shape, tail_share(level))) for level in both)
-            return _Pairs(first=first, second=second, value=difference, stderr=its_stderr, own=own, joint=joint, p=p)
+            return _Pairs(first=first, second=second, value=difference, stderr=its_stderr, limits=own, joint=joint, p=p)
 
         return at
 
-    def _unseen(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
-        """Return how much lower the values of groups may be for large errors that their people have missed."""
+    def _unsampled_excess(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
+        """Return how much lower groups' values may be because of large errors that were not sampled."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         people, average, largest = np.array(
             [(v.trials, v.average, v.largest) for v in (g.variation for g in self.drawn)]
         ).T
         with np.errstate(all="ignore"):
-            own, other = (largest[at] / average[groups] for at in (groups, others))
-        return unseen_tail(value[groups], people[groups], own, other, tail)
+            own_excess, other = (largest[side] / average[groups] for side in (groups, others))
+        return unseen_tail(value[groups], people[groups], own_excess, other, tail)
 
     def record(self, pairs: _Pairs, index: int) -> AgreementGap:
-        """Return the gap of one pair, the second group being the reference."""
+        """Return the gap of one pair, whose second group is the reference."""
         group, base = int(pairs.first[index]), int(pairs.second[index])
-        low, high, joint_low, joint_high = (finite(float(end[index])) for end in (*pairs.own, *pairs.joint))
+        low, high, joint_low, joint_high = (finite(float(end[index])) for end in (*pairs.limits, *pairs.joint))
         return self._gap(
             against="reference",
             group=self.grouping.groups[group],
@@ -440,11 +453,11 @@ class _GapMaker:
         )
 
     def worst(self, pairs: _Pairs) -> AgreementGap:
-        """Return the gap of the two groups farthest apart, of those that can be tested where any can.
+        """Return the gap of the two groups farthest apart, among testable groups if any.
 
         Its limits are those of the largest gap, so that its lower one may come from another pair, and a pair without
-        limits leaves the upper end open. The p-value is this pair's own, adjusted for having been picked from all of
-        them (Bonferroni).
+        limits leaves the upper end open. The p-value is this pair's, adjusted for the choice among all pairs
+        (Bonferroni).
         """
         without = np.isnan(pairs.joint.low) | np.isnan(pairs.joint.high)
         size = np.abs(pairs.value) if without.all() else np.where(without, np.nan, np.abs(pairs.value))
@@ -453,9 +466,9 @@ class _GapMaker:
             record = replace(record, group=record.reference, reference=record.group, value=-record.value)
         low = high = p_value = None
         if record.p_value is not None:
-            known = [np.where(without, 0.0, limit) for limit in pairs.joint]
-            low = float(np.maximum(np.maximum(known[0], -known[1]), 0.0).max())
-            high = None if without.any() else float(np.maximum(np.abs(known[0]), np.abs(known[1])).max())
+            joint_limits = [np.where(without, 0.0, limit) for limit in pairs.joint]
+            low = float(np.maximum(np.maximum(joint_limits[0], -joint_limits[1]), 0.0).max())
+            high = None if without.any() else float(np.maximum(np.abs(joint_limits[0]), np.abs(joint_limits[1])).max())
             p_value = min(1.0, len(pairs.p) * record.p_value)
         status = record.status
         if record.value is not None and without.any():
@@ -490,7 +503,7 @@ class _GapMaker:
 
 
 def groupings_of_two(gaps: Sequence[AgreementGap]) -> set[str | None]:
-    """Return the groupings of two groups: their worst pair is the gap to the reference group."""
+    """Return the groupings with two groups, whose worst pair is the gap to the reference group."""
     others = {(gap.grouping, gap.group) for gap in gaps if gap.against == "reference"}
     names = [grouping for grouping, _ in others]
     return {name for name in names if names.count(name) == 1}

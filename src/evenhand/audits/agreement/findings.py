@@ -1,4 +1,4 @@
-"""The agreement findings: what is told of raters and of gaps, and the remarks that a reader needs."""
+"""The agreement findings: claims on raters and gaps, and notes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from math import comb
 import numpy as np
 
 from evenhand.audits.agreement.estimate import groupings_of_two
-from evenhand.audits.agreement.gather import Rated
+from evenhand.audits.agreement.gather import RatedPeople
 from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Clarity
-from evenhand.core.findings import Arguments, Claim, in_one, without_kind
+from evenhand.core.families import Significance
+from evenhand.core.findings import Arguments, Claim, join_sentences, without_kind
 from evenhand.core.groups import ComparedGroups
 from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
@@ -26,7 +26,7 @@ Metrics = Mapping[str, AgreementMetric]
 _Values = Mapping[tuple[str | None, str, str], float | None]
 
 SAME = 1e-12
-"""Values that differ by less are the same but for rounding."""
+"""Values that differ by less are equal up to rounding."""
 
 
 def make_claims(
@@ -36,20 +36,20 @@ def make_claims(
     raters: int,
     spec: AgreementSpec,
 ) -> Iterator[Claim]:
-    """Yield what can be told: what the raters reach on the whole, and every gap.
+    """Yield claims on the overall agreement and on every gap.
 
-    Between two groups the worst pair is the gap to the reference group, and told once.
+    Between two groups the worst pair is the gap to the reference group, which appears once.
     """
     everybody = [estimate for estimate in values if estimate.record.grouping is None]
-    told = {metric for each in everybody if is_told(metrics[metric := each.record.metric], spec)}
-    yield from _value_claims(everybody, told, metrics, raters)
+    headline_names = {metric for each in everybody if is_headline(metrics[metric := each.record.metric], spec)}
+    yield from _value_claims(everybody, headline_names, metrics, raters)
     records = [estimate.record for estimate in values]
     by_group = {(record.grouping, record.group, record.metric): record.value for record in records}
-    yield from _gap_claims(gaps, told, by_group, metrics)
+    yield from _gap_claims(gaps, headline_names, by_group, metrics)
 
 
 def _gap_claims(
-    gaps: Sequence[Estimate[AgreementGap]], told: Collection[str], by_group: _Values, metrics: Metrics
+    gaps: Sequence[Estimate[AgreementGap]], headline_names: Collection[str], by_group: _Values, metrics: Metrics
 ) -> Iterator[Claim]:
     records = [estimate.record for estimate in gaps]
     two = groupings_of_two(records)
@@ -62,22 +62,22 @@ def _gap_claims(
         yield Claim(
             estimates=(estimate,),
             sentence_id="same" if same else "two_values",
-            when={} if same else _when(gap, metric),
+            when={} if same else _sentence_by_significance(gap, metric),
             arguments=_arguments(gap, metric, by_group),
-            headline=gap.metric in told and gap.value is not None,
+            headline=gap.metric in headline_names and gap.value is not None,
             aside=_of_some(gap),
             family=_family(gap, sizes[gap.grouping] + 1),
             key=(gap.grouping, gap.metric) if gap.grouping in two else None,
         )
 
 
-def is_told(metric: AgreementMetric, spec: AgreementSpec) -> bool:
-    """Return whether a metric is told as a finding: a headline one, or any that was asked for."""
+def is_headline(metric: AgreementMetric, spec: AgreementSpec) -> bool:
+    """Tell whether a metric is a finding: a headline, or one requested by name."""
     return metric.headline or spec.metrics is not None
 
 
 def _value_claims(
-    everybody: Sequence[Estimate[AgreementValue]], told: Collection[str], metrics: Metrics, raters: int
+    everybody: Sequence[Estimate[AgreementValue]], headline_names: Collection[str], metrics: Metrics, raters: int
 ) -> Iterator[Claim]:
     for estimate in everybody:
         record = estimate.record
@@ -87,7 +87,7 @@ def _value_claims(
             sentence_id="raters",
             undefined_id="raters_undefined",
             arguments={"where": None, "title": title, "raters": raters, "value": record.value},
-            headline=record.metric in told or not told,
+            headline=record.metric in headline_names or not headline_names,
         )
 
 
@@ -99,19 +99,21 @@ def _family(gap: AgreementGap, groups: int) -> Message | None:
 
 
 def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:
-    """Return whether a gap is beyond chance, all tables of the run considered."""
+    """Tell whether a gap is significant, adjusted over all tables of the run."""
     return gap.p_adjusted is not None and gap.p_adjusted <= 1.0 - spec.confidence
 
 
-def _when(gap: AgreementGap, metric: AgreementMetric) -> dict[Clarity, dict[str, str | Message | None]]:
-    """Return what is said of the gap: less agreement where the metric is nothing else, else no more than lower."""
+def _sentence_by_significance(
+    gap: AgreementGap, metric: AgreementMetric
+) -> dict[Significance, dict[str, str | Message | None]]:
+    """Return the sentence on a gap: less agreement if the metric measures only that, else a lower value."""
     clear: dict[str, str | Message | None] = {"sentence_id": "less_agreement" if metric.direct else "lower"}
     if metric.moves_with and not metric.direct:
         moves, some = say("moves_with", title=metric.title, moves_with=metric.moves_with), _of_some(gap)
-        clear["aside"] = in_one([moves] if some is None else [some, moves])
+        clear["aside"] = join_sentences([moves] if some is None else [some, moves])
     return {
-        "clear": clear,
-        "unclear": {"sentence_id": "no_clear_difference"},
+        "significant": clear,
+        "not_significant": {"sentence_id": "no_clear_difference"},
         "untested": {"sentence_id": "not_tested"},
     }
 
@@ -132,13 +134,13 @@ def _arguments(gap: AgreementGap, metric: AgreementMetric, by_group: _Values) ->
     }
 
 
-# Remarks --------------------------------------------------------------------------------------------------------------
+# Notes ----------------------------------------------------------------------------------------------------------------
 
 _NAMED = 3
 
 
 def agreement_notes(
-    rated: Rated,
+    rated: RatedPeople,
     values: Sequence[AgreementValue],
     gaps: Sequence[AgreementGap],
     *,
@@ -146,44 +148,42 @@ def agreement_notes(
     groupings: Sequence[ComparedGroups],
     spec: AgreementSpec,
 ) -> Iterator[Message]:
-    """Yield the remarks."""
+    """Yield the notes."""
     yield from _rating_notes(rated, spec)
     differ = False
     for grouping in groupings:
         if len(grouping.groups) < 2:
             yield say("nothing_to_compare", grouping=grouping.name, least=spec.min_count)
         compared = [gap for gap in gaps if gap.grouping == grouping.name and gap.against == "reference"]
-        told = [gap for gap in compared if is_told(metrics[gap.metric], spec)]
-        turned = list(_directions(told, metrics, spec))
+        headline_gaps = [gap for gap in compared if is_headline(metrics[gap.metric], spec)]
+        turned = list(_directions(headline_gaps, metrics, spec))
         differ = differ or bool(turned)
         yield from _untested(grouping.name, compared, metrics)
         yield from _named(grouping.name, turned)
-        yield from _named(grouping.name, list(_certainties(told, metrics, spec)))
+        yield from _named(grouping.name, list(_certainties(headline_gaps, metrics, spec)))
     if differ:
         yield say("depends")
     yield from _undefined(values)
 
 
 def _undefined(values: Sequence[AgreementValue]) -> Iterator[Message]:
-    undefined = {(r.metric, r.group) for r in values if r.value is None and not _lacks_ratings(r)}
+    undefined = {
+        (r.metric, r.group) for r in values if r.value is None and without_kind(r.status).id != "agreement.some_missing"
+    }
     if undefined:
         named = [say("metric_of_group", metric=metric, group=group) for metric, group in sorted(undefined)]
         yield say("undefined", records=tuple(named[:6]), others=say("and_others") if len(named) > 6 else None)
 
 
-def _lacks_ratings(record: AgreementValue) -> bool:
-    return without_kind(record.status).id == "agreement.some_missing"
-
-
-def _rating_notes(rated: Rated, spec: AgreementSpec) -> Iterator[Message]:
-    """Yield what the ratings were taken for, who lacks some, and that two raters may have used different words."""
+def _rating_notes(rated: RatedPeople, spec: AgreementSpec) -> Iterator[Message]:
+    """Yield the scale of the ratings, missing ones, and a warning if two raters may use different words."""
     if rated.scale == "binary":
         yield say("positive_rating", rating=rated.labels[1])
     elif spec.scale is None:
         yield say("taken_for", scale=rated.scale)
     if (gaps := np.isnan(rated.ratings)).any():
-        given, people = (~gaps).sum(axis=1), int(gaps.any(axis=1).sum())
-        fewest, most = int(given.min()), int(given.max())
+        ratings_per_rater, people = (~gaps).sum(axis=1), int(gaps.any(axis=1).sum())
+        fewest, most = int(ratings_per_rater.min()), int(ratings_per_rater.max())
         yield say("lack_ratings", n=people, fewest=fewest, most=most, raters=rated.ratings.shape[1])
     used = [set(np.unique(column[~np.isnan(column)])) for column in rated.ratings.T] if rated.labels else []
     for (first, used_first), (second, used_second) in combinations(zip(rated.raters, used, strict=False), 2):
@@ -193,15 +193,15 @@ def _rating_notes(rated: Rated, spec: AgreementSpec) -> Iterator[Message]:
 
 
 def _untested(grouping: str, gaps: Sequence[AgreementGap], metrics: Metrics) -> Iterator[Message]:
-    """Yield which gaps have a value but no test, and why."""
+    """Yield gaps with a value but no test, and why."""
     reasons: dict[Message, list[str]] = {}
     for gap in gaps:
         if gap.value is not None and gap.p_value is None:
             reasons.setdefault(without_kind(gap.status), []).append(metrics[gap.metric].title)
-    alike: dict[tuple[str, ...], list[Message]] = {}
+    by_reason: dict[tuple[str, ...], list[Message]] = {}
     for reason, titles in reasons.items():
-        alike.setdefault(tuple(dict.fromkeys(titles)), []).append(reason)
-    for same, why in alike.items():
+        by_reason.setdefault(tuple(dict.fromkeys(titles)), []).append(reason)
+    for same, why in by_reason.items():
         if len(same) > _NAMED:
             named, more = same[:_NAMED], say("more_metrics", n=len(same) - _NAMED)
             yield say("many_not_tested_as", grouping=grouping, titles=named, more=more, why=tuple(why))
@@ -223,11 +223,11 @@ def _by_group(gaps: Sequence[AgreementGap]) -> dict[tuple[str | None, str | None
 
 
 def _directions(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[Message]:
-    """Yield for which groups some metrics are higher than for the reference and others lower, all beyond chance."""
+    """Yield the groups for which some metrics are significantly higher than for the reference and others lower."""
     for (group, reference), tested in _by_group([gap for gap in gaps if is_significant(gap, spec)]).items():
         higher, lower = (_titles((g for g in tested if sign * (g.value or 0.0) > SAME), metrics) for sign in (1, -1))
         if higher and lower:
-            sides: dict[str, Argument] = {"higher": _are(higher, "higher"), "lower": _are(lower, "lower")}
+            sides: dict[str, Argument] = {"higher": _are_or_is(higher, "higher"), "lower": _are_or_is(lower, "lower")}
             yield say("different_ways", group=group, reference=reference, **sides)
 
 
@@ -236,28 +236,31 @@ def _titles(gaps: Iterable[AgreementGap], metrics: Metrics) -> tuple[str, ...]:
 
 
 def _certainties(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[Message]:
-    """Yield for which groups a coefficient is lower beyond chance but agreement itself is not."""
+    """Yield the groups with a significantly lower coefficient but no significantly lower raw agreement."""
     for (group, reference), tested in _by_group([gap for gap in gaps if gap.p_adjusted is not None]).items():
         significant, direct = _significant_and_direct(tested, metrics, spec)
         more = _all_higher(significant, direct)
         if direct and significant and more is not None:
-            clear = _are(_titles(significant, metrics), "higher" if more else "lower")
-            plain = _are(_titles(direct, metrics), "not")
+            clear = _are_or_is(_titles(significant, metrics), "higher" if more else "lower")
+            plain = _are_or_is(_titles(direct, metrics), "not")
             key = "not_shown_more" if more else "not_shown_less"
             yield say(key, group=group, reference=reference, clear=clear, plain=plain)
-
-
-def _all_higher(significant: Sequence[AgreementGap], direct: Sequence[AgreementGap]) -> bool | None:
-    """Tell whether all gaps are above 0; None where they differ in that, or agreement itself is clear."""
-    signs = {(gap.value or 0.0) > 0 for gap in (*direct, *significant)}
-    return None if len(signs) != 1 or any(gap in direct for gap in significant) else signs.pop()
 
 
 def _significant_and_direct(
     gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec
 ) -> tuple[list[AgreementGap], list[AgreementGap]]:
-    return [g for g in gaps if is_significant(g, spec)], [g for g in gaps if metrics[g.metric].direct]
+    return [gap for gap in gaps if is_significant(gap, spec)], [gap for gap in gaps if metrics[gap.metric].direct]
 
 
-def _are(titles: tuple[str, ...], what: str) -> Message:
+def _all_higher(significant: Sequence[AgreementGap], direct: Sequence[AgreementGap]) -> bool | None:
+    """Tell whether all gaps are positive.
+
+    None if they differ in sign, or raw agreement is clear.
+    """
+    signs = {(gap.value or 0.0) > 0 for gap in (*direct, *significant)}
+    return None if len(signs) != 1 or any(gap in direct for gap in significant) else signs.pop()
+
+
+def _are_or_is(titles: tuple[str, ...], what: str) -> Message:
     return say(f"{'is' if len(titles) == 1 else 'are'}_{what}", titles=titles)

@@ -1,4 +1,4 @@
-"""From a table to ratings: positions of categories or scores, in one canonical order."""
+"""Read ratings from a table: positions of categories or scores, in one canonical order."""
 
 from __future__ import annotations
 
@@ -14,22 +14,26 @@ from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.coding import Coded
+from evenhand.table.engines import MOST_ROWS, REFUSED, TransferLimit
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, sort_key
 from evenhand.table.roles import Scalar
 from evenhand.table.table import Table
 
 MOST_CATEGORIES = 200
 MOST_CELLS = 50_000_000
-"""Items by raters of a table in which a row is one rating."""
+"""The most cells (items times raters) of a table with one rating per row."""
+
+TRANSFER = TransferLimit("the ratings, once", MOST_ROWS, REFUSED)
+"""The most data that an engine sends to this process for an agreement audit."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rated:
-    """People and what raters gave them.
+class RatedPeople:
+    """People and their ratings.
 
     Parameters
     ----------
-    scale : what the ratings are.
+    scale : the kind of ratings.
     labels : the categories, lowest first; empty for scores.
     ratings : (people, raters) positions of categories, or scores; nan where missing.
     weight : survey weights, or None.
@@ -47,21 +51,23 @@ class Rated:
     raters: tuple[str, ...]
 
 
-def gather(table: Table, spec: AgreementSpec) -> Rated:
-    """Read the ratings of a table; refuse or drop people with a missing one, or keep them."""
-    coded, names, groups, weights = _one_row_a_rating(table, spec) if spec.is_long else _one_column_a_rater(table, spec)
+def gather(table: Table, spec: AgreementSpec) -> RatedPeople:
+    """Read the ratings of a table; refuse, drop or keep people with a missing rating."""
+    coded, names, groups, weights = _read_long_table(table, spec) if spec.is_long else _read_wide_table(table, spec)
     values = _values(coded)
     scale = spec.scale or _scale(values, spec)
-    known = () if scale == "interval" else _categories(values, scale, spec)
-    ratings = np.column_stack([_numbers(column, scale, known, name) for column, name in zip(coded, names, strict=True)])
-    keep = _keep(ratings, spec.missing or ("keep" if spec.is_long else table.roles.missing), names)
+    labels = () if scale == "interval" else _categories(values, scale, spec)
+    ratings = np.column_stack(
+        [_numbers(column, scale, labels, name) for column, name in zip(coded, names, strict=True)]
+    )
+    keep = _keep_complete(ratings, spec.missing or ("keep" if spec.is_long else table.roles.missing), names)
     groups = groups.where(keep)
     weight = None if weights is None else weights[keep]
     by = [*ratings[keep].T, *groups.codes.values(), *([] if weight is None else [weight])]
     order = np.lexsort(by)
-    return Rated(
+    return RatedPeople(
         scale=scale,
-        labels=tuple(label_of(value) for value in known),
+        labels=tuple(label_of(value) for value in labels),
         ratings=ratings[keep][order],
         weight=None if weight is None else weight[order],
         groups=groups.where(order),
@@ -73,15 +79,15 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
 _Read: TypeAlias = tuple[list[Coded], tuple[str, ...], Cells, FloatArray | None]
 
 
-def _one_column_a_rater(table: Table, spec: AgreementSpec) -> _Read:
+def _read_wide_table(table: Table, spec: AgreementSpec) -> _Read:
     """Return the ratings of each rater, their names, and the groups and weights of the people."""
     names = spec.raters or ()
     rows = table.coded_rows({f"rater {name}": name for name in names})
     return [rows.columns[f"rater {name}"] for name in names], names, rows.groups, rows.weight
 
 
-def _one_row_a_rating(table: Table, spec: AgreementSpec) -> _Read:
-    """Return the same of a table in which a row is one rating: items by raters, with gaps."""
+def _read_long_table(table: Table, spec: AgreementSpec) -> _Read:
+    """Read a table with one rating per row into items by raters, with gaps."""
     rows = table.coded_rows({"item": str(spec.item), "rater": str(spec.rater), "rating": str(spec.rating)})
     item, rater, rating = (rows.columns[role] for role in ("item", "rater", "rating"))
     for role, column in (("item", item), ("rater", rater)):
@@ -113,7 +119,7 @@ def _one_row_a_rating(table: Table, spec: AgreementSpec) -> _Read:
             rater=by,
         )
     _, start = np.unique(item.codes, return_index=True)
-    _require_one_of_each(item, start, rows.groups.codes, rows.weight)
+    _require_constant_within_items(item, start, rows.groups.codes, rows.weight)
     codes = np.full((items, raters), -1, dtype=np.int64)
     codes[item.codes, rater.codes] = rating.codes
     weight = None if rows.weight is None else rows.weight[start]
@@ -121,10 +127,10 @@ def _one_row_a_rating(table: Table, spec: AgreementSpec) -> _Read:
     return columns, rater.labels, rows.groups.where(start), weight
 
 
-def _require_one_of_each(
+def _require_constant_within_items(
     item: Coded, start: IntArray, groups: Mapping[str, IntArray], weight: FloatArray | None
 ) -> None:
-    """Refuse an item whose rows have several groups, or several weights."""
+    """Refuse an item whose rows differ in group or weight."""
     for name, values in {**groups, **({} if weight is None else {"weight": weight})}.items():
         differs = np.flatnonzero(values != values[start][item.codes])
         if differs.size:
@@ -137,7 +143,7 @@ def _require_one_of_each(
 
 
 def _values(coded: list[Coded]) -> list[Any]:
-    """Return the values that occur, in order; refuse a mixture of text, numbers, and true and false."""
+    """Return the distinct values in order; refuse a mixture of text, numbers and truth values."""
     kinds = {_kind(value) for column in coded for value in column.values}
     if not kinds:
         raise DataError("the raters' columns hold no ratings.")
@@ -156,7 +162,7 @@ def _kind(value: object) -> str:
 
 
 def _scale(values: list[Any], spec: AgreementSpec) -> Scale:
-    """Return what the ratings seem to be."""
+    """Infer the scale of the ratings."""
     if spec.categories is not None:
         return "binary" if len(spec.categories) == 2 else "nominal"
     if len(values) <= 2 or spec.positive is not None:
@@ -166,7 +172,7 @@ def _scale(values: list[Any], spec: AgreementSpec) -> Scale:
 
 def _categories(values: list[Any], scale: Scale, spec: AgreementSpec) -> tuple[Any, ...]:
     """Return the categories, lowest first; of two, the positive one is the second."""
-    known: list[Any] = values
+    categories: list[Any] = values
     if spec.categories is not None:
         listed = {label_of(value): value for value in spec.categories}
         strange = [label_of(value) for value in values if label_of(value) not in listed]
@@ -175,41 +181,40 @@ def _categories(values: list[Any], scale: Scale, spec: AgreementSpec) -> tuple[A
                 "the rating {rating!r} is not one of `categories`; list all values.",
                 rating=strange[0],
             )
-        known = list(spec.categories)
+        categories = list(spec.categories)
     if scale == "ordinal" and spec.categories is None and isinstance(values[0], str):
         raise ConfigError("ratings of text have no order; list their values as `categories`, lowest first.")
-    if len(known) > MOST_CATEGORIES:
+    if len(categories) > MOST_CATEGORIES:
         raise DataError(
-            "the ratings take {number:,} different values; use `scale='interval'` for numbers.",
-            number=len(known),
+            "the ratings take {number:,} different values; use `scale='interval'` for numbers.", number=len(categories)
         )
-    return _binary(known, spec.positive) if scale == "binary" else tuple(known)
+    return _binary(categories, spec.positive) if scale == "binary" else tuple(categories)
 
 
-def _binary(known: list[Any], positive: Scalar | None) -> tuple[Any, ...]:
-    if len(known) > 2:
+def _binary(categories: list[Any], positive: Scalar | None) -> tuple[Any, ...]:
+    if len(categories) > 2:
         raise DataError(
             "binary ratings have two values; these have {number}, such as {rating!r}.",
-            number=len(known),
-            rating=label_of(known[2]),
+            number=len(categories),
+            rating=label_of(categories[2]),
         )
-    labels = [label_of(value).strip().lower() for value in known]
+    labels = [label_of(value).strip().lower() for value in categories]
     if positive is not None:
-        if label_of(positive) not in [label_of(value) for value in known]:
+        if label_of(positive) not in [label_of(value) for value in categories]:
             raise DataError(
                 "`positive` is {positive!r}, which no rater gave.",
                 positive=positive,
             )
-        yes = [label_of(value) for value in known].index(label_of(positive))
+        yes = [label_of(value) for value in categories].index(label_of(positive))
     else:
-        yes = next((position for position, label in enumerate(labels) if label in TRUE_WORDS), len(known) - 1)
-    if len(known) == 1:
+        yes = next((position for position, label in enumerate(labels) if label in TRUE_WORDS), len(categories) - 1)
+    if len(categories) == 1:
         says_no = positive is None and labels[0] in FALSE_WORDS
-        return (known[0], "(other)") if says_no else ("(other)", known[0])
-    return known[1 - yes], known[yes]
+        return (categories[0], "(other)") if says_no else ("(other)", categories[0])
+    return categories[1 - yes], categories[yes]
 
 
-def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> FloatArray:
+def _numbers(coded: Coded, scale: Scale, categories: tuple[Any, ...], name: str) -> FloatArray:
     if scale == "interval":
         try:
             numbers = [float(value) for value in coded.values]
@@ -232,25 +237,25 @@ def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> F
                 largest=largest,
             )
     else:
-        position = {label_of(value): index for index, value in enumerate(known)}
+        position = {label_of(value): index for index, value in enumerate(categories)}
         numbers = [float(position[label_of(value)]) for value in coded.values]
     return np.array([*numbers, np.nan])[coded.codes]
 
 
-def _keep(ratings: FloatArray, policy: str, names: Sequence[str]) -> BoolArray:
-    given = (~np.isnan(ratings)).sum(axis=1)
-    if policy == "error" and (given < ratings.shape[1]).any():
+def _keep_complete(ratings: FloatArray, policy: str, names: Sequence[str]) -> BoolArray:
+    ratings_per_item = (~np.isnan(ratings)).sum(axis=1)
+    if policy == "error" and (ratings_per_item < ratings.shape[1]).any():
         where = ", ".join(
             f"{name!r} in {n:,}" for name, n in zip(names, np.isnan(ratings).sum(axis=0), strict=True) if n
         )
         raise DataError(
             "ratings are missing in {rows} of {number:,} ({where}); leave these people out with "
             "`missing='drop'`, or use what there is with `missing='keep'`.",
-            rows=count(int((given < ratings.shape[1]).sum()), "row"),
+            rows=count(int((ratings_per_item < ratings.shape[1]).sum()), "row"),
             number=len(ratings),
             where=where,
         )
-    keep = np.asarray(given >= (2 if policy == "keep" else ratings.shape[1]), dtype=np.bool_)
+    keep = np.asarray(ratings_per_item >= (2 if policy == "keep" else ratings.shape[1]), dtype=np.bool_)
     if not keep.any():
         raise DataError("nobody has the ratings of two raters.")
     return keep

@@ -105,4 +105,4 @@ say = Catalogue(
         "section": (AUDIT.title, AUDIT.question),
     },
 )
-"""Makes a message of the agreement audit's sentences."""
+"""The catalogue of the agreement audit."""

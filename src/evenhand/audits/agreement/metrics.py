@@ -1,6 +1,6 @@
 """The metrics of agreement by scale and number of raters, each a function of rating patterns and their weights.
 
-What a metric is called, means and can be limited by stands in `core.metrics`, which other audits read too.
+Names, meanings and possible limits of the metrics are in `core.metrics`, which other audits read too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Ratings:
     Parameters
     ----------
     raters : one array of patterns per rater.
-    categories : how many categories there are; 0 for scores.
+    categories : the number of categories; 0 for scores.
     spread : V of the spread-adjusted ICC, one for all groups.
     """
 
@@ -56,15 +56,15 @@ Share: TypeAlias = Callable[[int], tuple[float, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementMetric(Metric):
-    """A metric of agreement, and how it is computed here.
+    """A metric of agreement with its computation.
 
     Parameters
     ----------
     evaluate : its value, of patterns and their weights (..., patterns).
-    kernel_name : the kernel's name of it, which knows why it is undefined; None where it always has a value.
-    tolerates_missing : whether it can do with missing ratings.
+    kernel_name : its name in the kernel, which explains undefined values; None if it always has a value.
+    tolerates_missing : whether it accepts missing ratings.
     form : for an intraclass correlation, its form.
-    share : for a straight function of observed agreement, its slope and intercept for so many categories.
+    share : for a linear function of observed agreement, its slope and intercept by number of categories.
     """
 
     evaluate: Evaluate
@@ -75,38 +75,38 @@ class AgreementMetric(Metric):
 
     @property
     def compared(self) -> bool:
-        """Whether more is more agreement, so that a gap has a direction."""
+        """Whether higher means more agreement, so that a gap has a direction."""
         return bool(self.limits)
 
     @property
     def direct(self) -> bool:
-        """Whether less of it is less agreement and nothing else."""
+        """Whether a lower value means less agreement and nothing else."""
         return self.compared and not self.moves_with
 
 
 def _counts(value: Callable[[BinaryCounts], FloatArray]) -> Evaluate:
-    return lambda given, weight: value(binary_counts(*given.raters, weight=weight))
+    return lambda ratings, weight: value(binary_counts(*ratings.raters, weight=weight))
 
 
 def _moments(value: Callable[[ScoreMoments], FloatArray]) -> Evaluate:
-    return lambda given, weight: value(score_moments(*given.raters, weight=weight))
+    return lambda ratings, weight: value(score_moments(*ratings.raters, weight=weight))
 
 
 def _of_categories(value: Callable[..., FloatArray]) -> Evaluate:
-    return lambda given, weight: value(*given.raters, categories=range(given.categories), weight=weight)
+    return lambda ratings, weight: value(*ratings.raters, categories=range(ratings.categories), weight=weight)
 
 
 def _icc(form: IccForm) -> Evaluate:
-    return lambda given, weight: kernel.icc(*given.raters, form=form, weight=weight)
+    return lambda ratings, weight: kernel.icc(*ratings.raters, form=form, weight=weight)
 
 
 def _alpha(scale: AlphaScale) -> Evaluate:
-    return lambda given, weight: kernel.alpha(*given.raters, scale=scale, weight=weight)
+    return lambda ratings, weight: kernel.alpha(*ratings.raters, scale=scale, weight=weight)
 
 
 def _weighted(distance: str) -> Evaluate:
-    return lambda given, weight: kernel.weighted_kappa(
-        *given.raters, distance=distance, categories=range(given.categories), weight=weight
+    return lambda ratings, weight: kernel.weighted_kappa(
+        *ratings.raters, distance=distance, categories=range(ratings.categories), weight=weight
     )
 
 
@@ -128,7 +128,7 @@ def _itself(categories: int) -> tuple[float, float]:  # noqa: ARG001
 
 
 def _row(name: str, evaluate: Evaluate, kernel_name: str | None = None, **extra: Any) -> AgreementMetric:
-    """Return the shared row of a metric with how it is computed."""
+    """Return the shared row of a metric with its computation."""
     shared = {item.name: getattr(AGREEMENT_METRICS[name], item.name) for item in fields(Metric)}
     return AgreementMetric(**{**shared, "evaluate": evaluate, "kernel_name": kernel_name, **extra})
 
@@ -250,11 +250,14 @@ METRICS: dict[str, AgreementMetric] = {
     for raters in (3, 2)
     for name, metric in metrics_for(scale, raters).items()
 }
-"""All metrics by name; where a scale has its own form of one, that of the first scale."""
+"""All metrics by name; of several forms by scale, the first."""
 
 
 def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> Undefined | None:
-    """Return why a metric of these ratings has no value; None where it is that some are missing."""
+    """Return why a metric of these ratings is undefined.
+
+    None if the reason is missing ratings.
+    """
     if ratings.missing and not metric.tolerates_missing:
         return None
     if metric.kernel_name is None:
@@ -264,7 +267,7 @@ def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray)
 
 
 def values_of(metrics: Sequence[AgreementMetric], ratings: Ratings, weight: FloatArray) -> FloatArray:
-    """Return metrics (..., M) of patterns with weights (..., patterns); nan where one is undefined."""
+    """Return metrics (..., M) of patterns with weights (..., patterns); nan where undefined."""
     undefined = np.full(weight.shape[:-1], np.nan)
     by_form: dict[str, FloatArray] = {}
     if ratings.missing and any(metric.form is not None for metric in metrics):  # one fit gives all forms

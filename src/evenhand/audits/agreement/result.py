@@ -35,7 +35,7 @@ class AgreementGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRecord(Record):
-    """How many people of a group two raters gave a pair of categories; empty for scores and for more raters."""
+    """The number of a group's people with a pair of two raters' categories; empty for scores and more raters."""
 
     grouping: str | None = column("the grouping; null for everybody", reveals="name")
     group: str = column("the group; '(overall)' for everybody", reveals="name")
@@ -46,7 +46,7 @@ class CountRecord(Record):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class AgreementResult(Result):
-    """How far raters agree, on the whole and by group.
+    """Agreement of raters, overall and by group.
 
     Parameters
     ----------

@@ -13,10 +13,10 @@ from evenhand.core.display import (
     Figure,
     Method,
     Number,
+    figure_sentence,
     gap_table,
     make_table,
     value_table,
-    what_it_shows,
 )
 from evenhand.messages.formats import show, show_confidence
 
@@ -37,7 +37,7 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
             "has none. The table has every metric.",
             " ".join(str(finding.headline) for finding in result.findings if finding.grouping in (None, grouping)),
             tuple(value_panels(result, grouping)),
-            what_it_shows(_by(result, grouping), drawn(result), result.spec.finding_alpha),
+            figure_sentence(_by(result, grouping), drawn(result), result.spec.finding_alpha),
         )
         yield from _gap_figure(result, grouping)
         if any(record.metric in PARTS for record in result.values):
@@ -87,7 +87,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
         f"intervals{together}; a hollow dot was not tested.{itself}",
         " ".join(str(finding.headline) for finding in _by(result, grouping)),
         tuple(panels),
-        what_it_shows([f for f in _by(result, grouping) if f.kind], drawn_gaps(result), result.spec.finding_alpha),
+        figure_sentence([f for f in _by(result, grouping) if f.kind], drawn_gaps(result), result.spec.finding_alpha),
     )
 
 

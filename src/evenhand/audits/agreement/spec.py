@@ -1,4 +1,4 @@
-"""What the agreement audit can be told: arguments of `eh.agreement`, the `[agreement]` of `audit.toml`."""
+"""The settings of the agreement audit: arguments of `eh.agreement` and its section of `audit.toml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.audits.agreement.metrics import METRICS, AgreementMetric, Scale
 from evenhand.core.spec import Names, Reference, Spec
-from evenhand.errors import SettingError, did_you_mean, problem
+from evenhand.errors import SettingError, problem, require_name
 from evenhand.settings import named_once
 from evenhand.table.roles import Columns, Scalar
 
@@ -67,7 +67,7 @@ class AgreementSpec(Spec):
 
     @property
     def is_long(self) -> bool:
-        """Whether a row of the table is one rating, not one person."""
+        """Whether a row of the table is one rating instead of one person."""
         return self.raters is None
 
     def known_metrics(self) -> Mapping[str, AgreementMetric]:
@@ -107,12 +107,7 @@ class AgreementSpec(Spec):
         if value == ():
             raise SettingError("`metrics` names no metric; name some, or leave it out")
         for name in value or ():
-            if name not in METRICS:
-                raise SettingError(
-                    "there is no metric {name!r}; {hint}",
-                    name=name,
-                    hint=did_you_mean(name, METRICS),
-                )
+            require_name(name, METRICS, "there is no metric {name!r}; {hint}", SettingError)
         return value
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What of an agreement audit tells of few people: pairs of ratings."""
+"""Small counts of an agreement audit: pairs of ratings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from evenhand.core.withhold import Withholder
 
 
 class AgreementWithholder(Withholder[AgreementSpec]):
-    """Everything counts pairs of ratings."""
+    """Treats every number as a count of pairs of ratings."""
 
     places: ClassVar[tuple[str, ...]] = ("first", "second")
     balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
     def part(self, _table: str, _record: Record) -> str:
-        """Return the part that a record tells of."""
+        """Return the part that a record belongs to."""
         return "ratings"
 
 
 WITHHOLD = AgreementWithholder()
-"""What the agreement audit withholds."""
+"""The agreement audit's rules for small counts."""

@@ -1,4 +1,4 @@
-"""Disagreement: what do the people affected think, when all they can say is "I agree" or "I disagree"?"""
+"""Disagreement: what do the people affected think, if they only say "I agree" or "I disagree"?"""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ AUDIT = AuditDescriptor(
     not_reweighted="critics answered about the cases that they were shown, whose shares are not those of the people",
     power="evenhand.core.power:SCALED",
     withhold="evenhand.audits.disagreement.withhold:WITHHOLD",
-    transfer="evenhand.audits.disagreement.transfer:TRANSFER",
+    transfer="evenhand.audits.disagreement.gather:TRANSFER",
     live="evenhand.audits.disagreement.live:LIVE",
 )
 

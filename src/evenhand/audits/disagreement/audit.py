@@ -41,7 +41,7 @@ from evenhand.audits.disagreement.result import (
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.progress import step
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
@@ -89,7 +89,7 @@ def disagreement(table: Table, **settings: Any) -> DisagreementResult:
     >>> result.get("plan", metric="accuracy_equality", design="new cases").answers
     0
     """
-    return settled(run(table, DisagreementSpec.parse(settings, "the arguments of disagreement()")))
+    return finalize(run(table, DisagreementSpec.parse(settings, "the arguments of disagreement()")))
 
 
 @dataclass(kw_only=True)
@@ -114,7 +114,7 @@ class _Tables:
 
 
 def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
-    """Audit a table as a spec says."""
+    """Audit a table under the settings of a spec."""
     if not table.groupings:
         raise ConfigError(
             "the table names no groups to compare; give `groups=['column', ...]`.",
@@ -153,7 +153,7 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
 def _add_records(
     panel: Panel, grouping: Grouping, compared: AnswerSet, *, spec: DisagreementSpec, number: int, tables: _Tables
 ) -> None:
-    """Add the records by one grouping: of all critics, of each kind of them, and of each critic."""
+    """Add the records by one grouping: of all critics, of each kind of critics, and of each critic."""
     metrics = computed_metrics(spec.answers.tolerance)
     everybody = compared if all(grouping.compared) else answer_set(panel, grouping, compared=False)
     for stream, stakeholder in enumerate((None, *panel.stakeholders)):

@@ -1,4 +1,4 @@
-"""The charts of the disagreement audit: what is known of gaps and rates, kinds of critics, critics one by one."""
+"""The charts of the disagreement audit: gaps, rates, kinds of critics, single critics."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ MOST_GROUPS = 6
 MOST_KINDS = 6
 _BINS = 20
 RATES = ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1])
-"""The metrics whose rates are drawn."""
+"""The metrics with charted rates."""
 
 
-def told_metrics(gaps: Iterable[DisagreementGap]) -> list[str]:
-    """Return the metrics that have a gap of their own, in the order in which they are always told."""
-    told = {gap.metric for gap in gaps if gap.same_as is None}
-    return [metric for metric in METRICS if metric in told]
+def distinct_metrics(gaps: Iterable[DisagreementGap]) -> list[str]:
+    """Return the metrics with a separate gap, in a fixed order."""
+    distinct = {gap.metric for gap in gaps if gap.same_as is None}
+    return [metric for metric in METRICS if metric in distinct]
 
 
 def gap_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel of the gap of every metric as all critics see it."""
+    """Return a panel of the gap of every metric as seen by all critics."""
     end = max((gap.high or gap.upper or 0.0 for gap in result.rows("gaps", stakeholder=None)), default=0.0)
     gaps = result.rows("gaps", grouping=grouping, stakeholder=None)
     return _gap_panel(gaps, [ALL], grouping, domain=(0.0, end) if end else None)
 
 
 def stakeholder_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel of the gap of every metric as each kind of critics sees it."""
+    """Return a panel of the gap of every metric as seen by each kind of critics."""
     gaps = result.rows("gaps", grouping=grouping)
     kinds = _kinds(gaps)
     return _gap_panel(gaps, [ALL, *kinds], grouping) if kinds else []
@@ -55,7 +55,7 @@ def _gap_panel(
     grouping: str | None,
     domain: tuple[float, float] | None = None,
 ) -> list[Any]:
-    metrics = told_metrics(gaps)
+    metrics = distinct_metrics(gaps)
     rows = [
         _row(gap, METRICS[metric].title, gap.stakeholder or ALL)
         for metric in metrics
@@ -63,34 +63,34 @@ def _gap_panel(
         if gap.metric == metric
     ]
     titles = [METRICS[metric].title for metric in metrics]
-    return _known_panel(rows, titles, series, f"By {grouping}", domain=domain, style="points")
+    return _bounds_panel(rows, titles, series, f"By {grouping}", domain=domain, style="points")
 
 
 def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel of how often each kind of critics agrees with the decisions on each group."""
+    """Return a panel of each kind of critics' agreement with the decisions on each group."""
     metric = "tolerant_accuracy" if result.spec.answers.tolerance else "accuracy_equality"
     rates = result.rows("values", grouping=grouping, metric=metric)
     groups, kinds = _largest(rates), _kinds(rates)
     rows = [_row(rate, rate.group, rate.stakeholder or ALL) for rate in rates if rate.group in groups]
-    return _known_panel(rows, groups, [ALL, *kinds], grouping or "") if kinds else []
+    return _bounds_panel(rows, groups, [ALL, *kinds], grouping or "") if kinds else []
 
 
 def pair_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:  # noqa: ARG001 - pairs have no groups
-    """Return a panel of the shares of pairs of like cases, as all critics and each kind of them see them."""
+    """Return a panel of the shares of pairs of like cases, by all critics and each kind of critics."""
     rows = [_row(r, METRICS[r.metric].title, r.stakeholder or ALL) for r in result.pairs if r.value is not None]
     kinds, titles = _kinds(result.pairs), list(dict.fromkeys(METRICS[r.metric].title for r in result.pairs))
     shown = [row for row in rows if row["series"] in (ALL, *kinds)]
-    return _known_panel(shown, titles, [ALL, *kinds], "Share of pairs of like cases") if shown else []
+    return _bounds_panel(shown, titles, [ALL, *kinds], "Share of pairs of like cases") if shown else []
 
 
 def value_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return one panel a metric: every label's rate in each of the largest groups, as all critics see it."""
+    """Return one panel per metric: every label's rate in each of the largest groups, as seen by all critics."""
     panels: list[Any] = []
     for metric in RATES:
         rates = result.rows("values", grouping=grouping, metric=metric, stakeholder=None)
         groups = _largest(rates)
         rows = [_row(rate, rate.label or "", rate.group) for rate in rates if rate.group in groups]
-        panels += _known_panel(rows, list(result.labels), groups, METRICS[metric].title)
+        panels += _bounds_panel(rows, list(result.labels), groups, METRICS[metric].title)
     return panels
 
 
@@ -108,7 +108,7 @@ def _largest(rates: Sequence[DisagreementValue]) -> list[str]:
 
 
 def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, series: str) -> dict[str, Any]:
-    """Return what a chart draws of a gap or rate: a number that is exact, or what is open of it."""
+    """Return a chart's row for a gap or rate: its exact number, or its open range."""
     bounds = open_range(record)
     return {
         **forest_row(record, label, series),
@@ -118,25 +118,25 @@ def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, s
     }
 
 
-def _known_panel(
+def _bounds_panel(
     rows: list[dict[str, Any]], order: list[str], series: list[str], title: str, **options: Any
 ) -> list[Forest]:
-    """Return thick bars for what the answers leave open, thin lines for the interval, points for what is exact."""
-    known = [row for row in rows if row["series"] in series and (row["value"] is not None or row["open"])]
+    """Return thick bars for open ranges, thin lines for intervals, points for exact numbers."""
+    shown_rows = [row for row in rows if row["series"] in series and (row["value"] is not None or row["open"])]
     options = {"percent": True} | options
-    return [forest(known, title=title, order=order, series=series, thin=True, **options)] if known else []
+    return [forest(shown_rows, title=title, order=order, series=series, thin=True, **options)] if shown_rows else []
 
 
-# Critics one by one ---------------------------------------------------------------------------------------------------
+# Single critics -------------------------------------------------------------------------------------------------------
 
 
 def critic_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return one panel a metric with true gap, estimate and bounds over the critics, then how far estimates are off.
+    """Return a panel per metric of true gaps, estimates and bounds over critics, then of estimation errors.
 
-    Metrics that a critic's answers leave open come first, then how often the critic agrees.
+    Metrics left open by a critic's answers come first, then how often the critic agrees.
     """
-    told = told_metrics(result.gaps)
-    metrics = [metric for metric in (*INDEFINITE, "accuracy_equality", "tolerant_accuracy") if metric in told]
+    metric_names = distinct_metrics(result.gaps)
+    metrics = [metric for metric in (*INDEFINITE, "accuracy_equality", "tolerant_accuracy") if metric in metric_names]
     panels = []
     for metric in metrics:
         gaps = [gap for gap in result.rows("critics", grouping=grouping, metric=metric) if gap.value is not None]
@@ -190,7 +190,10 @@ def _over_critics(gaps: Sequence[CriticGap], title: str) -> Any:
 
 
 def _errors(result: DisagreementResult, grouping: str | None, metric: str) -> list[dict[str, Any]]:
-    """Return how the absolute errors of a metric's estimates are spread over the critics; nothing without any."""
+    """Return the distribution of a metric's absolute errors over the critics.
+
+    It is empty without errors.
+    """
     gaps = result.rows("critics", grouping=grouping, metric=metric)
     errors = [abs(gap.error) for gap in gaps if gap.error is not None]
     if max(errors, default=0.0) < 1e-9:

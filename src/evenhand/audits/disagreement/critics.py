@@ -1,4 +1,4 @@
-"""How the people who answered differ among themselves: critics one by one, and kinds of critics."""
+"""Differences among critics: single critics, and kinds of critics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.audits.disagreement.estimate import (
     gap_record,
     middle,
     observed_gaps,
-    twin,
+    same_gap_metric,
     undefined_gap,
 )
 from evenhand.audits.disagreement.gather import Panel
@@ -40,10 +40,10 @@ from evenhand.stats.feedback import (
     PAIR_METRICS,
     TOLERANT,
     Answers,
-    Comparison,
+    CriticComparison,
     Feedback,
+    FeedbackGap,
     FeedbackMetric,
-    Gap,
     LikePairs,
     TooFewSharedError,
     compare_critics,
@@ -53,7 +53,7 @@ from evenhand.stats.feedback import (
     numbers_of,
     rates,
     slacks,
-    split_of_any,
+    split_share,
 )
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.multiplicity import adjusted_p
@@ -67,7 +67,7 @@ _WEIGHTED = shared("no_interval", why=say("weighted"))
 _NO_TEST = say("no_test")
 
 
-# Critics one by one ---------------------------------------------------------------------------------------------------
+# Single critics -------------------------------------------------------------------------------------------------------
 
 
 def critic_gaps(
@@ -91,7 +91,7 @@ def critic_gaps(
             n = int(counts[critic])
             if answered[critic].all():
                 low, high = (np.nan, np.nan) if limits is None else limits[number][:, critic]
-                record = gap_record(heard, _one_of(gaps, critic), n, (float(low), float(high)), spec.bounds)
+                record = gap_record(heard, _gap_of_critic(gaps, critic), n, (float(low), float(high)), spec.bounds)
                 true = None if truth is None else finite(truth[critic])
                 weighted = limits is None and record.status == NO_SPREAD
                 record = replace(record, truth=true, status=_WEIGHTED if weighted else record.status)
@@ -102,7 +102,7 @@ def critic_gaps(
     return records
 
 
-def _one_of(gaps: Gap, critic: int) -> Gap:
+def _gap_of_critic(gaps: FeedbackGap, critic: int) -> FeedbackGap:
     """Return the gap of one critic."""
     arrays = ("lower", "upper", "separate_lower", "label", "high", "low")
     return replace(gaps, **{name: getattr(gaps, name)[critic] for name in arrays})
@@ -117,19 +117,19 @@ def _critic_gap(record: DisagreementGap, panel: Panel, critic: int) -> CriticGap
 
 
 def truth_records(critics: Sequence[CriticGap], metrics: Sequence[FeedbackMetric]) -> Iterator[TruthRecord]:
-    """Yield how far the gaps of single critics are off, by one grouping."""
+    """Yield the estimation errors of single critics' gaps, by one grouping."""
     grouping = critics[0].grouping or ""
     for metric in metrics:
-        known = [(r.error, r.truth, r.lower, r.upper) for r in critics if r.metric == metric and r.error is not None]
-        if not known:
+        errors = [(r.error, r.truth, r.lower, r.upper) for r in critics if r.metric == metric and r.error is not None]
+        if not errors:
             why = shared("undefined", why=say("no_critic_gap"))
             yield TruthRecord(grouping=grouping, metric=metric, critics=0, status=why)
             continue
-        error, truth, lower, upper = np.array(known, dtype=np.float64).T
+        error, truth, lower, upper = np.array(errors, dtype=np.float64).T
         yield TruthRecord(
             grouping=grouping,
             metric=metric,
-            critics=len(known),
+            critics=len(errors),
             mean_error=float(np.abs(error).mean()),
             worst_error=float(np.abs(error).max()),
             inside=float(((lower - 1e-9 <= truth) & (truth <= upper + 1e-9)).mean()),
@@ -145,11 +145,11 @@ def _critic_limits(
 ) -> list[FloatArray]:
     """Return for each metric (2, critics) the limits of every critic's gap over a sample of cases.
 
-    A critic's answers are independent given the critic, so the cases are drawn again by drawing the cells. The limits
+    A critic's answers are independent given the critic, so cases are resampled by drawing the cells. The limits
     are those of `gap_intervals`, method 'cells', with two simplifications for speed: the two-sided quantile for both
-    bounds, which is always enough, and no search for the smallest gap of a pair, so that the low limit may be too low.
+    bounds, which is conservative, and no search for the smallest gap of a pair, so that the low limit may be too low.
     """
-    distinct = list(dict.fromkeys(twin(metric, feedback.labels, spec.bounds) for metric in metrics))
+    distinct = list(dict.fromkeys(same_gap_metric(metric, feedback.labels, spec.bounds) for metric in metrics))
     draws = min(spec.resamples, MOST_DRAWS)
     cells = int(np.prod(masses.shape[1:]))
     step = max(1, _CHUNK_NUMBERS // (draws * cells * max(1, masses.shape[1] // 2)))
@@ -163,7 +163,7 @@ def _critic_limits(
         for metric in distinct:
             parts_of[metric].append(_limits(part, resampled, feedback, metric, spec))
     every = {metric: np.concatenate(parts, axis=1) for metric, parts in parts_of.items()}
-    return [every[twin(metric, feedback.labels, spec.bounds)] for metric in metrics]
+    return [every[same_gap_metric(metric, feedback.labels, spec.bounds)] for metric in metrics]
 
 
 def _limits(
@@ -208,15 +208,15 @@ def stakeholder_gaps(
         return
     kind = panel.stakeholder[heard.critics]
     present = [code for code in range(len(panel.stakeholders)) if (kind == code).any()]
-    found: list[Estimate[StakeholderGap]] = []
+    gaps: list[Estimate[StakeholderGap]] = []
     for number, codes in enumerate(combinations(present, 2)):
         names = panel.stakeholders[codes[0]], panel.stakeholders[codes[1]]
-        found += _pair(heard, kind, codes, names, spec, *stream, number)
-    yield from _adjusted(found)
+        gaps += _pair(heard, kind, codes, names, spec, *stream, number)
+    yield from _adjusted(gaps)
 
 
 def compared_metrics(feedback: Feedback) -> tuple[FeedbackMetric, ...]:
-    """Return the metrics whose gaps are compared: those that the answers make exact, each number once."""
+    """Return the metrics with compared gaps: those that the answers make exact, without duplicates."""
     if feedback.tolerance:
         return TOLERANT
     exact: tuple[FeedbackMetric, ...] = ("calibration", "accuracy_equality")
@@ -260,24 +260,24 @@ def _pair(
         )
         yield Estimate(undefined, lambda _: undefined)
         return
-    at = cache(comparison.at)
+    comparison_at = cache(comparison.at)
     rates_of = [(DISAGREEMENT, cell) for cell in np.ndindex(comparison.disagreement.lower.shape)]
     gaps_of = [(metric, (number,)) for number, metric in enumerate(comparison.metrics)]
     for metric, cell in (*rates_of, *gaps_of):
-        record_at = partial(_stakeholder_gap, heard, at, names, metric, cell)
+        record_at = partial(_stakeholder_gap, heard, comparison_at, names, metric, cell)
         yield Estimate(record_at(spec.confidence), record_at)
 
 
 def _stakeholder_gap(
     heard: AnswerSet,
-    at: Callable[[float], Comparison],
+    comparison_at: Callable[[float], CriticComparison],
     names: tuple[str, str],
     metric: str,
     cell: tuple[int, ...],
     confidence: float,
 ) -> StakeholderGap:
-    """Return how two kinds of critics differ in a rate of disagreement or in a gap, at a confidence."""
-    comparison, is_rate = at(confidence), metric == DISAGREEMENT
+    """Return the difference of two kinds of critics in a rate of disagreement or in a gap, at a confidence."""
+    comparison, is_rate = comparison_at(confidence), metric == DISAGREEMENT
     values = comparison.disagreement if is_rate else comparison.gaps
     lower, upper, low, high, t, p = (
         finite(getattr(values, name)[cell]) for name in ("lower", "upper", "low", "high", "t", "p")
@@ -310,7 +310,7 @@ def _stakeholder_gap(
 
 
 def _adjusted(estimates: list[Estimate[StakeholderGap]]) -> Iterator[Estimate[StakeholderGap]]:
-    """Adjust the p-values of the rates for all rates, and those of the gaps for all gaps, of all pairs of kinds."""
+    """Adjust the p-values of all rates together, and of all gaps together, over all pairs of kinds."""
     records = [estimate.record for estimate in estimates]
     is_rate = np.array([record.metric == DISAGREEMENT for record in records], dtype=np.bool_)
     p = np.array([np.nan if record.p_value is None else record.p_value for record in records])
@@ -325,19 +325,20 @@ def _adjusted(estimates: list[Estimate[StakeholderGap]]) -> Iterator[Estimate[St
 
 
 def pair_records(panel: Panel, spec: DisagreementSpec) -> tuple[list[PairRecord], list[CriticPairRecord]]:
-    """Return the shares of pairs of like cases: of all critics and of each kind of them, and of each critic."""
+    """Return the shares of pairs of like cases: of all critics, of each kind of critics, and of each critic."""
     if panel.traits is None or spec.like is None:
         return [], []
     answers = _all_answers(panel, panel.answer, panel.feedback)
-    pairs, own = find_like_pairs(answers, panel.traits, list(spec.like.values())), None
+    pairs, own_pairs = find_like_pairs(answers, panel.traits, list(spec.like.values())), None
     if panel.truth is not None:
         labelled = _all_answers(panel, panel.truth, Feedback(panel.feedback.labels, "label"))
-        own = find_like_pairs(labelled, panel.traits, list(spec.like.values()))
+        own_pairs = find_like_pairs(labelled, panel.traits, list(spec.like.values()))
 
     def shares(critics: BoolArray) -> list[dict[str, Any]]:
         heard, keep = critics[answers.critic], critics[pairs.critic]
-        any_pair = split_of_any(answers.where(heard)) if heard.any() else float("nan")
-        return list(_pair_shares(pairs.of(keep), None if own is None else own.of(keep), any_pair, spec))
+        any_pair = split_share(answers.where(heard)) if heard.any() else float("nan")
+        labelled_kept = None if own_pairs is None else own_pairs.where(keep)
+        return list(_pair_shares(pairs.where(keep), labelled_kept, any_pair, spec))
 
     kinds = [np.ones(len(panel.critics), dtype=np.bool_)]
     kinds += [np.asarray(panel.stakeholder == number) for number in range(len(panel.stakeholders))]
@@ -372,7 +373,7 @@ def _all_answers(panel: Panel, answer: IntArray, feedback: Feedback) -> Answers:
 
 
 def _pair_shares(
-    pairs: LikePairs, own: LikePairs | None, any_pair: float, spec: DisagreementSpec
+    pairs: LikePairs, own_pairs: LikePairs | None, any_pair: float, spec: DisagreementSpec
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of each share of some pairs."""
     for metric in PAIR_METRICS:
@@ -391,7 +392,7 @@ def _pair_shares(
             "high": high,
             "lower": lower,
             "upper": upper,
-            "truth": None if own is None else finite(own.share(metric).lower),
+            "truth": None if own_pairs is None else finite(own_pairs.share(metric).lower),
             "any_pair": finite(any_pair) if metric == PAIR_METRICS[0] else None,
             "status": status,
         }

@@ -1,4 +1,4 @@
-"""Rates of groups and gaps between them: what the answers say of them, and how sure that is."""
+"""Rates of groups and gaps between them, with bounds and intervals."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from evenhand.stats.feedback import (
     Bounds,
     CrossedDraws,
     Feedback,
+    FeedbackGap,
     FeedbackMetric,
-    Gap,
     GapInterval,
     Rates,
-    Undefined,
+    UndefinedRate,
     crossed_bootstrap,
     crossed_draws,
     gap,
@@ -45,11 +45,11 @@ NEW_CASES, SAME_CASES = "new cases", "same cases"
 NO_SPREAD = shared("no_interval", why=say("no_spread"))
 _SELDOM = shared("no_interval", why=say("seldom"))
 _UNDEFINED = {
-    Undefined.NO_ANSWERS: say("no_answers"),
-    Undefined.LABEL_NEVER_GIVEN: say("never_given"),
-    Undefined.NO_CRITIC_LABEL: say("no_critic_label"),
-    Undefined.NO_OTHER_LABEL: say("no_other_label"),
-    Undefined.UNSTATED: say("unstated"),
+    UndefinedRate.NO_ANSWERS: say("no_answers"),
+    UndefinedRate.LABEL_NEVER_GIVEN: say("never_given"),
+    UndefinedRate.NO_CRITIC_LABEL: say("no_critic_label"),
+    UndefinedRate.NO_OTHER_LABEL: say("no_other_label"),
+    UndefinedRate.UNSTATED: say("unstated"),
 }
 _HURDLES = {
     "open": say("not_reachable", why=say("left_open")),
@@ -68,7 +68,7 @@ def value_records(
     answers, masses = heard.answers, heard.answers.masses()
     counts = np.bincount(
         answers.stratum[answers.case], minlength=answers.groups * answers.feedback.labels
-    )  # whatever the weights
+    )  # regardless of the weights
     every_limits = _rate_limits(heard, metrics, resampling_of(answers, spec, *stream), spec)
     for metric, limits in zip(metrics, every_limits, strict=True):
         own_labels = heard.truth_for(metric)
@@ -95,7 +95,7 @@ def _value_records(
             value=middle(lower, upper),
             low=low,
             high=high,
-            status=_rate_status(Undefined(int(group_rates.reason[cell])), float(limits[0][cell])),
+            status=_rate_status(UndefinedRate(int(group_rates.reason[cell])), float(limits[0][cell])),
             label=heard.labels[label] if group_rates.by_label else None,
             stakeholder=heard.stakeholder,
             lower=lower,
@@ -105,12 +105,12 @@ def _value_records(
 
 
 def middle(lower: float | None, upper: float | None) -> float | None:
-    """Return the middle of two bounds: the number itself where they are the same."""
+    """Return the middle of two bounds, exactly where they are equal."""
     return None if lower is None or upper is None else (lower + upper) / 2
 
 
-def _rate_status(reason: Undefined, limit: float) -> Message:
-    if reason is not Undefined.DEFINED:
+def _rate_status(reason: UndefinedRate, limit: float) -> Message:
+    if reason is not UndefinedRate.DEFINED:
         return shared("undefined", why=_UNDEFINED[reason])
     if np.isfinite(limit):
         return OK
@@ -120,7 +120,7 @@ def _rate_status(reason: Undefined, limit: float) -> Message:
 def _rate_limits(
     heard: AnswerSet, metrics: Sequence[FeedbackMetric], plan: Resampling, spec: DisagreementSpec
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield for each metric the limits (groups, columns) of its rates: nan where answers do not vary, else inf."""
+    """Yield for each metric the limits (groups, columns) of its rates: nan without variation, infinite if unknown."""
     answers = heard.answers
     statistic = partial(_rate_ends, answers.feedback, tuple(metrics), spec.bounds)
     drawn: Draws | CrossedDraws
@@ -151,9 +151,9 @@ def _rate_ends(
 
 
 def _rate_interval(ends: FloatArray, stderr: FloatArray, confidence: float) -> tuple[float, float]:
-    """Return the limits of one rate: those of Imbens and Manski, taken on the logit scale so that they stay in (0, 1).
+    """Return the limits of one rate by Imbens and Manski, on the logit scale so that they stay in (0, 1).
 
-    A rate that is undefined in too many resamples has limits of -inf and inf, one that does not vary of nan.
+    The limits are -inf and inf for a rate that is undefined in too many resamples, and nan for one that does not vary.
     """
     lower, upper = (float(end) for end in ends)
     if np.isnan(lower):
@@ -165,11 +165,11 @@ def _rate_interval(ends: FloatArray, stderr: FloatArray, confidence: float) -> t
     )
     if np.isnan(plain.below):
         return plain.low, plain.high
-    return _moved(lower, -plain.below * float(stderr[0])), _moved(upper, plain.above * float(stderr[1]))
+    return _shift_logit(lower, -plain.below * float(stderr[0])), _shift_logit(upper, plain.above * float(stderr[1]))
 
 
-def _moved(rate: float, by: float) -> float:
-    """Return a rate moved by so much on the logit scale; one at 0 or 1 stays."""
+def _shift_logit(rate: float, by: float) -> float:
+    """Return a rate shifted on the logit scale; rates of 0 and 1 stay."""
     if not 0.0 < rate < 1.0:
         return rate
     odds = rate / (1.0 - rate) * float(np.exp(np.clip(by / (rate * (1.0 - rate)), -500.0, 500.0)))
@@ -186,7 +186,7 @@ def gap_estimates(
     why = heard.why_not_compared(spec.min_count)
     if why is not None:
         undefined = [undefined_gap(heard, metric, heard.n, why, spec.bounds) for metric in metrics]
-        return [_always(record) for record in undefined], {}
+        return [_constant_estimate(record) for record in undefined], {}
     plan = resampling_of(heard.answers, spec, *stream)
     intervals = gap_intervals(
         heard.answers,
@@ -202,13 +202,13 @@ def gap_estimates(
     return estimates, intervals
 
 
-def _always(record: DisagreementGap) -> Estimate[DisagreementGap]:
-    """Return an estimate without limits, whatever the confidence."""
+def _constant_estimate(record: DisagreementGap) -> Estimate[DisagreementGap]:
+    """Return an estimate without limits at any confidence."""
     return Estimate(record, lambda _: record)
 
 
 def _gap_estimate(
-    heard: AnswerSet, observed: Gap, interval: GapInterval, spec: DisagreementSpec
+    heard: AnswerSet, observed: FeedbackGap, interval: GapInterval, spec: DisagreementSpec
 ) -> Estimate[DisagreementGap]:
     """Return one gap, with limits at any confidence from one bootstrap."""
     own_labels, truth = heard.truth_for(observed.metric), None
@@ -216,8 +216,8 @@ def _gap_estimate(
         truth = finite(float(gap(own_labels.masses(), own_labels.feedback, observed.metric).estimate))
 
     def record_at(confidence: float) -> DisagreementGap:
-        found = interval.at(confidence)
-        record = gap_record(heard, observed, heard.n, (found.low, found.high), spec.bounds)
+        bounds = interval.at(confidence)
+        record = gap_record(heard, observed, heard.n, (bounds.low, bounds.high), spec.bounds)
         return replace(record, truth=truth, p_value=None if record.low is None else finite(interval.p_value))
 
     return Estimate(record_at(spec.confidence), record_at)
@@ -225,16 +225,16 @@ def _gap_estimate(
 
 def observed_gaps(
     masses: FloatArray, feedback: Feedback, metrics: Sequence[FeedbackMetric], bounds: Bounds
-) -> dict[FeedbackMetric, Gap]:
-    """Return the gaps with lower bounds that hold for the critics' own labels too.
+) -> dict[FeedbackMetric, FeedbackGap]:
+    """Return the gaps with lower bounds that also hold for the critics' own labels.
 
     When nobody agrees with a label, critics may never have it in mind. Its rate is then undefined and not part of the
-    gap, so that the lower bound must not lean on it: the bound for a mass that may be tiny does not.
+    gap, so that the lower bound must not depend on it: the bound for a mass that may be tiny does not.
     """
-    gaps: dict[FeedbackMetric, Gap] = {}
+    gaps: dict[FeedbackMetric, FeedbackGap] = {}
     for metric in metrics:
         if metric == "overall_misclassification" and bounds == "sharp" and "equal_opportunity" in gaps:
-            same = gaps["equal_opportunity"]  # 1 less the other rate: the same gap, the groups turned
+            same = gaps["equal_opportunity"]  # 1 less the other rate: the same gap with the groups swapped
             gaps[metric] = replace(same, metric=metric, high=same.low, low=same.high)
             continue
         observed = gap(masses, feedback, metric, bounds=bounds)
@@ -246,7 +246,9 @@ def observed_gaps(
     return gaps
 
 
-def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, float], bounds: Bounds) -> DisagreementGap:
+def gap_record(
+    heard: AnswerSet, observed: FeedbackGap, n: int, limits: tuple[float, float], bounds: Bounds
+) -> DisagreementGap:
     """Return the record of a single gap."""
     lower, upper = finite(float(observed.lower)), finite(float(observed.upper))
     if upper is None:
@@ -277,7 +279,7 @@ def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, flo
 
 
 def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: Message, bounds: Bounds) -> DisagreementGap:
-    """Return a gap that cannot be had, with the reason."""
+    """Return an undefined gap, with the reason."""
     return DisagreementGap(
         grouping=heard.grouping,
         metric=metric,
@@ -292,20 +294,20 @@ def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: Message
     )
 
 
-def _identified(observed: Gap) -> str:
+def _identified(observed: FeedbackGap) -> str:
     """Return whether a gap is definite, exact or bounded."""
     if not bool(observed.exact):
         return "bounded"
     return "definite" if observed.metric in (*DEFINITE, *TOLERANT) else "exact"
 
 
-def twin(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric:
-    """Return the metric whose gap is the same number as this one's, by these bounds: itself, or another."""
+def same_gap_metric(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric:
+    """Return the metric whose gap is the same number by these bounds: itself, or another."""
     return same_gap(metric, labels) if bounds == "sharp" else metric
 
 
 def _same_as(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric | None:
-    same = twin(metric, labels, bounds)
+    same = same_gap_metric(metric, labels, bounds)
     return None if same == metric else same
 
 
@@ -315,12 +317,15 @@ def _same_as(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMet
 def plan_records(
     heard: AnswerSet, intervals: dict[FeedbackMetric, GapInterval], spec: DisagreementSpec
 ) -> Iterator[AnswerPlan]:
-    """Yield what it would take to narrow the intervals to the wanted width; gaps that are the same appear once."""
+    """Yield the answers needed to narrow the intervals to the wanted width.
+
+    Equal gaps appear once.
+    """
     target = spec.answers.target_width
     if target is None:
         return
     for metric, interval in intervals.items():
-        if interval.components is None or twin(metric, len(heard.labels), spec.bounds) != metric:
+        if interval.components is None or same_gap_metric(metric, len(heard.labels), spec.bounds) != metric:
             continue
         for design in (NEW_CASES, SAME_CASES):
             plan = plan_answers(interval, heard.answers, target, new_cases=design == NEW_CASES)

@@ -1,4 +1,4 @@
-"""What is told: the findings of the disagreement audit, and remarks that a reader needs."""
+"""The findings and notes of the disagreement audit."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS
 from evenhand.audits.disagreement.result import DisagreementGap, DisagreementValue, StakeholderGap
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Clarity
-from evenhand.core.findings import Claim, in_one
+from evenhand.core.families import Significance
+from evenhand.core.findings import Claim, join_sentences
 from evenhand.core.records import OK
 from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
 
 LEAST_CRITICS = 5
-"""Critics below which no verdict is given, whatever the interval: they may all be of one mind."""
+"""The number of critics below which there is no verdict, whatever the interval: they may all agree by chance."""
 FEW = 20
-"""Critics or cases below which standard errors from resampling are too small to lean on."""
+"""The number of critics or cases below which bootstrap standard errors are too small."""
 _NAMED, _NAMED_LABELS = 3, 5
-_UNSHOWN: tuple[Clarity, ...] = ("unclear", "untested")
+_ENDINGS: dict[Significance, str] = {"not_significant": "unclear", "untested": "untested"}
 
 
 def make_claims(
@@ -35,22 +35,22 @@ def make_claims(
     stakeholders: Sequence[Estimate[StakeholderGap]],
     spec: DisagreementSpec,
 ) -> Iterator[Claim]:
-    """Yield what can be told: every gap, and for each grouping where two kinds of critics differ.
+    """Yield a claim for every gap, and for each grouping one on two kinds of critics that differ.
 
-    Without a threshold the gaps of all critics are told; one that is the same number as another's is told once.
+    Without a threshold the gaps of all critics are headlines; equal gaps appear once.
     """
     rates = {(r.grouping, r.stakeholder, r.metric, r.label, r.group): r.value for r in values}
     for estimate in gaps:
         gap = estimate.record
-        place = gap.grouping, gap.stakeholder, gap.metric, gap.label
+        key = gap.grouping, gap.stakeholder, gap.metric, gap.label
         sentence_id = "bounded" if gap.identified == "bounded" else gap.metric
         arguments: dict[str, Argument] = {
-            **_place(gap),
+            **_gap_arguments(gap),
             "label": gap.label,
             "group": gap.group,
             "reference": gap.reference,
-            "group_value": rates.get((*place, gap.group or "")),
-            "reference_value": rates.get((*place, gap.reference or "")),
+            "group_value": rates.get((*key, gap.group or "")),
+            "reference_value": rates.get((*key, gap.reference or "")),
             "lower": gap.lower,
             "upper": gap.upper,
         }
@@ -60,23 +60,25 @@ def make_claims(
             undefined_id="undefined_gap",
             arguments=arguments,
             headline=gap.stakeholder is None and gap.same_as is None,
-            when={clarity: {"sentence_id": f"{sentence_id}_{clarity}"} for clarity in _UNSHOWN},
-            aside=_largest_at(gap),
+            when={
+                significance: {"sentence_id": f"{sentence_id}_{ending}"} for significance, ending in _ENDINGS.items()
+            },
+            aside=_largest_gap_message(gap),
             withheld=_too_few(gap.critics),
         )
-    for grouping in dict.fromkeys(found.record.grouping for found in stakeholders):
+    for grouping in dict.fromkeys(kind_estimate.record.grouping for kind_estimate in stakeholders):
         rows = [e for e in stakeholders if (e.record.grouping, e.record.metric) == (grouping, DISAGREEMENT)]
         yield from _stakeholder_claims(rows, spec)
 
 
-def _place(gap: DisagreementGap | StakeholderGap) -> dict[str, Argument]:
+def _gap_arguments(gap: DisagreementGap | StakeholderGap) -> dict[str, Argument]:
     who = say("critics") if gap.stakeholder is None else say("critics_of", stakeholder=gap.stakeholder)
     where = shared("by", grouping=gap.grouping)
     return {"where": where, "title": METRICS[gap.metric].title_in_sentence, "who": who}
 
 
-def _largest_at(gap: DisagreementGap) -> Message | None:
-    """Say where the gap may be largest, when only bounds are known."""
+def _largest_gap_message(gap: DisagreementGap) -> Message | None:
+    """Return where the gap may be largest, if only bounds are known."""
     if gap.identified != "bounded":
         return None
     groups = {"group": gap.group, "reference": gap.reference}
@@ -91,33 +93,35 @@ def _too_few(critics: int) -> Message | None:
 
 
 def _stakeholder_claims(rows: Sequence[Estimate[StakeholderGap]], spec: DisagreementSpec) -> Iterator[Claim]:
-    """Yield where two kinds of critics differ most clearly by one grouping."""
+    """Yield the clearest difference between two kinds of critics by one grouping."""
     tested = [e for e in rows if e.record.p_adjusted is not None]
     untested = [e.record for e in rows if e.record.p_adjusted is None and e.record.value != 0]
     if tested:
         yield _tested_claim(tested, untested, 1.0 - spec.confidence)
     elif untested:
-        yield _kinds_claim("kinds_untested", Estimate(_untold(untested[0])), _not_tested(untested))
+        yield _kinds_claim("kinds_untested", Estimate(_without_numbers(untested[0])), _not_tested(untested))
 
 
 def _tested_claim(
     tested: Sequence[Estimate[StakeholderGap]], untested: Sequence[StakeholderGap], level: float
 ) -> Claim:
-    """Return the claim of the comparison with the least p-value; the kind that disagrees more comes first.
+    """Return the claim of the comparison with the least p-value.
 
-    The p-value of the claim is adjusted for all comparisons that it was picked from.
+    The kind that disagrees more comes first.
+
+    The p-value of the claim is adjusted for all comparisons it was chosen from.
     """
     clearest = min(tested, key=lambda estimate: _clearness(estimate.record))
     if (clearest.record.value or 0.0) < 0:
-        clearest = clearest.map(_turned)
+        clearest = clearest.map(_swap_sides)
     more = sum((e.record.p_adjusted or 0.0) <= level for e in tested) - 1
-    alike_id, untold = "kinds_partly_alike" if untested else "kinds_alike", Estimate(_untold(clearest.record))
-    alike = _kinds_claim(alike_id, untold, _not_tested(untested))
+    alike_id, untold = "kinds_partly_alike" if untested else "kinds_alike", Estimate(_without_numbers(clearest.record))
+    fallback = _kinds_claim(alike_id, untold, _not_tested(untested))
     names = ("estimates", "sentence_id", "undefined_id", "arguments", "aside")
     return replace(
         _kinds_claim("kinds_differ", clearest, [say("more_differ", n=more)] if more > 0 else []),
         p_value=clearest.record.p_adjusted,
-        when={"unclear": {name: getattr(alike, name) for name in names}},
+        when={"not_significant": {name: getattr(fallback, name) for name in names}},
     )
 
 
@@ -128,7 +132,7 @@ def _clearness(record: StakeholderGap) -> tuple[float, float]:
 def _kinds_claim(sentence_id: str, estimate: Estimate[StakeholderGap], asides: Sequence[Message]) -> Claim:
     record = estimate.record
     arguments: dict[str, Argument] = {
-        **_place(record),
+        **_gap_arguments(record),
         "stakeholder": record.stakeholder,
         "other": record.stakeholder_reference,
         "label": record.label,
@@ -142,19 +146,19 @@ def _kinds_claim(sentence_id: str, estimate: Estimate[StakeholderGap], asides: S
         undefined_id=sentence_id,
         arguments=arguments,
         headline=True,
-        aside=in_one([*counted, *asides]),
+        aside=join_sentences([*counted, *asides]),
     )
 
 
 def _not_tested(records: Sequence[StakeholderGap]) -> list[Message]:
-    """Say which differences could not be tested: what is not known to be 0."""
+    """Return which differences could not be tested, since they are not known to be nonzero."""
     if not records:
         return []
-    parts, more = tuple(map(_in_words, records[:_NAMED])), len(records) - _NAMED
+    parts, more = tuple(map(_join_titles, records[:_NAMED])), len(records) - _NAMED
     return [say("not_tested_and_more", parts=parts, number=more) if more > 0 else say("not_tested", parts=parts)]
 
 
-def _in_words(record: StakeholderGap) -> Message:
+def _join_titles(record: StakeholderGap) -> Message:
     key = "cannot_compare" if record.value is None else "differ"
     return say(
         key if record.label is None else f"{key}_at",
@@ -166,13 +170,13 @@ def _in_words(record: StakeholderGap) -> Message:
     )
 
 
-def _untold(record: StakeholderGap) -> StakeholderGap:
-    """Return a comparison without its numbers, which would stand out beside a sentence that says nothing was shown."""
+def _without_numbers(record: StakeholderGap) -> StakeholderGap:
+    """Return a comparison without numbers, for a sentence that nothing was shown."""
     return replace(record, value=None, low=None, high=None, lower=None, upper=None, statistic=None, status=OK)
 
 
-def _turned(record: StakeholderGap) -> StakeholderGap:
-    """Return the same comparison the other way round."""
+def _swap_sides(record: StakeholderGap) -> StakeholderGap:
+    """Return the same comparison with its sides swapped."""
 
     def minus(number: float | None) -> float | None:
         return None if number is None else -number
@@ -192,13 +196,13 @@ def _turned(record: StakeholderGap) -> StakeholderGap:
     )
 
 
-# Remarks --------------------------------------------------------------------------------------------------------------
+# Notes ----------------------------------------------------------------------------------------------------------------
 
 
 def panel_notes(
     panel: Panel, spec: DisagreementSpec, gaps: Sequence[DisagreementGap], fewer: Mapping[str, int]
 ) -> Iterator[Message]:
-    """Yield the remarks, the most important first."""
+    """Yield the notes, the most important first."""
     yield from _reading_notes(panel, spec)
     yield say(
         "counts_once" if panel.weight is None else "counts_by_weight",
@@ -222,7 +226,7 @@ def panel_notes(
 
 
 def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[Message]:
-    """Yield what the answers were taken to mean."""
+    """Yield the interpretation of the answers."""
     if len(panel.labels.names) == 2 and spec.bounds == "sharp":
         yield say("two_labels")
     if not panel.labels.declared:
@@ -232,7 +236,7 @@ def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[Message]:
 
 
 def label_notes(values: Sequence[DisagreementValue], groupings: Sequence[Grouping]) -> Iterator[Message]:
-    """Yield which labels calibration cannot compare between all groups, because a group was never given them."""
+    """Yield the labels that some group was never given, so that calibration cannot compare them."""
     pooled = [r for r in values if r.metric == "calibration" and r.stakeholder is None]
     for grouping in groupings:
         never = _never_given([r for r in pooled if r.grouping == grouping.name and r.group in grouping.chosen])
@@ -243,8 +247,8 @@ def label_notes(values: Sequence[DisagreementValue], groupings: Sequence[Groupin
 
 
 def _never_given(rates: Sequence[DisagreementValue]) -> list[Message]:
-    given = {r.label for r in rates if r.value is not None}
-    return [say("label_to", label=r.label, group=r.group) for r in rates if r.value is None and r.label in given]
+    rated = {r.label for r in rates if r.value is not None}
+    return [say("label_to", label=r.label, group=r.group) for r in rates if r.value is None and r.label in rated]
 
 
 def _few_of_a_kind(panel: Panel) -> Iterator[Message]:

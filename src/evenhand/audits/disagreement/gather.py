@@ -1,4 +1,4 @@
-"""From tables to a panel: who answered what on which case, as codes in one canonical order."""
+"""Read tables into a panel: critics' answers on cases, as codes in one canonical order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.reading import (
     Labels,
     RowAnswers,
-    codes_among,
     find_labels,
     one_answer_each,
+    positions_in,
     read_answers,
     read_times,
 )
@@ -27,12 +27,16 @@ from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback, numbered
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.coding import Coded
+from evenhand.table.engines import MOST_ROWS, REFUSED, TransferLimit
 from evenhand.table.keys import shown
 from evenhand.table.table import Table
 
 MOST_KINDS = 20
 _SHOWN = 3
 _ABSENT = {"truth": say("no_truth"), "answered": say("no_time")}
+
+TRANSFER = TransferLimit("the answers, once", MOST_ROWS, REFUSED)
+"""The most data that an engine sends to this process for a disagreement audit."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,17 +46,17 @@ class Panel:
     Parameters
     ----------
     critic, case, answer : (n,) codes, sorted by critic and case; a critic answers a case once.
-    truth : (n,) the label that the critic has in mind, where that is known.
+    truth : (n,) the label that the critic has in mind, if known.
     weight : (n,) survey weights, or None.
     label, groups : (cases,) the system's label, and the codes of the group columns.
     critics, cases : the names behind the codes.
     stakeholder, stakeholders : (critics,) the kind of each critic, -1 where unknown, and the names of the kinds.
     labels, feedback : the labels, and what an answer leaves open.
     unanswered : cases of the table that nobody answered.
-    dropped : how many rows were dropped for what they lack, and for what.
+    dropped : the numbers of incomplete rows dropped, by the missing item.
     repeated, superseded : answers given again in the same words, and earlier answers that a later one replaced.
     inconsistent : answers that contradict the critic's own label.
-    traits : (cases, T) what makes cases like one another, as numbers, nan where it is missing; or None.
+    traits : (cases, T) the traits that make cases alike, as numbers, nan where missing; or None.
     """
 
     critic: IntArray
@@ -98,7 +102,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows:
-    """Answers as they stand in the data, before they are sorted and checked."""
+    """Answers in the order of the data, unsorted and unchecked."""
 
     critic: Coded
     case: IntArray
@@ -117,7 +121,7 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
     rows = _two_tables(table, spec) if spec.answers.apart else _one_table(table, spec)
     names = spec.columns
     kind, codes = read_answers(rows.columns, names)
-    rows, codes = _answered(rows, codes, table.roles.missing == "drop")
+    rows, codes = _answered_rows(rows, codes, table.roles.missing == "drop")
     if kind == "direction":
         rows.labels.require_order(problem("an answer of too high or too low"))
     if spec.answers.tolerance:
@@ -131,8 +135,8 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
     answers = RowAnswers(
         critic=rows.critic, case=rows.case, answer=codes, truth=truth, time=time, weight=rows.weight, cases=rows.cases
     )
-    kept, repeated, superseded = one_answer_each(answers)
-    panel = _panel(rows, answers, kept, feedback)
+    selected, repeated, superseded = one_answer_each(answers)
+    panel = _make_panel(rows, answers, selected, feedback)
     _refuse_impossible(panel)
     return replace(
         panel, dropped=rows.dropped, repeated=repeated, superseded=superseded, inconsistent=_inconsistent(panel)
@@ -140,24 +144,27 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
 
 
 def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
-    """Read a table with a row for each answer; label and groups of a case must be the same in all its rows."""
-    asked = {"decision": spec.decision, **spec.columns}
-    coded = table.coded_rows({**asked, **_like_columns(spec)})
-    columns = {role: coded.columns[role] for role in asked}
-    _refuse_absent(columns, asked, ("decision", "critic", "case"))
+    """Read a table with a row for each answer.
+
+    Label and groups of a case must be the same in all its rows.
+    """
+    columns_by_role = {"decision": spec.decision, **spec.columns}
+    coded = table.coded_rows({**columns_by_role, **_trait_columns(spec)})
+    columns = {role: coded.columns[role] for role in columns_by_role}
+    _refuse_absent(columns, columns_by_role, ("decision", "critic", "case"))
     labels = find_labels({role: columns[role] for role in ("decision", "truth") if role in columns}, spec)
     label = labels.codes_of(columns["decision"], "decision", spec.decision)
     if "case" in columns:
         case, names = columns["case"].codes, columns["case"].labels
     else:
-        case, names = _rows_as_cases(columns, label, coded.groups)
-    traits = {name: coded.columns[role].codes for role, name in _like_columns(spec).items()}
+        case, names = _case_per_row(columns, label, coded.groups)
+    traits = {name: coded.columns[role].codes for role, name in _trait_columns(spec).items()}
     attributes = {spec.decision: label, **coded.groups.codes, **traits}
-    by_case = {name: _of_cases(name, codes, case, names) for name, codes in attributes.items()}
+    by_case = {name: _values_by_case(name, codes, case, names) for name, codes in attributes.items()}
     groups = Cells(
         {n: by_case[n] for n in coded.groups.codes}, coded.groups.labels, np.ones(len(names), dtype=np.int64)
     )
-    found = _Rows(
+    rows = _Rows(
         critic=columns["critic"],
         case=case,
         columns=columns,
@@ -167,20 +174,20 @@ def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
         weight=coded.weight,
         labels=labels,
     )
-    return replace(found, traits=_traits(coded.columns, by_case, spec))
+    return replace(rows, traits=_traits(coded.columns, by_case, spec))
 
 
-def _like_columns(spec: DisagreementSpec) -> dict[str, str]:
-    """Return the columns that make cases like one another, by a role of their own."""
+def _trait_columns(spec: DisagreementSpec) -> dict[str, str]:
+    """Return the columns that make cases alike, keyed by role."""
     return {f"like {name}": name for name in spec.like or {}}
 
 
 def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec: DisagreementSpec) -> FloatArray | None:
-    """Return (cases, T) the numbers of the columns that make cases like one another; codes where they must be equal."""
+    """Return (cases, T) the columns that make cases alike as numbers, or as codes if they must be equal."""
     if spec.like is None:
         return None
-    found = []
-    for role, name in _like_columns(spec).items():
+    traits = []
+    for role, name in _trait_columns(spec).items():
         values, codes = columns[role].values, by_case[name]
         numbers = np.arange(len(values), dtype=np.float64)
         if spec.like[name] > 0:
@@ -193,20 +200,20 @@ def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec:
                     values=shown(list(values[:_SHOWN]), _SHOWN),
                 )
             numbers = np.array(values, dtype=np.float64)
-        found.append(np.where(codes >= 0, np.append(numbers, np.nan)[codes], np.nan))
-    return np.column_stack(found)
+        traits.append(np.where(codes >= 0, np.append(numbers, np.nan)[codes], np.nan))
+    return np.column_stack(traits)
 
 
-def _rows_as_cases(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
-    """Give every row a case of its own, numbered in an order that does not depend on the engine's."""
+def _case_per_row(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
+    """Give every row its own case, numbered independently of the engine's row order."""
     order = np.lexsort([*(column.codes for column in columns.values()), *groups.codes.values(), label])
     case = np.empty(order.size, dtype=np.int64)
     case[order] = np.arange(order.size)
     return case, tuple(str(number) for number in range(1, order.size + 1))
 
 
-def _of_cases(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]) -> IntArray:
-    """Return what the rows of each case say of it, which must be one thing."""
+def _values_by_case(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]) -> IntArray:
+    """Return the single value of each case; several values are an error."""
     by_case = np.zeros(len(cases), dtype=np.int64)
     by_case[case] = codes
     ambiguous = np.unique(case[by_case.take(case) != codes])
@@ -225,22 +232,22 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
     if table.roles.id is None:
         raise ConfigError("the table of answers is joined to the table by its cases; name the table's `id` column.")
     source = spec.answers.data if spec.answers.source is None else spec.folder / spec.answers.source
-    cases = table.coded_rows({"id": table.roles.id, "decision": spec.decision, **_like_columns(spec)})
+    cases = table.coded_rows({"id": table.roles.id, "decision": spec.decision, **_trait_columns(spec)})
     _refuse_absent(cases.columns, {"decision": spec.decision}, ("decision",))
-    asked = {"case": table.roles.id, **spec.columns}
-    columns = Table(source, missing=table.roles.missing).coded_rows(asked).columns
-    _refuse_absent(columns, asked, ("critic", "case"))
+    columns_by_role = {"case": table.roles.id, **spec.columns}
+    columns = Table(source, missing=table.roles.missing).coded_rows(columns_by_role).columns
+    _refuse_absent(columns, columns_by_role, ("critic", "case"))
     labelled = {"decision": cases.columns["decision"]} | {r: columns[r] for r in ("truth",) if r in columns}
     labels = find_labels(labelled, spec)
     order = np.argsort(cases.columns["id"].codes)  # an id is its own code
     names = cases.columns["id"].labels
-    case = _known_cases(columns["case"], names, asked["case"])
+    case = _known_cases(columns["case"], names, columns_by_role["case"])
     label = labels.codes_of(cases.columns["decision"], "decision", spec.decision)[order]
     groups = Cells(
         {name: codes[order] for name, codes in cases.groups.codes.items()}, cases.groups.labels, cases.groups.n
     )
     weight = None if cases.weight is None else cases.weight[order][case]
-    by_case = {name: cases.columns[role].codes[order] for role, name in _like_columns(spec).items()}
+    by_case = {name: cases.columns[role].codes[order] for role, name in _trait_columns(spec).items()}
     traits = _traits(cases.columns, by_case, spec)
     return _Rows(
         critic=columns["critic"],
@@ -256,7 +263,7 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
 
 
 def _known_cases(column: Coded, cases: tuple[str, ...], name: str) -> IntArray:
-    codes, unknown = codes_among(cases, column)
+    codes, unknown = positions_in(cases, column)
     if unknown:
         rows = int((codes < 0).sum())
         raise DataError(
@@ -286,8 +293,8 @@ def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles
         raise DataError(problems)
 
 
-def _answered(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
-    """Return the rows with an answer (and with a label of the critic's own, where there are such)."""
+def _answered_rows(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
+    """Return the rows with an answer (and with a critic's own label, if the table has such a column)."""
     absent = answer < 0
     dropped = [(int(absent.sum()), say("no_answer"))]
     for role, reason in _ABSENT.items():
@@ -309,14 +316,14 @@ def _answered(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArra
     keep = ~absent
     columns = {role: Coded(column.codes[keep], column.values) for role, column in rows.columns.items()}
     weight = None if rows.weight is None else rows.weight[keep]
-    kept = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight)
-    return replace(kept, dropped=tuple(dropped)), answer[keep]
+    complete = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight)
+    return replace(complete, dropped=tuple(dropped)), answer[keep]
 
 
-def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback) -> Panel:
-    """Put the kept answers in order, and leave out critics and cases without one."""
-    critics, critic = numbered(rows.critic.codes[kept], len(rows.critic.values))
-    cases, case = numbered(rows.case[kept], len(rows.cases))
+def _make_panel(rows: _Rows, answers: RowAnswers, selected: IntArray, feedback: Feedback) -> Panel:
+    """Sort the remaining answers, and leave out critics and cases without answers."""
+    critics, critic = numbered(rows.critic.codes[selected], len(rows.critic.values))
+    cases, case = numbered(rows.case[selected], len(rows.cases))
     kind, kinds = _kinds(rows, critics)
     groups = Cells(
         {name: codes[cases] for name, codes in rows.groups.codes.items()}, rows.groups.labels, rows.groups.n[cases]
@@ -324,13 +331,13 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
     return Panel(
         critic=critic,
         case=case,
-        answer=answers.answer[kept],
-        truth=None if answers.truth is None else answers.truth[kept],
-        weight=None if rows.weight is None else rows.weight[kept],
+        answer=answers.answer[selected],
+        truth=None if answers.truth is None else answers.truth[selected],
+        weight=None if rows.weight is None else rows.weight[selected],
         label=rows.label[cases],
         groups=groups,
-        critics=_named(rows.critic.labels, critics),
-        cases=_named(rows.cases, cases),
+        critics=_names_of_codes(rows.critic.labels, critics),
+        cases=_names_of_codes(rows.cases, cases),
         stakeholder=kind,
         stakeholders=kinds,
         labels=rows.labels,
@@ -340,13 +347,13 @@ def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback)
     )
 
 
-def _named(names: tuple[str, ...], codes: IntArray) -> tuple[str, ...]:
-    """Return the names behind different codes in their order, which are all names where they are as many."""
+def _names_of_codes(names: tuple[str, ...], codes: IntArray) -> tuple[str, ...]:
+    """Return the names behind the distinct codes, in order."""
     return names if codes.size == len(names) else tuple(names[code] for code in codes.tolist())
 
 
 def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, ...]]:
-    """Return the kind of each critic, which must be one and the same in all their answers."""
+    """Return the kind of each critic, which must be the same in all their answers."""
     if "stakeholder" not in rows.columns:
         return None, ()
     column = rows.columns["stakeholder"]
@@ -385,11 +392,11 @@ def _refuse_impossible(panel: Panel) -> None:
                 answer=words,
                 label=name,
                 rows=count(int(bad.sum()), "row"),
-                among=_among(end, panel),
+                among=_restrict_to(end, panel),
             )
 
 
-def _among(end: str, panel: Panel) -> Message:
+def _restrict_to(end: str, panel: Panel) -> Message:
     if not panel.feedback.tolerance:
         return problem("the {end} label", end=end)
     near = panel.feedback.tolerance
@@ -397,7 +404,7 @@ def _among(end: str, panel: Panel) -> Message:
 
 
 def _inconsistent(panel: Panel) -> int:
-    """Return how many answers say something else than the critic's own label."""
+    """Count the answers that contradict the critic's own label."""
     if panel.truth is None:
         return 0
     open_labels: Any = panel.feedback.admissible[panel.label[panel.case], panel.answer, panel.truth]

@@ -1,4 +1,4 @@
-"""The groups of a grouping that are compared, the answers on their cases, and how these are resampled."""
+"""The compared groups of a grouping, the answers on their cases, and their resampling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Grouping:
     Parameters
     ----------
     name : its name.
-    groups : the groups that have a value, in order.
+    groups : the groups with a value, in order.
     compared : (groups,) whether the group has enough cases to be compared.
     group : (cases,) the group of each case, -1 where it is missing.
     cases, answers : (groups,) the number of each group's cases and answers.
@@ -47,7 +47,7 @@ class Grouping:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The groups that are compared."""
+        """The compared groups."""
         return tuple(group for group, chosen in zip(self.groups, self.compared, strict=True) if chosen)
 
 
@@ -56,16 +56,16 @@ def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]
     groupings = []
     for name, columns in table.groupings.items():
         code, labels = panel.groups.joint(columns)
-        known = tuple(label for label in labels if label != MISSING)
-        group = np.where(code < len(known), code, -1)
-        cases = np.bincount(group[group >= 0], minlength=len(known))
+        named = tuple(label for label in labels if label != MISSING)
+        group = np.where(code < len(named), code, -1)
+        cases = np.bincount(group[group >= 0], minlength=len(named))
         by_answer = group[panel.case]
-        answers = np.bincount(by_answer[by_answer >= 0], minlength=len(known))
+        answers = np.bincount(by_answer[by_answer >= 0], minlength=len(named))
         compared = tuple(bool(n >= min_count) for n in cases)
         groupings.append(
             Grouping(
                 name=name,
-                groups=known,
+                groups=named,
                 compared=compared,
                 group=group,
                 cases=cases,
@@ -101,7 +101,7 @@ def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerSet:
-    """Answers for the kernels, of all critics or of some, on the cases of a grouping.
+    """Answers of all or some critics on the cases of a grouping, prepared for the kernels.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class AnswerSet:
         return len(self.answers.answer)
 
     def of(self, chosen: BoolArray, stakeholder: str | None) -> AnswerSet:
-        """Return the answers of some of the panel's critics, who are of one kind."""
+        """Return the answers of some of the panel's critics, all of one kind."""
         keep = chosen[self.critics][self.answers.critic]
         return replace(
             self,
@@ -138,7 +138,10 @@ class AnswerSet:
         )
 
     def truth_for(self, metric: FeedbackMetric) -> Answers | None:
-        """Return the critics' own labels; for a tolerant metric whether they are near enough to the system's."""
+        """Return the critics' own labels.
+
+        For a tolerant metric, return whether they are close to the system's.
+        """
         if self.truth is None or metric not in TOLERANT:
             return self.truth
         feedback = Feedback(self.answers.feedback.labels, "agreement", self.answers.feedback.tolerance)
@@ -146,7 +149,7 @@ class AnswerSet:
         return replace(self.truth, answer=np.where(far, DISAGREE, AGREE), feedback=feedback)
 
     def why_not_compared(self, min_count: int) -> Message | None:
-        """Return why these answers cannot compare the groups, or None when they can.
+        """Return why these answers cannot compare the groups, or None.
 
         Parameters
         ----------
@@ -162,7 +165,7 @@ class AnswerSet:
 
 
 def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> AnswerSet:
-    """Return the answers on the cases of a grouping: of the groups that are compared, or of all that have a value."""
+    """Return the answers on the cases of a grouping: of the compared groups, or of all with a value."""
     wanted = np.array(grouping.compared, dtype=np.bool_) | (not compared)
     position = np.append(np.where(wanted, np.cumsum(wanted) - 1, -1), -1)  # the last is for the missing
     group = position[grouping.group]
@@ -193,7 +196,7 @@ def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> An
 
 @dataclass(frozen=True)
 class Resampling:
-    """One bootstrap: its number of resamples, what is drawn again, and its own generator."""
+    """One bootstrap: its number of resamples, its resampling units, and its own generator."""
 
     draws: int
     resampled: Resampled
@@ -201,7 +204,7 @@ class Resampling:
 
 
 def resampling_of(answers: Answers, spec: DisagreementSpec, *stream: int) -> Resampling:
-    """Return how to resample answers: as often as asked for, less often where the work would be too much.
+    """Return the resampling of answers: with fewer resamples than requested where the work would be too much.
 
     It depends on sizes only, never on the clock, so that the same data give the same numbers.
 
@@ -212,10 +215,10 @@ def resampling_of(answers: Answers, spec: DisagreementSpec, *stream: int) -> Res
     spec
         The settings.
     stream
-        What tells this bootstrap from the others of the audit.
+        The name of this bootstrap within the audit.
     """
     draws = min(spec.resamples, MOST_PRODUCTS // max(len(answers.answer), 1))
-    if answers.feedback.labels > 2:  # the smallest gap of each pair of groups is a search in every resample
+    if answers.feedback.labels > 2:  # each resample searches for the smallest gap of each pair of groups
         draws = min(draws, MOST_PAIRS // max(answers.groups * (answers.groups - 1) // 2, 1))
     what: Resampled = "cases" if answers.critics == 1 else "critics" if spec.answers.cases == "all" else "both"
     return Resampling(

@@ -1,4 +1,4 @@
-"""Gaps of critics while their answers arrive, without findings and notes."""
+"""Live gaps of critics while answers arrive, without findings and notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DisagreementLive:
     """The gaps of the metrics of fairness while answers arrive."""
 
     def titles(self) -> list[str]:
-        """Return the titles of the metrics that are told."""
+        """Return the titles of the headline metrics."""
         return [METRICS[metric].title for metric in computed_metrics(0)]
 
     def gaps(self, cases: Table, settings: Mapping[str, Any]) -> Iterator[tuple[str, DisagreementGap]]:
@@ -32,4 +32,4 @@ class DisagreementLive:
 
 
 LIVE: Live = DisagreementLive()
-"""What is told of critics while their answers arrive."""
+"""The disagreement audit's live estimates."""

@@ -185,4 +185,4 @@ say = Catalogue(
         "section": (AUDIT.title, AUDIT.question),
     },
 )
-"""Makes a message of the audit's own sentences."""
+"""The catalogue of the disagreement audit."""

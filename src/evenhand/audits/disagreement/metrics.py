@@ -24,11 +24,11 @@ _WHO_ANSWERS = "who answers, and which cases they were shown"
 
 @dataclass(frozen=True, kw_only=True)
 class CriticMetric(Metric):
-    """A metric that critics' answers tell something of.
+    """A metric estimated from critics' answers.
 
     Parameters
     ----------
-    asks : the question behind it, for somebody who answers or reads.
+    asks : the question behind it, for respondents and readers.
     """
 
     asks: str
@@ -160,12 +160,15 @@ _CAVEATS_PUBLISHED = dict.fromkeys(INDEFINITE, _PUBLISHED) | {"overall_misclassi
 
 
 def computed_metrics(tolerance: int) -> tuple[FeedbackMetric, ...]:
-    """Return the metrics whose gaps are computed: six, and with a tolerance the two that stay exact."""
+    """Return the metrics with computed gaps: six, and with a tolerance the two that stay exact."""
     return (*DEFINITE, *INDEFINITE, *(TOLERANT if tolerance else ()))
 
 
 def metrics_for(tolerance: int, bounds: Bounds) -> dict[str, CriticMetric]:
-    """Return the rows of what is computed; by the published bounds some of them do not show the same."""
+    """Return the rows of the computed metrics.
+
+    With published bounds some of them identify less.
+    """
     rows = {name: METRICS[name] for name in (*computed_metrics(tolerance), DISAGREEMENT)}
     if bounds == "published":
         rows |= {name: replace(METRICS[name], caveat=caveat) for name, caveat in _CAVEATS_PUBLISHED.items()}

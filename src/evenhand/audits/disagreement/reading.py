@@ -1,4 +1,4 @@
-"""From the words of a column to codes: what critics answered, which labels there are, and which answer counts."""
+"""Convert the words of columns to codes: answers, labels, and repeated answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_answers(columns: Mapping[str, Coded], names: Mapping[str, str]) -> tupl
 
 
 def _answers_in_words(column: Coded, name: str) -> tuple[FeedbackKind, IntArray]:
-    if {_plain(value) for value in column.values} & set(_DIRECTION):
+    if {_normalised(value) for value in column.values} & set(_DIRECTION):
         wanted = "right, too high or too low (a plain 'disagree' has no direction)"
         return "direction", _codes(column, _AGREE | _DIRECTION, "answer", name, wanted)
     wanted = "agree or disagree, or right, too high or too low"
@@ -70,8 +70,8 @@ def _with_direction(disagree: IntArray, column: Coded, names: Mapping[str, str])
 
 
 def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted: str) -> IntArray:
-    """Return the code of each row's word, -1 where there is none; refuse words that mean nothing."""
-    meanings = np.array([*(words.get(_plain(value), _UNKNOWN) for value in column.values), _NONE], dtype=np.int64)
+    """Return the code of each row's word, -1 for missing; refuse unknown words."""
+    meanings = np.array([*(words.get(_normalised(value), _UNKNOWN) for value in column.values), _NONE], dtype=np.int64)
     codes = meanings[column.codes]
     unknown = [value for value, code in zip(column.values, meanings, strict=False) if code == _UNKNOWN]
     if unknown:
@@ -94,12 +94,12 @@ def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted
     return codes
 
 
-def _plain(value: object) -> str:
-    """Return a word in small letters, with blanks for underscores and hyphens.
+def _normalised(value: object) -> str:
+    """Normalise a word: lower case, with blanks for underscores and hyphens.
 
     Examples
     --------
-    >>> _plain(" Too_High "), _plain(True), _plain(1.0)
+    >>> _normalised(" Too_High "), _normalised(True), _normalised(1.0)
     ('too high', 'true', '1')
     """
     return " ".join(label_of(value).replace("_", " ").replace("-", " ").split()).casefold()
@@ -107,13 +107,13 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels, lowest first where they have an order.
+    """The labels, lowest first if ordered.
 
     Parameters
     ----------
     names : their texts.
-    ordered : whether they have an order.
-    declared : whether they were declared, or are only those seen.
+    ordered : whether they are ordered.
+    declared : whether the user declared them; otherwise they come from the data.
     """
 
     names: tuple[str, ...]
@@ -121,8 +121,8 @@ class Labels:
     declared: bool
 
     def codes_of(self, column: Coded, role: str, name: str) -> IntArray:
-        """Return the code of each row's label; refuse a label that was not declared."""
-        codes, unknown = codes_among(self.names, column)
+        """Return the code of each row's label; refuse an undeclared label."""
+        codes, unknown = positions_in(self.names, column)
         if unknown:
             rows = int((codes < 0).sum())
             raise DataError(
@@ -138,7 +138,7 @@ class Labels:
         return codes
 
     def require_order(self, what: Message) -> None:
-        """Refuse what needs an order of the labels when there is none."""
+        """Refuse a feature that needs ordered labels if they have no order."""
         if not self.ordered:
             raise ConfigError(
                 "{what} needs labels with an order, and these have none ({labels}); declare `labels`, lowest first, "
@@ -148,15 +148,15 @@ class Labels:
             )
 
 
-def codes_among(names: Sequence[str], column: Coded) -> tuple[IntArray, list[Any]]:
-    """Return the position of each row's value among names, -1 for the unknown, and the values that are unknown."""
+def positions_in(names: Sequence[str], column: Coded) -> tuple[IntArray, list[Any]]:
+    """Return the position of each row's value among names, -1 for unknown ones, and the unknown values."""
     position = {name: code for code, name in enumerate(names)}
-    known = np.array([position.get(label_of(value), -1) for value in column.values] or [-1], dtype=np.int64)
-    return known[column.codes], [value for value, code in zip(column.values, known, strict=False) if code < 0]
+    positions = np.array([position.get(label_of(value), -1) for value in column.values] or [-1], dtype=np.int64)
+    return positions[column.codes], [value for value, code in zip(column.values, positions, strict=False) if code < 0]
 
 
 def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
-    """Return the labels that were declared, or those seen in the columns of labels, sorted."""
+    """Return the declared labels, or those in the columns of labels, sorted."""
     declared, ordered = spec.answers.labels, spec.answers.ordered
     numeric = not any(isinstance(value, str | bool) for value in columns["decision"].values)
     if declared is not None:
@@ -172,7 +172,7 @@ def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
 
 
 def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
-    """Return the labels in some columns, sorted; refuse what cannot be all the labels of a system."""
+    """Return the labels in some columns, sorted; refuse incomplete or mixed ones."""
     values = {value for column in columns for value in column.values}
     _refuse_mixed([label_of(value) for value in values])
     names = tuple(dict.fromkeys(label_of(value) for value in sorted(values, key=sort_key)))
@@ -195,7 +195,7 @@ def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
 
 
 def _refuse_mixed(texts: list[str]) -> None:
-    """Refuse labels of which some are numbers and some are words; files and frames turn such columns into text."""
+    """Refuse labels that mix numbers and words; files and frames turn such columns into text."""
     numbers = sorted(text for text in texts if _is_number(text))
     words = sorted(text for text in texts if not _is_number(text))
     if numbers and words:
@@ -217,12 +217,12 @@ def _is_number(text: str) -> bool:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowAnswers:
-    """Answers as the rows of the data hold them, with repeats.
+    """Answers in the rows of the data, including repeats.
 
     Parameters
     ----------
     critic, case, answer, truth : (rows,) codes.
-    time : (rows,) codes in the order of time, where the latest answer counts; else None.
+    time : (rows,) codes in temporal order, if the latest answer counts; else None.
     weight : (rows,) survey weights, or None.
     cases : the names of the cases.
     """
@@ -249,16 +249,16 @@ def one_answer_each(rows: RowAnswers) -> tuple[IntArray, int, int]:
     sorted_pair = pair[order]
     if not (sorted_pair[1:] == sorted_pair[:-1]).any():
         return order, 0, 0
-    said = rows.answer if rows.truth is None else rows.answer * (int(rows.truth.max()) + 1) + rows.truth
-    time = np.zeros_like(said) if rows.time is None else rows.time
-    order = np.lexsort((said, time, pair))
-    pair, said, time = pair[order], said[order], time[order]
+    content = rows.answer if rows.truth is None else rows.answer * (int(rows.truth.max()) + 1) + rows.truth
+    time = np.zeros_like(content) if rows.time is None else rows.time
+    order = np.lexsort((content, time, pair))
+    pair, content, time = pair[order], content[order], time[order]
     first = np.concatenate([[True], pair[1:] != pair[:-1]])
     start = np.flatnonzero(first)
     ends = np.concatenate([start[1:], [pair.size]]) - 1
     of_pair = ends[np.cumsum(first) - 1]
     final = (time == time[of_pair]) if latest else np.ones(pair.size, dtype=np.bool_)
-    replaced: BoolArray = said != said[of_pair]
+    replaced: BoolArray = content != content[of_pair]
     contradictory = np.unique(of_pair[final & replaced])
     if contradictory.size:
         examples = order[start[np.searchsorted(ends, contradictory[:_SHOWN])]]
@@ -278,7 +278,7 @@ def one_answer_each(rows: RowAnswers) -> tuple[IntArray, int, int]:
 
 
 def read_times(column: Coded, name: str) -> IntArray:
-    """Return the times of the rows as codes in their order: numbers, dates, or text such as 2024-05-31 16:20:05.25."""
+    """Return the times of the rows as ordered codes: numbers, dates, or text such as 2024-05-31 16:20:05.25."""
     if not any(isinstance(value, str) for value in column.values):
         return column.codes
     try:

@@ -79,7 +79,7 @@ class StakeholderGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPlan(Record):
-    """How many more critics, cases and answers would narrow the interval of a gap to the wanted width."""
+    """The additional critics, cases and answers for an interval of the wanted width."""
 
     grouping: str = column("the grouping", reveals="name")
     metric: str = column("the metric", reveals="name")
@@ -95,7 +95,7 @@ class AnswerPlan(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthRecord(Record):
-    """How far the estimates are off for the critics whose own labels are known."""
+    """The errors of the estimates for critics with known labels."""
 
     grouping: str = column("the grouping", reveals="name")
     metric: str = column("the metric", reveals="name")

@@ -11,10 +11,10 @@ from evenhand.audits.disagreement.charts import (
     RATES,
     agreement_panels,
     critic_panels,
+    distinct_metrics,
     gap_panels,
     pair_panels,
     stakeholder_panels,
-    told_metrics,
     value_panels,
 )
 from evenhand.audits.disagreement.estimate import NEW_CASES, SAME_CASES
@@ -26,11 +26,11 @@ from evenhand.core.display import (
     Method,
     Number,
     Range,
+    figure_sentence,
     gap_table,
     make_table,
     remark,
     value_table,
-    what_it_shows,
 )
 from evenhand.core.findings import without_kind
 from evenhand.core.records import OK, open_range
@@ -83,11 +83,11 @@ def _gap_figure(result: DisagreementResult) -> Figure:
         f"bars: the range that they leave open. Thin lines: {show_confidence(result.spec.confidence)} "
         f"intervals, which add that critics and cases are samples.{truth}"
     )
-    told = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
+    gap_findings = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
     panels = [panel for grouping in result.groupings for panel in gap_panels(result, grouping)]
-    shows = what_it_shows(told, told_metrics(result.gaps), result.spec.finding_alpha)
+    shows = figure_sentence(gap_findings, distinct_metrics(result.gaps), result.spec.finding_alpha)
     return Figure(
-        "Gaps as the critics see them", caption, " ".join(str(f.headline) for f in told), tuple(panels), shows
+        "Gaps as the critics see them", caption, " ".join(str(f.headline) for f in gap_findings), tuple(panels), shows
     )
 
 
@@ -96,33 +96,33 @@ def _meaning_table(result: DisagreementResult) -> DisplayTable:
     rows = []
     for metric in dict.fromkeys(gap.metric for gap in pooled):
         gaps = [gap for gap in pooled if gap.metric == metric]
-        known = {gap.identified for gap in gaps if gap.identified is not None}
-        rows.append((METRICS[metric].title, METRICS[metric].asks, _tells(known, gaps[0].same_as)))
+        kinds = {gap.identified for gap in gaps if gap.identified is not None}
+        rows.append((METRICS[metric].title, METRICS[metric].asks, _identification_text(kinds, gaps[0].same_as)))
     columns = ("Metric", "What it asks", "What the answers show")
     return DisplayTable("What agreeing and disagreeing can show", columns, tuple(rows))
 
 
-def _tells(known: set[str], same_as: str | None) -> str:
-    if not known:
+def _identification_text(kinds: set[str], same_as: str | None) -> str:
+    if not kinds:
         return "nothing here: see the remarks"
-    if known == {"bounded"}:
+    if kinds == {"bounded"}:
         words = "bounds: who disagrees does not say which label would be right"
-    elif "bounded" in known:
+    elif "bounded" in kinds:
         words = "bounds; exact in some groupings"
     else:
-        words = "all of it" if known == {"definite"} else "all of it here, since nothing is left open"
+        words = "all of it" if kinds == {"definite"} else "all of it here, since nothing is left open"
     return f"{words}; its gap is that of {METRICS[same_as].title_in_sentence}" if same_as is not None else words
 
 
-def _known(record: DisagreementGap | DisagreementValue) -> Range | None:
-    """Return what the answers leave open of a number, None where it is exact."""
+def _open_range(record: DisagreementGap | DisagreementValue) -> Range | None:
+    """Return the open range of a number, or None if it is exact."""
     bounds = open_range(record)
     style = METRICS[record.metric].style(getattr(record, "kind", None))
     return None if bounds is None else Range(*bounds, style)
 
 
 def _without_middle(records: Sequence[_Number]) -> list[_Number]:
-    """Return records in which a number that is not known exactly is left out: the middle of its bounds means little."""
+    """Return records without inexact numbers, since the middle of wide bounds means little."""
     return [record if open_range(record) is None else replace(record, value=None) for record in records]
 
 
@@ -131,7 +131,7 @@ def _gap_table(result: DisagreementResult) -> DisplayTable:
         "Critics": lambda r: r.stakeholder or "all",
         "Label": lambda r: r.label,
         "Known": lambda r: r.identified,
-        "Left open": _known,
+        "Left open": _open_range,
         "Truth": lambda r: Number(r.truth, "points"),
         "Same number as": lambda r: None if r.same_as is None else METRICS[r.same_as].title_in_sentence,
     }
@@ -149,24 +149,24 @@ def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
         for gap in result.rows("gaps", grouping=grouping, stakeholder=None, same_as=None)
         if gap.upper is not None
     )
-    told = [f for f in result.findings if f.grouping == grouping and "stakeholder" not in f.coordinates]
-    shows = what_it_shows(told, RATES, result.spec.finding_alpha)
+    grouping_findings = [f for f in result.findings if f.grouping == grouping and "stakeholder" not in f.coordinates]
+    shows = figure_sentence(grouping_findings, RATES, result.spec.finding_alpha)
     return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)), shows)
 
 
 def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:
-    extra = {"Critics": lambda r: r.stakeholder or "all", "Label": lambda r: r.label, "Left open": _known}
+    extra = {"Critics": lambda r: r.stakeholder or "all", "Label": lambda r: r.label, "Left open": _open_range}
     rates = _without_middle(result.rows("values", grouping=grouping))
     return value_table(rates, METRICS, f"Every rate by {grouping}", result.spec.confidence, extra=extra)
 
 
-# Kinds of critics, and critics one by one -----------------------------------------------------------------------------
+# Kinds of critics, and single critics ---------------------------------------------------------------------------------
 
 
 def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
-    told = [finding for finding in result.findings if finding.metric == DISAGREEMENT]
-    description = " ".join(str(f.headline) for f in told)
-    shows = what_it_shows(told, (DISAGREEMENT,), result.spec.finding_alpha)
+    kind_findings = [finding for finding in result.findings if finding.metric == DISAGREEMENT]
+    description = " ".join(str(f.headline) for f in kind_findings)
+    shows = figure_sentence(kind_findings, (DISAGREEMENT,), result.spec.finding_alpha)
     yield Figure(
         "How often each kind of critics agrees",
         f"The share of decisions that they agree with, by group. Lines: {show_confidence(result.spec.confidence)} "
@@ -227,10 +227,10 @@ def _critic_figures(result: DisagreementResult) -> Iterator[Figure]:
 
 def _pair_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
     panels = pair_panels(result, None)
-    told = [r for r in result.pairs if r.stakeholder is None and r.value is not None]
+    shares = [r for r in result.pairs if r.stakeholder is None and r.value is not None]
     described = " ".join(
         f"{METRICS[r.metric].title}: {show(r.lower, 'percent')} to {show(r.upper, 'percent')} of the pairs."
-        for r in told
+        for r in shares
     )
     if panels:
         caption = (
@@ -305,7 +305,7 @@ def _plan_table(result: DisagreementResult) -> DisplayTable:
     return make_table(caption, columns, result.rows("plan", design=NEW_CASES), always=tuple(columns), folded=False)
 
 
-# How it was computed --------------------------------------------------------------------------------------------------
+# Methods --------------------------------------------------------------------------------------------------------------
 
 
 def methods(result: DisagreementResult) -> Iterator[Method]:
@@ -318,7 +318,7 @@ def methods(result: DisagreementResult) -> Iterator[Method]:
         + (f"; agree means at most {tolerance} steps apart." if tolerance else "."),
         PAPER,
     )
-    for metric in told_metrics(result.gaps):
+    for metric in distinct_metrics(result.gaps):
         row = METRICS[metric]
         yield Method(row.title, f"{row.formula} within each group. {row.asks}", row.reference)
     if spec.bounds == "sharp":

@@ -1,4 +1,4 @@
-"""What the disagreement audit can be told: arguments of `eh.disagreement`, the `[disagreement]` of `audit.toml`."""
+"""The settings of the disagreement audit: arguments of `eh.disagreement` and its section of `audit.toml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenhand.table.roles import Scalar
 
 
 class Answers(Settings):
-    """How the answers are read, and where they are if they have a table of their own.
+    """How the answers are read, and their table if it is a separate one.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Answers(Settings):
 
     @property
     def apart(self) -> bool:
-        """Whether the answers have a table of their own."""
+        """Whether the answers are in a separate table."""
         return self.data is not None or self.source is not None
 
     @field_validator("labels")
@@ -157,7 +157,7 @@ class DisagreementSpec(Spec):
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of the answers by what they hold."""
+        """The columns of the answers by content."""
         named = {
             "critic": self.critic,
             "disagree": self.disagree,
@@ -171,7 +171,7 @@ class DisagreementSpec(Spec):
         return {role: column for role, column in named.items() if column is not None}
 
     def known_metrics(self) -> Mapping[str, CriticMetric]:
-        """Return the metrics that these settings can give."""
+        """Return the metrics available under these settings."""
         return metrics_for(self.answers.tolerance, self.bounds)
 
     @field_validator("like")

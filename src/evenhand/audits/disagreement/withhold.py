@@ -1,4 +1,4 @@
-"""What of a disagreement audit tells of few people: answers, kinds of critics, pairs of like cases."""
+"""Small counts of a disagreement audit: answers, kinds of critics, pairs of like cases."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from evenhand.core.withhold import Withholder
 
 
 class DisagreementWithholder(Withholder[DisagreementSpec]):
-    """Everything counts answers; what critics really think counts them one by one."""
+    """Treats every number as a count of answers; critics' own labels are single answers."""
 
     coarse: ClassVar[tuple[str, ...]] = ("", "answers")
-    not_of_all: ClassVar[tuple[str, ...]] = ("kinds of critics",)
+    of_some_people: ClassVar[tuple[str, ...]] = ("kinds of critics",)
     never: ClassVar[str] = "what critics really think"
     places: ClassVar[tuple[str, ...]] = ("label", "stakeholder")
 
     def part(self, table: str, record: Record) -> str:
-        """Return the part that a record tells of."""
+        """Return the part that a record belongs to."""
         if table == "pairs":
             return "pairs of like cases"
         return "kinds of critics" if getattr(record, "stakeholder", None) is not None else "answers"
 
     def without(self, tables: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Record, ...]]:
-        """Return tables without what critics really think."""
+        """Return tables without the critics' own labels."""
         named = ("values", "gaps", "pairs")
         bare = {name: tuple(replace(record, truth=None) for record in tables[name]) for name in named}
         return {**bare, "truth": ()}
 
 
 WITHHOLD = DisagreementWithholder()
-"""What the disagreement audit withholds."""
+"""The disagreement audit's rules for small counts."""

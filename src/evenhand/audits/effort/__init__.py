@@ -28,7 +28,7 @@ AUDIT = AuditDescriptor(
     reweight="evenhand.audits.effort.reweight:EffortReweighter",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.effort.withhold:WITHHOLD",
-    transfer="evenhand.audits.effort.transfer:TRANSFER",
+    transfer="evenhand.audits.effort.gather:TRANSFER",
     propose="evenhand.audits.effort.propose:PROPOSE",
 )
 

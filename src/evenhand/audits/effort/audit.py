@@ -14,18 +14,18 @@ from evenhand.audits.effort import estimate, imputation, robustness
 from evenhand.audits.effort.direction import DirectionTables, count_all, direction_tables, worst_of_all
 from evenhand.audits.effort.direction import notes as direction_notes
 from evenhand.audits.effort.findings import make_claims
-from evenhand.audits.effort.gather import People, gather
+from evenhand.audits.effort.gather import EffortPeople, gather
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY, LargeTable, gather_large
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.notes import large_notes, people_notes
-from evenhand.audits.effort.numbers import Number, Numbers, estimates_of, of_kind
+from evenhand.audits.effort.numbers import Number, Numbers, number_key
 from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.estimates import Estimate
+from evenhand.core.estimates import Estimate, estimates_at, estimates_of_type
 from evenhand.core.groups import require_reference
 from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
@@ -37,7 +37,7 @@ from evenhand.table.table import Table
 
 @audit_function(EffortSpec)
 def effort(table: Table, **settings: Any) -> EffortResult:
-    """Ask whether people who worked equally hard from where they started are scored alike.
+    """Compare the scores of people who worked equally hard from where they started.
 
     Effort is E = m sigmoid(A), with m a person's inertia and A the mean acceleration of the cumulative feature; the
     aggregate is S = 2 sigmoid(sum / scale) - 1. Individual fairness compares all pairs of people, group fairness
@@ -67,14 +67,14 @@ def effort(table: Table, **settings: Any) -> EffortResult:
     >>> fairness.pairs, fairness.status.text
     (124750, 'ok')
     """
-    return settled(run(table, EffortSpec.parse(settings, "the arguments of effort()")))
+    return finalize(run(table, EffortSpec.parse(settings, "the arguments of effort()")))
 
 
 @audit_function(EffortSpec)
 def person_scores(table: Table, **settings: Any) -> Any:
-    """Return a frame with each person's id, effort and aggregate, to be joined to the data by that id.
+    """Return a frame with each person's id, effort and aggregate, for joining to the data by id.
 
-    These are rows about people, which the result of the audit does not hold.
+    These rows about people are not part of the audit's result.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def person_scores(table: Table, **settings: Any) -> Any:
     Returns
     -------
     data frame
-        Of the library that the data came in; ids are text, and not in the order of the rows. Where rates of inertia
-        have standard errors, `effort_stderr` is what they make of everybody's effort.
+        Of the same library as the data; ids are text, and not in the order of the rows. If rates of inertia have
+        standard errors, `effort_stderr` is the resulting error of each person's effort.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def person_scores(table: Table, **settings: Any) -> Any:
 
 
 def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
-    """Audit a table as a spec says."""
+    """Audit a table under the settings of a spec."""
     _require_scores(table)
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
     step("Reading the trajectories")
@@ -126,13 +126,13 @@ def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
         large = gather_large(table, spec)
         fairness, curves = large.fairness()
         numbers = Numbers.of(table, large, fairness, spec)
-        compared = _Compared(values_and_gaps=lambda level: numbers.records(spec.at(level)))
+        compared = _Compared(values_and_gaps=lambda level: numbers.records(spec.with_confidence(level)))
         notes = large_notes(large, spec)
         return _draft(table, spec, large, compared, curves=curves, notes=notes, steps=spec.trajectory)
     return _of_people(table, gather(table, spec), spec)
 
 
-def _of_people(table: Table, people: People, spec: EffortSpec) -> Draft[EffortResult]:
+def _of_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Draft[EffortResult]:
     """Audit people in memory."""
     counts = count_all(table, people, spec)
     fairness, curves = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec)
@@ -140,12 +140,12 @@ def _of_people(table: Table, people: People, spec: EffortSpec) -> Draft[EffortRe
     imputed = tuple(imputation.impute(table, people, spec))
 
     def values_and_gaps(level: float) -> list[Number]:
-        at = spec.at(level)
-        return imputation.pool(numbers.records(at), imputed, people, at)
+        spec_at_level = spec.with_confidence(level)
+        return imputation.pool(numbers.records(spec_at_level), imputed, people, spec_at_level)
 
     @cache
     def directions(level: float) -> DirectionTables:
-        return direction_tables(table, people, counts, spec.at(level))
+        return direction_tables(table, people, counts, spec.with_confidence(level))
 
     pairs = tuple(estimate.least_fair_pairs(people, spec))
     return _draft(
@@ -166,25 +166,27 @@ def _of_people(table: Table, people: People, spec: EffortSpec) -> Draft[EffortRe
 
 @dataclass(frozen=True, kw_only=True)
 class _Compared:
-    """What gives all values and gaps at a confidence: of people, models and groups, and of reversed pairs."""
+    """Inputs of all values and gaps at any confidence, for people, models and groups, and for reversed pairs."""
 
     values_and_gaps: Callable[[float], list[Number]]
     directions: Callable[[float], DirectionTables] = lambda _: DirectionTables()
 
     def estimates(self, confidence: float) -> tuple[list[Estimate[EffortValue]], list[Estimate[EffortGap]]]:
         """Return values and gaps, of individuals first, then of reversed pairs, then of groups."""
-        compared = estimates_of(self.values_and_gaps, confidence)
-        reversed_pairs = estimates_of(lambda level: chain(*self.directions(level)[:2]), confidence)
-        alone = [found for found in compared if found.record.grouping is None]
-        groups = [found for found in compared if found.record.grouping is not None]
+        compared = estimates_at(self.values_and_gaps, confidence, number_key)
+        reversed_pairs: list[Estimate[Number]] = estimates_at(
+            lambda level: chain(*self.directions(level)[:2]), confidence, number_key
+        )
+        alone = [estimate for estimate in compared if estimate.record.grouping is None]
+        groups = [estimate for estimate in compared if estimate.record.grouping is not None]
         ordered = [*alone, *reversed_pairs, *groups]
-        return list(of_kind(ordered, EffortValue)), list(of_kind(ordered, EffortGap))
+        return estimates_of_type(ordered, EffortValue), estimates_of_type(ordered, EffortGap)
 
 
 def _draft(
     table: Table,
     spec: EffortSpec,
-    subjects: People | LargeTable,
+    subjects: EffortPeople | LargeTable,
     compared: _Compared,
     *,
     curves: estimate.Curves,
@@ -193,11 +195,11 @@ def _draft(
     specifications: tuple[robustness.SpecificationCurve, ...] = (),
     **individual_tables: Any,
 ) -> Draft[EffortResult]:
-    """Return the result with its claims, and the tables that are about single people as they are given."""
+    """Return the result with its claims; tables about single people are passed in."""
     values, gaps = compared.estimates(spec.confidence)
     direction = compared.directions(spec.confidence).direction
     result = EffortResult(
-        spec=spec.described() if spec.history is not None or spec.distance.norm in ("learned", "own") else spec,
+        spec=spec.without_code() if spec.history is not None or spec.distance.norm in ("learned", "own") else spec,
         findings=(),
         left_out=tuple(_left_out(subjects.dropped, table)),
         notes=(*table.source.notes, *notes),

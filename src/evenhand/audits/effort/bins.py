@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.group_means import (
     GroupedMeans,
     GroupMeans,
@@ -37,14 +37,14 @@ MOST_BINS = 10_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EffortBins:
-    """The groups of one model and grouping in every bin of effort, from which limits at any confidence follow.
+    """The groups of one model and grouping in every bin of effort, with the inputs of their limits.
 
     Parameters
     ----------
-    model, grouping : whose they are.
+    model, grouping : their coordinates.
     labels : the groups.
     members : the groups' means by the number of the bin; under None those of all bins together.
-    kept : the groups of each bin that are large enough to be compared.
+    large_groups : the groups of each bin with enough people.
     parities, p_values : of the bins with two such groups, the lowest parity, and the p-value of equal means.
     """
 
@@ -52,7 +52,7 @@ class EffortBins:
     grouping: str
     labels: tuple[str, ...]
     members: dict[int | None, GroupMeans]
-    kept: dict[int | None, IntArray]
+    large_groups: dict[int | None, IntArray]
     parities: dict[int | None, LowestParity]
     p_values: dict[int | None, float]
 
@@ -62,28 +62,28 @@ class EffortBins:
         occupied = np.flatnonzero(means.bins.n.sum(axis=1)).tolist()
         members: dict[int | None, GroupMeans] = {None: means.whole.bin(0)}
         members |= {number: means.bins.bin(number) for number in occupied}
-        known = np.array([label != MISSING for label in means.labels])
-        kept = {number: np.flatnonzero(known & (each.n >= min_count)) for number, each in members.items()}
+        named = np.array([label != MISSING for label in means.labels])
+        large_groups = {number: np.flatnonzero(named & (each.n >= min_count)) for number, each in members.items()}
         parities = {
-            number: lowest_parity(members[number], groups) for number, groups in kept.items() if len(groups) > 1
+            number: lowest_parity(members[number], groups) for number, groups in large_groups.items() if len(groups) > 1
         }
         return cls(
             model=model,
             grouping=grouping,
             labels=means.labels,
             members=members,
-            kept=kept,
+            large_groups=large_groups,
             parities=parities,
             p_values=dict(zip(parities, equal_means_p(list(parities.values())), strict=True)),
         )
 
     @property
     def compared(self) -> int:
-        """In how many bins groups are compared, at least 1."""
+        """The number of bins in which groups are compared, at least 1."""
         return max(len(self.parities.keys() - {None}), 1)
 
 
-def group_bins(table: Table, subjects: People | LargeTable, spec: EffortSpec) -> Iterator[EffortBins]:
+def group_bins(table: Table, subjects: EffortPeople | LargeTable, spec: EffortSpec) -> Iterator[EffortBins]:
     """Yield the bins of effort of every model and grouping."""
     if table.groupings:
         _require_bins(subjects.highest, spec.width)
@@ -95,7 +95,7 @@ def group_bins(table: Table, subjects: People | LargeTable, spec: EffortSpec) ->
 
 
 def bin_records(bins: EffortBins, spec: EffortSpec) -> tuple[list[EffortValue], list[EffortGap]]:
-    """Return the group means and the parity of every effort bin, after those of all bins together (traditional parity).
+    """Return the group means and parity of every effort bin, after those of all bins together (traditional parity).
 
     In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
     parity is the smallest mean over the largest (eq. 14 of the paper). Its own limits are those of a worst pair
@@ -108,20 +108,20 @@ def bin_records(bins: EffortBins, spec: EffortSpec) -> tuple[list[EffortValue], 
         high = None if low is None else round(low + spec.width, 9)
         where: dict[str, Any] = {"model": bins.model, "grouping": bins.grouping, "bin_low": low, "bin_high": high}
         values += _group_values(each, bins.labels, spec, where)
-        where |= {"n": int(each.n[bins.kept[number]].sum()), "groups": len(bins.kept[number])}
+        where |= {"n": int(each.n[bins.large_groups[number]].sum()), "groups": len(bins.large_groups[number])}
         if number in bins.parities:
-            labels = [bins.labels[group] for group in bins.kept[number]]
-            found = _parity(bins.parities[number], labels, spec, 1 if number is None else bins.compared)
-            found["p_value"] = finite(bins.p_values[number])
+            labels = [bins.labels[group] for group in bins.large_groups[number]]
+            parity = _parity(bins.parities[number], labels, spec, 1 if number is None else bins.compared)
+            parity["p_value"] = finite(bins.p_values[number])
         else:
             why = shared("undefined", why=say("few_groups", least=spec.min_count))
-            found = {"group": None, "reference": None, "value": None, "status": why}
-        gaps.append(EffortGap(**where, metric="eagf", kind="ratio", against="worst_pair", **found))
+            parity = {"group": None, "reference": None, "value": None, "status": why}
+        gaps.append(EffortGap(**where, metric="eagf", kind="ratio", against="worst_pair", **parity))
     return values, gaps
 
 
 def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins: int) -> dict[str, Any]:
-    """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
+    """Return the parity of one bin, with its own limits and with simultaneous limits for all bins."""
     alone, joint = (parity.limits(level) for level in (spec.confidence, bonferroni(spec.confidence, bins)))
     status = OK
     if np.isnan(parity.value):
@@ -138,7 +138,7 @@ def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins:
 
 
 def limit_columns(alone: tuple[float, float], joint: tuple[float, float]) -> dict[str, Any]:
-    """Return the limits of one gap, and those that hold for its family, as columns of a record."""
+    """Return a gap's own limits and its family's limits, as columns of a record."""
     names = ("low", "high", "joint_low", "joint_high")
     return {name: finite(limit) for name, limit in zip(names, (*alone, *joint), strict=True)}
 
@@ -170,7 +170,7 @@ def _group_status(label: str, n: int, low: float, least: int) -> Message:
 
 
 def _require_bins(highest: float, width: float) -> None:
-    """Refuse effort bins without number."""
+    """Refuse effort bins without a result."""
     if highest / width > MOST_BINS:
         raise ConfigError(
             "efforts up to {highest:g} in bins of width {width:g} make more than {most:,} bins; take a larger `width`, "

@@ -1,4 +1,4 @@
-"""The charts of the effort audit: by weight, by effort, how effort is spread, unfair pairs, specification curves."""
+"""The charts of the effort audit: by weight, by effort, spread of effort, unfair pairs, specification curves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_DRAWN = 120  # specifications in one panel
 MOST_PAIRS = 12  # of groups, in one panel
-_ROW, _LABELS = 12, 128  # height of an option's row, room for its name
+_ROW, _LABELS = 12, 128  # height of an option's row, with room for its name
 _TITLES = {"eaif": "Individual fairness", "eagf": "Lowest parity by effort"}
 _NO_MODEL = "#7a7f87"
 
@@ -41,14 +41,14 @@ def parity_panel(result: EffortResult, grouping: str) -> Any:
         y="Smallest / largest group mean",
         points=True,
         level=1.0,
-        limit=_limit(result, "eagf", grouping),
+        limit=_threshold_limit(result, "eagf", grouping),
     )
 
 
-def _limit(result: EffortResult, metric: str, grouping: str | None = None) -> float | None:
-    """Return the first limit that a threshold sets for a metric."""
-    found = (f.limit for f in result.findings if (f.metric, f.grouping) == (metric, grouping))
-    return next((limit for limit in found if limit is not None), None)
+def _threshold_limit(result: EffortResult, metric: str, grouping: str | None = None) -> float | None:
+    """Return the first threshold limit of a metric."""
+    limits = (f.limit for f in result.findings if (f.metric, f.grouping) == (metric, grouping))
+    return next((limit for limit in limits if limit is not None), None)
 
 
 def spread_panel(result: EffortResult, grouping: str) -> Any:
@@ -79,7 +79,7 @@ def spread_panel(result: EffortResult, grouping: str) -> Any:
 
 
 def weight_panel(result: EffortResult) -> Any:
-    """Return individual fairness over weights from 0 to 1, a line for each model, with the audit's intervals on it."""
+    """Return individual fairness over weights from 0 to 1, a line for each model, with the audit's intervals."""
     audited = result.rows("values", metric="eaif")
     weights = {r.weight for r in audited}
     rows = [{"x": r.weight, "y": r.value, "low": r.low, "high": r.high, "series": r.model} for r in audited]
@@ -92,7 +92,7 @@ def weight_panel(result: EffortResult) -> Any:
         order=list(dict.fromkeys(r.model for r in audited)),
         intervals="bars",
         points=True,
-        limit=_limit(result, "eaif"),
+        limit=_threshold_limit(result, "eaif"),
         height=220,
     )
 
@@ -115,7 +115,10 @@ def _direction_of_all(result: EffortResult) -> Forest:
 
 
 def _direction_between(result: EffortResult, grouping: str) -> Forest:
-    """Return the share of reversed pairs between groups: where there are many, those with the largest shares."""
+    """Return the share of reversed pairs between groups.
+
+    Of many groups, only those with the largest shares are shown.
+    """
     models = list(dict.fromkeys(r.model for r in result.rows("direction", grouping=None)))
     records = [r for r in result.rows("direction", grouping=grouping) if r.value is not None]
     pairs: dict[tuple[str | None, str | None], list[Any]] = {}
@@ -129,7 +132,7 @@ def _direction_between(result: EffortResult, grouping: str) -> Forest:
 
 
 def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
-    """Return small plots of the trajectories of the least fair pairs, some for each model at the first weight."""
+    """Return small plots of the trajectories of the least fair pairs for each model at the first weight."""
     import altair as alt
 
     paths: dict[str, list[TrajectoryRecord]] = {}
@@ -159,16 +162,16 @@ def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
 
 
 def _short_names(steps: Sequence[str]) -> dict[str, str]:
-    """Name time steps by what differs between them: '2019' for 'income_2019'."""
+    """Shorten the names of time steps to the part that differs: '2019' for 'income_2019'."""
     start = len(common_start(steps).rstrip("0123456789"))
     return {step: step[start:] or step for step in steps}
 
 
-# Specification curves: every model's value under each combination of choices, and beneath it what was chosen.
+# Specification curves: every model's value under each combination of choices, with the choices beneath.
 
 
 def curves_of(result: EffortResult) -> tuple[SpecificationCurve, ...]:
-    """Return the specification curves of a result; none where robustness was not asked for."""
+    """Return the specification curves of a result; none without `robustness`."""
     choices = result.spec.robustness
     return () if choices is None else recorded_curves(result.specifications, choices.grid(result.spec, result.steps))
 
@@ -179,9 +182,11 @@ def leading_model(curve: SpecificationCurve) -> int:
 
 
 def drawn_specifications(curve: SpecificationCurve) -> IntArray:
-    """Return the specifications to draw, in the order of the leading model's value; undefined ones last.
+    """Return the specifications to draw, in the order of the leading model's value.
 
-    Above 120 they are taken at even distances in that order, and the audit's own in the place of its neighbour.
+    Undefined values come last.
+
+    Above 120 they are thinned evenly in that order, with the audit's own in place of its neighbour.
     """
     values = curve.value.reshape(-1, len(curve.models))[:, leading_model(curve)]
     order = np.argsort(np.round(values, 9), kind="stable")  # the same before and after numbers are written to JSON
@@ -245,7 +250,7 @@ def _points(curve: SpecificationCurve, drawn: IntArray, chosen: int) -> Any:
 
 
 def _strip(title: str, labels: Sequence[str], marked: BoolArray, colours: npt.NDArray[np.str_], chosen: int) -> Any:
-    """Return a row for each label, marked at the specifications it holds for.
+    """Return a row for each label, with marks at the specifications that use it.
 
     Neighbours of one colour are one mark, and a row's marks of one colour are one path: thousands of marks would
     make the page slow.

@@ -1,7 +1,7 @@
-"""What an analyst chooses: rates of inertia, and the declared grid of other defensible choices.
+"""The analyst's choices: rates of inertia, and the declared grid of other defensible choices.
 
-`Choices` is what a user may set, under `[effort.robustness]` in `audit.toml`; `Grid` is what becomes of it for one
-audit: every choice with its options and with the one the audit itself has taken, which is always among them.
+`Choices` holds the user's settings, under `[effort.robustness]` in `audit.toml`; `Grid` is the resulting grid for one
+audit: every choice with its options, which always include the audit's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from evenhand.errors import ConfigError, SettingError, did_you_mean
+from evenhand.errors import ConfigError, SettingError, require_name
 from evenhand.settings import Settings
 from evenhand.stats.effort import MEASURES, TrajectoryMeasure
 from evenhand.stats.pairs import Norm
@@ -29,7 +29,7 @@ PUBLISHED_RATES: dict[str, dict[str, float]] = {
 Statistics), as the effort paper uses them; it gives no figure for Hispanic children."""
 
 SHORTEST = 3  # time steps of a window, as of a trajectory
-MOST_WINDOWS = 10  # windows tried without being asked for
+MOST_WINDOWS = 10  # windows tried by default
 MOST_SPECIFICATIONS = 20_000
 GIVEN, NONE = "given", "none"
 MEASURE_TITLES: dict[TrajectoryMeasure, str] = {
@@ -53,7 +53,7 @@ CHOICE_TITLES: dict[ChoiceName, str] = {
     "width": "Width of effort bins",
     "min_count": "Smallest group compared",
 }
-"""What a reader calls each choice."""
+"""The readers' name of each choice."""
 
 _BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
     "weights": (lambda weight: 0 <= weight <= 1, "between 0 and 1"),
@@ -71,7 +71,7 @@ class Choice:
     Parameters
     ----------
     name : the name of its column in the records.
-    options : what could have been chosen.
+    options : the alternatives.
     labels : the options in words.
     chosen : the position of the audit's own option.
     """
@@ -83,13 +83,13 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """What a reader calls it."""
+        """The readers' name of the choice."""
         return CHOICE_TITLES[self.name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Every choice with its options; a specification takes one option of each choice that enters its metric."""
+    """Every choice with its options; a specification takes one option of each choice that affects its metric."""
 
     window: Choice
     measure: Choice
@@ -103,12 +103,12 @@ class Grid:
 
     @property
     def individual(self) -> tuple[Choice, ...]:
-        """The choices that enter individual fairness."""
+        """The choices that affect individual fairness."""
         return self.window, self.measure, self.inertia, self.unit, self.weight, self.scale, self.distance
 
     @property
     def group(self) -> tuple[Choice, ...]:
-        """The choices that enter the parity of effort bins."""
+        """The choices that affect the parity of effort bins."""
         return self.window, self.measure, self.inertia, self.unit, self.width, self.min_count
 
 
@@ -190,7 +190,7 @@ class Choices(Settings):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that hold an inertia of their own."""
+        """The columns with a separate inertia."""
         texts = (option for option in self.inertia.values() if isinstance(option, str))
         return tuple(dict.fromkeys(text for text in texts if text not in (*PUBLISHED_RATES, NONE)))
 
@@ -229,7 +229,7 @@ class Choices(Settings):
         return grid
 
     def _inertia(self, spec: EffortSpec) -> Choice:
-        """Return the inertias by name; the audit's own is 'given', or 'none' where it has none."""
+        """Return the inertias by name; the audit's own is 'given', or 'none' if it has none."""
         others = [NONE if option == NONE else name for name, option in self.inertia.items()]
         return _choice("inertia", NONE if spec.inertia is None else GIVEN, others, str)
 
@@ -242,12 +242,7 @@ def published_rates(name: str) -> dict[str, float]:
     >>> round(published_rates("nces-2012")["White"], 4)
     0.3333
     """
-    if name not in PUBLISHED_RATES:
-        raise ConfigError(
-            "`inertia` got {name!r}; {hint}",
-            name=name,
-            hint=did_you_mean(name, PUBLISHED_RATES),
-        )
+    require_name(name, PUBLISHED_RATES, "`inertia` got {name!r}; {hint}")
     return scaled_rates(PUBLISHED_RATES[name])
 
 
@@ -267,7 +262,7 @@ def scaled_rates(rates: Mapping[str, float]) -> dict[str, float]:
 
 
 def as_choices(value: object) -> object:
-    """Turn true into the default choices and false into none, for a setting that takes a switch or a table.
+    """Convert true to the default choices and false to none, for a setting that takes a switch or a table.
 
     Examples
     --------
@@ -278,7 +273,7 @@ def as_choices(value: object) -> object:
 
 
 def common_start(names: Sequence[str]) -> str:
-    """Return what all names begin with.
+    """Return the common prefix of all names.
 
     Examples
     --------
@@ -299,7 +294,10 @@ def _numbers(name: ChoiceName, chosen: float, others: Iterable[float]) -> Choice
 
 
 def _default_windows(steps: int) -> list[Window]:
-    """Return all parts of at least 3 steps in a row, the longest first; of a long trajectory those at its ends."""
+    """Return all windows of at least 3 consecutive steps, longest first.
+
+    Of a long trajectory, only the windows at its ends are returned.
+    """
     parts = [(first, first + size - 1) for size in range(steps, SHORTEST - 1, -1) for first in range(steps - size + 1)]
     if len(parts) <= MOST_WINDOWS:
         return parts
@@ -309,14 +307,12 @@ def _default_windows(steps: int) -> list[Window]:
 
 
 def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
-    """Return where a window begins and ends; a pair names its two ends, a longer list all of it."""
+    """Return the first and last step of a window.
+
+    A pair names its two ends; a longer list names every step.
+    """
     for column in columns:
-        if column not in steps:
-            raise ConfigError(
-                "`windows` names {column!r}, which is no time step; {hint}",
-                column=column,
-                hint=did_you_mean(column, steps),
-            )
+        require_name(column, steps, "`windows` names {name!r}, which is no time step; {hint}")
     positions = [steps.index(column) for column in columns]
     first, last = positions[0], positions[-1]
     if last - first + 1 < SHORTEST:
@@ -337,7 +333,7 @@ def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
 
 
 def _window_labels(steps: Sequence[str]) -> Callable[[Window], str]:
-    """Return what names a window; what all time steps begin with, up to a character like '_', is left out."""
+    """Return the name of a window, without the common prefix of all time steps up to a character like '_'."""
     shared = len(common_start(steps))
     while shared and (steps[0][shared - 1].isalnum() or min(len(step) for step in steps) <= shared):
         shared -= 1

@@ -1,4 +1,4 @@
-"""Direction: among pairs in which one person came further, how often and by how much that one is scored worse."""
+"""Direction: how often and by how much the person of a pair who came further is scored worse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.audits.effort import result as records
-from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.progress import step
@@ -20,20 +20,20 @@ from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import Direction, Reversals, count_reversals, worst_reversals
-from evenhand.stats.pairs.direction import CONCORDANT, SHORTFALL, Share, compare_groups_at
+from evenhand.stats.pairs.direction import CONCORDANT, SHORTFALL, ReversalShare, compare_groups_at
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
 MOST_COUNTED = 50_000
-"""People up to whom all pairs are counted; above, those of a sample of so many."""
+"""The most people with all pairs counted; above, a sample of this size is used."""
 
 NO_SIDE = shared("undefined", why=say("no_side"))
 NO_PAIR = shared("undefined", why=say("no_pair"))
 
 
 class DirectionTables(NamedTuple):
-    """What direction adds to the tables of a result."""
+    """The tables on direction in a result."""
 
     values: tuple[records.EffortValue, ...] = ()
     gaps: tuple[records.EffortGap, ...] = ()
@@ -41,21 +41,24 @@ class DirectionTables(NamedTuple):
 
 
 Counts = dict[str, dict[str, tuple[Direction, tuple[str, ...]]]]
-"""For every model whose favourable side is known, the counted pairs by grouping, with the groups' labels."""
+"""The counted pairs by grouping, for every model with a known favourable side, with the groups' labels."""
 
 
-def count_all(table: Table, people: People, spec: EffortSpec) -> Counts:
-    """Count the pairs of every model whose favourable side is known; under '' where the table has no groups."""
+def count_all(table: Table, people: EffortPeople, spec: EffortSpec) -> Counts:
+    """Count the pairs of every model with a known favourable side.
+
+    They are stored under '' if the table has no groups.
+    """
     counts: Counts = {}
     for model in table.models:
-        better = _better(table, people, model)
+        better = _favourable_scores(table, people, model)
         if better is not None:
             step(f"Counting reversed pairs under {model}")
-            counts[model] = _counted(table, people, spec, better)
+            counts[model] = _count_pairs(table, people, spec, better)
     return counts
 
 
-def direction_tables(table: Table, people: People, counts: Counts, spec: EffortSpec) -> DirectionTables:
+def direction_tables(table: Table, people: EffortPeople, counts: Counts, spec: EffortSpec) -> DirectionTables:
     """Return the reversed pairs of every model, for everybody and between the groups of every grouping."""
     values: list[records.EffortValue] = []
     gaps: list[records.EffortGap] = []
@@ -77,14 +80,14 @@ def direction_tables(table: Table, people: People, counts: Counts, spec: EffortS
         rows.append(_row(everybody, model, (None, OVERALL, OVERALL), spec))
         for grouping, (counted, labels) in counts[model].items():
             if grouping:
-                between, gap = _between(counted, labels, {"model": model, "grouping": grouping}, spec)
+                between, gap = _pairs_between_groups(counted, labels, {"model": model, "grouping": grouping}, spec)
                 rows += between
                 gaps.append(gap)
     return DirectionTables(tuple(values), tuple(gaps), tuple(rows))
 
 
-def notes(table: Table, people: People) -> Iterator[Message]:
-    """Yield what a reader should know of how pairs were counted."""
+def notes(table: Table, people: EffortPeople) -> Iterator[Message]:
+    """Yield notes on how pairs were counted."""
     silent = [model for model in table.models if table.prediction(model).favourable is None]
     if silent:
         yield say("not_checked", models=tuple(silent))
@@ -92,23 +95,26 @@ def notes(table: Table, people: People) -> Iterator[Message]:
         yield say("counted_among", people=MOST_COUNTED)
 
 
-def _better(table: Table, people: People, model: str) -> FloatArray | None:
-    """Return the scores of a model turned so that higher is better for the person; None where that is not known."""
+def _favourable_scores(table: Table, people: EffortPeople, model: str) -> FloatArray | None:
+    """Return a model's scores turned so that higher is better for the person.
+
+    It is None if the side is unknown.
+    """
     favourable, score = table.prediction(model).favourable, people.rows.scores[model]
     return None if favourable is None else score if favourable == "selected" else 1.0 - score
 
 
-def _ends(people: People, spec: EffortSpec) -> tuple[FloatArray, FloatArray]:
-    """Return where people started and ended, turned so that higher is better."""
+def _start_and_end(people: EffortPeople, spec: EffortSpec) -> tuple[FloatArray, FloatArray]:
+    """Return people's start and end, turned so that higher is better."""
     sign = 1.0 if spec.desirable else -1.0
     return sign * people.trajectories.values[:, 0], sign * people.trajectories.values[:, -1]
 
 
-def _counted(
-    table: Table, people: People, spec: EffortSpec, better: FloatArray
+def _count_pairs(
+    table: Table, people: EffortPeople, spec: EffortSpec, better: FloatArray
 ) -> dict[str, tuple[Direction, tuple[str, ...]]]:
     """Return the counted pairs of one model."""
-    columns = better, people.effort, *_ends(people, spec)
+    columns = better, people.effort, *_start_and_end(people, spec)
     weight, part = people.rows.weight, np.arange(people.n)
     if people.n > MOST_COUNTED:
         part = np.sort(named_rng(spec.seed, "direction").choice(people.n, MOST_COUNTED, replace=False))
@@ -123,21 +129,21 @@ def _counted(
     return counted
 
 
-def _compared(counts: Direction, labels: tuple[str, ...], spec: EffortSpec) -> list[int]:
+def _large_groups(counts: Direction, labels: tuple[str, ...], spec: EffortSpec) -> list[int]:
     """Return the groups that are large enough."""
     sizes = np.bincount(counts.group, minlength=len(labels))
     return [code for code, label in enumerate(labels) if label != MISSING and sizes[code] >= spec.min_count]
 
 
-def _values(found: Reversals, model: str, n: int, spec: EffortSpec) -> Iterator[records.EffortValue]:
+def _values(reversals: Reversals, model: str, n: int, spec: EffortSpec) -> Iterator[records.EffortValue]:
     shares = {
-        "reversed_pairs": found.reversed(spec.confidence),
-        "concordant_pairs": found.concordant(spec.confidence),
-        "reversal_shortfall": found.shortfall(spec.confidence),
+        "reversed_pairs": reversals.reversed(spec.confidence),
+        "concordant_pairs": reversals.concordant(spec.confidence),
+        "reversal_shortfall": reversals.shortfall(spec.confidence),
     }
     for metric, share in shares.items():
         status = OK
-        if not found.pairs:
+        if not reversals.pairs:
             status = NO_PAIR
         elif np.isnan(share.value):
             status = shared("undefined", why=say("none_reversed"))
@@ -145,43 +151,47 @@ def _values(found: Reversals, model: str, n: int, spec: EffortSpec) -> Iterator[
             status = shared("no_interval", why=say("one_in_all_pairs"))
         numbers: dict[str, Any] = {name: finite(getattr(share, name)) for name in ("value", "low", "high", "stderr")}
         yield records.EffortValue(
-            model=model, metric=metric, n=n, **numbers, status=status, pairs=round(found.pairs), method="counted"
+            model=model, metric=metric, n=n, **numbers, status=status, pairs=round(reversals.pairs), method="counted"
         )
 
 
-def _row(found: Reversals, model: str, where: tuple[str | None, str, str], spec: EffortSpec) -> records.DirectionRecord:
-    share = found.reversed(spec.confidence)
+def _row(
+    reversals: Reversals, model: str, where: tuple[str | None, str, str], spec: EffortSpec
+) -> records.DirectionRecord:
+    share = reversals.reversed(spec.confidence)
     return records.DirectionRecord(
         model=model,
         grouping=where[0],
         group=where[1],
         reference=where[2],
-        n=found.n,
-        pairs=round(found.pairs),
+        n=reversals.n,
+        pairs=round(reversals.pairs),
         value=finite(share.value),
         low=finite(share.low),
         high=finite(share.high),
-        concordant=finite(found.mean(CONCORDANT)),
-        tied=finite(found.tied),
-        random=found.random,
-        shortfall=finite(found.mean(SHORTFALL)),
-        p_value=finite(found.p_value()),
-        status=OK if found.pairs else NO_PAIR,
+        concordant=finite(reversals.mean(CONCORDANT)),
+        tied=finite(reversals.tied),
+        random=reversals.random,
+        shortfall=finite(reversals.mean(SHORTFALL)),
+        p_value=finite(reversals.p_value()),
+        status=OK if reversals.pairs else NO_PAIR,
     )
 
 
-def _between(
+def _pairs_between_groups(
     counts: Direction, labels: tuple[str, ...], where: dict[str, str], spec: EffortSpec
 ) -> tuple[list[records.DirectionRecord], records.EffortGap]:
-    """Return the pairs of people of every two groups, either of them ahead, and the largest difference."""
-    groups = _compared(counts, labels, spec)
+    """Return the pairs between every two groups, in both directions, and the largest difference."""
+    groups = _large_groups(counts, labels, spec)
     strict = bonferroni(spec.confidence, max(1, len(groups) * (len(groups) - 1) // 2))
     rows, differences = {}, []
     for a, b in combinations(groups, 2):
-        one, other = counts.between(a, b), counts.between(b, a)
-        for found, first, second in ((one, a, b), (other, b, a)):
-            rows[first, second] = _row(found, where["model"], (where["grouping"], labels[first], labels[second]), spec)
-        (alone, joint), p_value = compare_groups_at(one, other, (spec.confidence, strict))
+        forward, other = counts.between(a, b), counts.between(b, a)
+        for reversals, first, second in ((forward, a, b), (other, b, a)):
+            rows[first, second] = _row(
+                reversals, where["model"], (where["grouping"], labels[first], labels[second]), spec
+            )
+        (alone, joint), p_value = compare_groups_at(forward, other, (spec.confidence, strict))
         if not np.isnan(alone.value):
             differences.append(_Difference((a, b), alone, joint, p_value))
     return [rows[pair] for pair in permutations(groups, 2)], _worst_gap(
@@ -195,16 +205,16 @@ def _between(
 
 
 class _Difference(NamedTuple):
-    """How two groups differ, with limits of its own and limits for all pairs of groups together."""
+    """The difference between two groups, with its own limits and simultaneous limits for all pairs."""
 
     pair: tuple[int, int]
-    alone: Share
-    joint: Share
+    alone: ReversalShare
+    joint: ReversalShare
     p_value: float
 
 
 def _worst_gap(
-    found: Sequence[_Difference],
+    differences: Sequence[_Difference],
     *,
     n: int,
     labels: tuple[str, ...],
@@ -212,20 +222,20 @@ def _worst_gap(
     where: dict[str, Any],
     spec: EffortSpec,
 ) -> records.EffortGap:
-    """Return the largest difference of two groups, each as the one that came further than the other.
+    """Return the largest difference of two groups, by which of the two came further.
 
-    Its upper limit is the largest of all pairs' own: the truly worst pair is one of them. Its lower limit is that of
-    limits which hold for all pairs together (Bonferroni), since the data choose the pair.
+    Its upper limit is the largest of all pairs' own: the truly worst pair is one of them. Its lower limit comes from
+    simultaneous limits for all pairs (Bonferroni), since the data choose the pair.
     """
     common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair", "n": n}
-    if not found:
+    if not differences:
         why = shared("undefined", why=say("no_two_groups", least=spec.min_count))
         return records.EffortGap(**common, group=None, reference=None, value=None, status=why)
-    worst = max(found, key=lambda difference: abs(difference.alone.value))
+    worst = max(differences, key=lambda difference: abs(difference.alone.value))
     group, reference = worst.pair if worst.alone.value >= 0 else worst.pair[::-1]
-    low = max(abs_low(difference.joint.low, difference.joint.high) for difference in found)
-    high = finite(max(max(abs(difference.alone.low), abs(difference.alone.high)) for difference in found))
-    tested = [difference.p_value for difference in found if not np.isnan(difference.p_value)]
+    low = max(abs_low(difference.joint.low, difference.joint.high) for difference in differences)
+    high = finite(max(max(abs(difference.alone.low), abs(difference.alone.high)) for difference in differences))
+    tested = [difference.p_value for difference in differences if not np.isnan(difference.p_value)]
     pairs = groups * (groups - 1) // 2
     return records.EffortGap(
         **common,
@@ -242,7 +252,7 @@ def _worst_gap(
 
 
 def abs_low(low: float, high: float) -> float:
-    """Return the smallest size of a number between two limits.
+    """Return the smallest absolute value between two limits.
 
     Examples
     --------
@@ -252,19 +262,19 @@ def abs_low(low: float, high: float) -> float:
     return max(low, -high, 0.0)
 
 
-def worst_of_all(table: Table, people: People, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
-    """Yield the reversed pairs with the largest shortfall of every model, where the table has an id."""
+def worst_of_all(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
+    """Yield the reversed pairs with the largest shortfall of every model, if the table has an id."""
     for model in table.models:
         yield from _worst(table, people, model, spec)
 
 
-def _worst(table: Table, people: People, model: str, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
-    ids, better = people.rows.ids, _better(table, people, model)
+def _worst(table: Table, people: EffortPeople, model: str, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
+    ids, better = people.rows.ids, _favourable_scores(table, people, model)
     if ids is None or better is None or spec.worst == 0 or people.n > MOST_COUNTED:
         return
-    found = worst_reversals(better, people.effort, *_ends(people, spec), spec.worst)
+    worst = worst_reversals(better, people.effort, *_start_and_end(people, spec), spec.worst)
     score, paths = people.rows.scores[model], people.trajectories.values
-    for (a, b), short in zip(found.people.tolist(), found.shortfall.tolist(), strict=True):
+    for (a, b), short in zip(worst.people.tolist(), worst.shortfall.tolist(), strict=True):
         yield records.ReversalRecord(
             model=model,
             id_ahead=ids[a],

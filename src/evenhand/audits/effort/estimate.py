@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.audits.effort import result as records
 from evenhand.audits.effort.bins import limit_columns
-from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
@@ -37,7 +37,7 @@ from evenhand.stats.pairs.result import PairDifference
 from evenhand.stats.types import FloatArray
 from evenhand.table.table import Table
 
-MOST_ENUMERATED = 200_000  # people up to whom the worst pairs are looked for
+MOST_ENUMERATED = 200_000  # the most people whose worst pairs are enumerated
 SPREAD_BINS = 30
 
 # Individuals: every pair of people.
@@ -45,7 +45,7 @@ SPREAD_BINS = 30
 Fairness = dict[tuple[str, float], PairFairness]
 
 
-def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
+def individual_estimates(people: EffortPeople, spec: EffortSpec) -> Fairness:
     """Return individual fairness for every model and weight."""
     options: dict[str, Any] = {
         "method": spec.method,
@@ -62,7 +62,7 @@ def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
             people.aggregate,
             spec.weights,
             rng=np.random.default_rng(spec.seed),
-            progress=partial(_tell, doing),
+            progress=partial(_report_progress, doing),
             **options,
         )
     estimates = {}
@@ -73,20 +73,20 @@ def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
             *people.numbers(model),
             weight,
             rng=np.random.default_rng(spec.seed),
-            progress=partial(_tell, doing),
+            progress=partial(_report_progress, doing),
             **options,
         )
     return estimates
 
 
-def _tell(doing: str, done: int, total: int) -> None:
+def _report_progress(doing: str, done: int, total: int) -> None:
     step(f"{doing}: {100 * done // max(total, 1)}%")
 
 
 def individual_values(estimates: Fairness, confidence: float) -> Iterator[records.EffortValue]:
     """Yield individual fairness of every model and weight, with limits at this confidence."""
-    for (model, weight), found in estimates.items():
-        estimate = found.at(confidence)
+    for (model, weight), model_fairness in estimates.items():
+        estimate = model_fairness.at(confidence)
         numbers: dict[str, Any] = {
             name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr", "error")
         }
@@ -108,18 +108,18 @@ def _no_interval(estimate: PairFairness) -> Message:
 
 
 Differences = Mapping[tuple[str, str, float], PairDifference | None]
-"""How two models differ at a weight; None where pairs were sampled, which give no row means."""
+"""The difference between two models at a weight; None where pairs were sampled, which give no row means."""
 
 
 def model_differences(estimates: Fairness) -> Differences:
     """Return the paired difference of every two models at every weight."""
-    models, weights = (dict.fromkeys(place[i] for place in estimates) for i in (0, 1))
-    found: dict[tuple[str, str, float], PairDifference | None] = {}
+    models, weights = (dict.fromkeys(key[i] for key in estimates) for i in (0, 1))
+    differences: dict[tuple[str, str, float], PairDifference | None] = {}
     for weight, (model, reference) in product(weights, combinations(models, 2)):
         left, right = estimates[model, weight], estimates[reference, weight]
         sampled = left.row_means is None or right.row_means is None
-        found[model, reference, weight] = None if sampled else compare(left, right)
-    return found
+        differences[model, reference, weight] = None if sampled else compare(left, right)
+    return differences
 
 
 def model_gaps(estimates: Fairness, differences: Differences, confidence: float) -> Iterator[records.EffortGap]:
@@ -156,15 +156,15 @@ def model_gaps(estimates: Fairness, differences: Differences, confidence: float)
         )
 
 
-def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> Iterator[records.PersonRecord]:
-    """Yield the people whose pairs are least fair, where the table has an id to name them by."""
+def least_fair_people(people: EffortPeople, estimates: Fairness, spec: EffortSpec) -> Iterator[records.PersonRecord]:
+    """Yield the people with the least fair pairs, if the table has an id to name them by."""
     ids = people.rows.ids
     if ids is None or spec.worst == 0:
         return
     for (model, weight), estimate in estimates.items():
         if estimate.row_means is None or estimate.value == 1:
             continue
-        for person in _lowest(np.round(estimate.row_means, 12), ids, spec.worst):
+        for person in _lowest_positions(np.round(estimate.row_means, 12), ids, spec.worst):
             score, effort, aggregate = (float(column[person]) for column in people.numbers(model))
             yield records.PersonRecord(
                 model=model,
@@ -177,25 +177,25 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
             )
 
 
-def _lowest(values: FloatArray, ids: Sequence[str], count: int) -> list[int]:
-    """Return the places of the lowest values; where they are equal, in the order of the ids."""
+def _lowest_positions(values: FloatArray, ids: Sequence[str], count: int) -> list[int]:
+    """Return the positions of the lowest values, ties in the order of the ids."""
     rank = min(count, len(values)) - 1
     last = np.partition(values, rank)[rank]
-    places = np.flatnonzero(~(values > last))  # a value that is nan comes last, as in a sort
-    names = np.array([ids[place] for place in places.tolist()])
-    return [int(place) for place in places[np.lexsort((names, values[places]))[:count]]]
+    places = np.flatnonzero(~(values > last))  # nan values come last, as in a sort
+    names = np.array([ids[position] for position in places.tolist()])
+    return [int(position) for position in places[np.lexsort((names, values[places]))[:count]]]
 
 
-def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairRecord]:
-    """Yield the least fair pairs, where the table has an id and pairs can be enumerated."""
+def least_fair_pairs(people: EffortPeople, spec: EffortSpec) -> Iterator[records.PairRecord]:
+    """Yield the least fair pairs, if the table has an id and pairs can be enumerated."""
     ids = people.rows.ids
-    own, card = people.distance.function is not None, is_card(spec.device)
-    most = EXACT_ROWS if own else CARD_ROWS if card else MOST_ENUMERATED
+    custom, card = people.distance.function is not None, is_card(spec.device)
+    most = EXACT_ROWS if custom else CARD_ROWS if card else MOST_ENUMERATED
     if ids is None or spec.worst == 0 or len(ids) > most:
         return
     for model, weight in product(people.rows.scores, spec.weights):
         step(f"Finding the least fair pairs under {model}")
-        find = card_worst_pairs if card and not own else worst_pairs
+        find = card_worst_pairs if card and not custom else worst_pairs
         score = people.rows.scores[model]
         worst = find(*people.numbers(model), weight, count=spec.worst, distance=people.distance)
         for (a, b), excess in zip(worst.people, worst.excess, strict=True):
@@ -211,8 +211,10 @@ def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairR
             )
 
 
-def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> Iterator[records.TrajectoryRecord]:
-    """Yield the trajectories of the people who are in the least fair pairs."""
+def pair_trajectories(
+    people: EffortPeople, pairs: tuple[records.PairRecord, ...]
+) -> Iterator[records.TrajectoryRecord]:
+    """Yield the trajectories of the people in the least fair pairs."""
     members = {name for pair in pairs for name in (pair.id_a, pair.id_b)}
     if not members:
         return
@@ -226,7 +228,7 @@ def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> 
 Curves = dict[str, tuple[FloatArray, FloatArray]]
 
 
-def fairness_curves(people: People, spec: EffortSpec) -> Curves:
+def fairness_curves(people: EffortPeople, spec: EffortSpec) -> Curves:
     """Return each model's individual fairness at weights from 0 to 1 with its errors.
 
     It is exact, or above 20,000 different people (5 million on a card) from a grid.
@@ -246,18 +248,18 @@ def fairness_curves(people: People, spec: EffortSpec) -> Curves:
 
 
 def curve_records(curves: Curves) -> Iterator[records.CurveRecord]:
-    """Yield the points of the curves; an error of 0 says that a point is exact."""
+    """Yield the points of the curves; an error of 0 marks an exact point."""
     for model, points in curves.items():
         for weight, value, error in zip(CURVE_WEIGHTS, *points, strict=True):
             numbers = {"weight": weight, "value": float(value), "error": float(error)}
             yield records.CurveRecord(model=model, method="grid" if error > 0 else "exact", **numbers)
 
 
-# How effort is spread.
+# The spread of effort.
 
 
-def effort_spread(table: Table, subjects: People | LargeTable) -> Iterator[records.SpreadRecord]:
-    """Yield how effort is spread within every group, in equal bins from 0 to the highest effort."""
+def effort_spread(table: Table, subjects: EffortPeople | LargeTable) -> Iterator[records.SpreadRecord]:
+    """Yield the distribution of effort in every group, in equal bins from 0 to the highest effort."""
     highest = subjects.highest
     if isinstance(subjects, LargeTable):
         cells = subjects.spread_cells(SPREAD_BINS)

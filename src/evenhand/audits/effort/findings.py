@@ -1,4 +1,4 @@
-"""The effort findings: what is told of individuals, of models, of groups, and of other choices."""
+"""The effort findings: on individuals, models, groups and other choices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.audits.effort.result import DirectionRecord, EffortGap, EffortValu
 from evenhand.audits.effort.robustness import UNRANKED, SpecificationCurve, fairest_records, flip_records
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.estimates import Estimate
-from evenhand.core.findings import Claim, in_one
+from evenhand.core.findings import Claim, join_sentences
 from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
 
@@ -26,7 +26,7 @@ def make_claims(
     spec: EffortSpec,
     direction: Sequence[DirectionRecord] = (),
 ) -> Iterator[Claim]:
-    """Yield what can be told: individual fairness, direction, models, the least equal effort bin, other choices."""
+    """Yield the claims: individual fairness, direction, models, the least equal effort bin, other choices."""
     individual = [value for value in values if value.record.metric == "eaif"]
     yield from map(_individual_claim, individual)
     yield from _direction_claims(values, gaps, direction)
@@ -48,12 +48,12 @@ def _individual_claim(estimate: Estimate[EffortValue]) -> Claim:
         sentence_id="individual",
         arguments={"where": value.model, "weight": value.weight, "value": value.value},
         headline=True,
-        aside=in_one([say("violated", share=value.violated), *_from_rates(value)]),
+        aside=join_sentences([say("violated", share=value.violated), *_rate_uncertainty(value)]),
     )
 
 
-def _from_rates(record: EffortValue | EffortGap) -> Iterator[Message]:
-    """Yield how much of an interval comes from uncertain rates of inertia, where they are."""
+def _rate_uncertainty(record: EffortValue | EffortGap) -> Iterator[Message]:
+    """Yield the share of an interval that is due to uncertain rates of inertia, if they are uncertain."""
     if record.rates_share is not None:
         yield say("from_rates", share=record.rates_share)
 
@@ -61,7 +61,10 @@ def _from_rates(record: EffortValue | EffortGap) -> Iterator[Message]:
 def _direction_claims(
     values: Sequence[Estimate[EffortValue]], gaps: Sequence[Estimate[EffortGap]], direction: Sequence[DirectionRecord]
 ) -> Iterator[Claim]:
-    """Yield how often effort is punished, for every model; of its other numbers and of groups what a limit asks for."""
+    """Yield how often effort is punished, for every model.
+
+    Other numbers and groups appear only with a threshold.
+    """
     rows = {row.model: row for row in direction if row.grouping is None}
     for value in values:
         if value.record.metric == "reversed_pairs":
@@ -70,12 +73,12 @@ def _direction_claims(
             yield Claim(estimates=(value,), sentence_id="value", arguments=_value_words(value.record))
     for gap in gaps:
         if gap.record.metric == "reversed_pairs":
-            sides = {"where": _place(gap.record), "group": gap.record.group, "reference": gap.record.reference}
+            sides = {"where": _arguments(gap.record), "group": gap.record.group, "reference": gap.record.reference}
             arguments = {**sides, "value": gap.record.value}
             yield Claim(estimates=(gap,), sentence_id="direction_groups", arguments=arguments)
 
 
-def _place(gap: EffortGap) -> Message:
+def _arguments(gap: EffortGap) -> Message:
     return shared("model_place", model=gap.model, place=shared("by", grouping=gap.grouping))
 
 
@@ -84,7 +87,7 @@ def _value_words(value: EffortValue) -> dict[str, Argument]:
 
 
 def _direction_claim(value: Estimate[EffortValue], row: DirectionRecord | None) -> Claim:
-    """Return how often one model punishes effort, or that there is nothing to compare."""
+    """Return the claim on how often one model punishes effort, or on the lack of comparable pairs."""
     where = _value_words(value.record)
     if row is None or row.value is None:
         return Claim(estimates=(value,), sentence_id="value", undefined_id="direction_none", arguments=where)
@@ -92,7 +95,7 @@ def _direction_claim(value: Estimate[EffortValue], row: DirectionRecord | None) 
     return Claim(
         estimates=(value,),
         sentence_id="direction",
-        when={"clear": {"sentence_id": "direction_punishes"}} if punishes else {},
+        when={"significant": {"sentence_id": "direction_punishes"}} if punishes else {},
         arguments={**where, "random": row.random, "concordant": row.concordant},
         headline=True,
         p_value=row.p_value,
@@ -102,33 +105,33 @@ def _direction_claim(value: Estimate[EffortValue], row: DirectionRecord | None) 
 
 def _direction_aside(row: DirectionRecord) -> Message | None:
     comparable = say("comparable", pairs=row.pairs, concordant=row.concordant, tied=row.tied)
-    return in_one([comparable, *([] if row.shortfall is None else [say("shortfall", shortfall=row.shortfall)])])
+    return join_sentences([comparable, *([] if row.shortfall is None else [say("shortfall", shortfall=row.shortfall)])])
 
 
 def _model_claim(estimate: Estimate[EffortGap]) -> Claim:
     if (estimate.record.value or 0.0) < 0:  # the fairer model first
-        estimate = estimate.map(_turned)
+        estimate = estimate.map(_swap_models)
     gap = estimate.record
     return Claim(
         estimates=(estimate,),
         sentence_id="close_models",
-        when={"clear": {"sentence_id": "fairer_model"}, "untested": {"sentence_id": "untested_models"}},
+        when={"significant": {"sentence_id": "fairer_model"}, "untested": {"sentence_id": "untested_models"}},
         arguments={"model": gap.model, "other": gap.model_reference, "weight": gap.weight, "value": gap.value},
         headline=True,
         family=say("pairs_of_models"),
     )
 
 
-def _turned(gap: EffortGap) -> EffortGap:
-    """Return the same difference the other way round."""
+def _swap_models(gap: EffortGap) -> EffortGap:
+    """Return the same difference with its sides swapped."""
     ends = {"value": "value", "low": "high", "high": "low", "joint_low": "joint_high", "joint_high": "joint_low"}
     negated: dict[str, Any] = {end: None if (x := getattr(gap, other)) is None else -x for end, other in ends.items()}
     return replace(gap, model=gap.model_reference, model_reference=gap.model, **negated)
 
 
 def _least_equal_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) -> Claim:
-    """Return the claim of one model and grouping: told by its least equal bin, judged over all bins together."""
-    where = _place(bins[0].record)
+    """Return the claim on one model and grouping, worded by its least equal bin, judged over all bins."""
+    where = _arguments(bins[0].record)
     compared = sorted((gap for gap in bins if gap.record.value is not None), key=lambda gap: gap.record.value or 0.0)
     if not compared:
         arguments: dict[str, Argument] = {"where": where, "min_count": spec.min_count}
@@ -143,7 +146,7 @@ def _least_equal_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) ->
 
     def bin_of(gap: EffortGap) -> Message | None:
         key = "lowest_bin" if gap.bin_low == lowest.bin_low else "clearest_bin"
-        return in_one([say(key, low=gap.bin_low, high=gap.bin_high), *_from_rates(gap)])
+        return join_sentences([say(key, low=gap.bin_low, high=gap.bin_high), *_rate_uncertainty(gap)])
 
     return Claim(
         estimates=tuple(compared),
@@ -152,9 +155,9 @@ def _least_equal_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) ->
         headline=True,
         aside=bin_of,
         family=_compared_bins(len(compared)),
-        p_value=None if lowest.p_value is None else min(1.0, len(compared) * lowest.p_value),  # the bin was picked
+        p_value=None if lowest.p_value is None else min(1.0, len(compared) * lowest.p_value),  # the data picked the bin
         when={
-            "unclear": {"sentence_id": "least_equal_unclear"},
+            "not_significant": {"sentence_id": "least_equal_unclear"},
             "untested": {"sentence_id": "least_equal_untested"},
         },
     )
@@ -168,9 +171,11 @@ def _compared_bins(number: int) -> Message:
 
 
 def _robustness_claim(curve: SpecificationCurve, between_models: Sequence[EffortGap], people: int) -> Claim:
-    """Return how often a model is the fairest and which choice changes that most; of one model the range of its values.
+    """Return the claim on the fairest model and the choice that changes it most.
 
-    The audit's own differences of models tell whether the order of individual fairness may be chance.
+    With one model, the claim is on its range.
+
+    The audit's own differences of models show whether the order of individual fairness may be chance.
     """
     fairest = list(fairest_records(curve))
     alone = len(fairest) == 1
@@ -192,7 +197,7 @@ def _robustness_claim(curve: SpecificationCurve, between_models: Sequence[Effort
         undefined_id=sentence_id,
         arguments=arguments,
         headline=True,
-        aside=in_one([*asides, *_alike(curve)]),
+        aside=join_sentences([*asides, *_distinct_count(curve)]),
     )
 
 
@@ -233,12 +238,12 @@ def _ranking_asides(
         return
     if lead.share != 1:
         tied = say("wins_tied") if any(record.tied for record in fairest) else None
-        own = _own_ranking(fairest, [record.model for record in leaders])
-        yield say("wins", wins=lead.wins or 0.0, ranked=lead.ranked, tied=tied, own=own)
+        own_ranking = _own_ranking(fairest, [record.model for record in leaders])
+        yield say("wins", wins=lead.wins or 0.0, ranked=lead.ranked, tied=tied, own=own_ranking)
     if curve.size > lead.ranked:
         yield say("more_unranked", number=curve.size - lead.ranked)
     yield _most_changing(curve)
-    if curve.grouping is None and (close := _close_to(lead.model, between_models)):
+    if curve.grouping is None and (close := _indistinguishable_models(lead.model, between_models)):
         yield say("not_distinguished", models=tuple(close))
 
 
@@ -263,7 +268,7 @@ def _most_changing(curve: SpecificationCurve) -> Message:
     return say("changes_most", choices=choices, share=most)
 
 
-def _close_to(model: str, between_models: Sequence[EffortGap]) -> list[str]:
+def _indistinguishable_models(model: str, between_models: Sequence[EffortGap]) -> list[str]:
     """Return the models that the audit's own differences do not distinguish from this one, at its first weight."""
     return [
         str(gap.model_reference if gap.model == model else gap.model)
@@ -290,8 +295,8 @@ def _range_asides(record: FairestRecord) -> Iterator[Message]:
     yield say("own_value", value=record.own_value)
 
 
-def _alike(curve: SpecificationCurve) -> Iterator[Message]:
-    """Yield how many specifications have numbers of their own, where some have the same."""
+def _distinct_count(curve: SpecificationCurve) -> Iterator[Message]:
+    """Yield the number of distinct specifications, if some have the same numbers."""
     numbers = np.round(curve.value.reshape(curve.size, -1), 12)
     different = len(np.unique(np.nan_to_num(numbers, nan=-1.0), axis=0))
     if different < curve.size:

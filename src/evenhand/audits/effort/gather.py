@@ -1,4 +1,4 @@
-"""From a table to people: trajectories from columns or from a long table, inertia, effort and aggregate, checked."""
+"""Read people from a table: trajectories, inertia, effort and aggregate, checked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, scaled_rates
 from evenhand.audits.effort.spec import EffortSpec, History, InertiaSource, InertiaSources, SimilarPairs
-from evenhand.errors import ConfigError, DataError, count, did_you_mean, problem
+from evenhand.errors import ConfigError, DataError, count, problem, require_name
 from evenhand.messages import Message
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.coding import Coded
-from evenhand.table.engines import require_few_rows
+from evenhand.table.engines import MOST_ROWS, TransferLimit, require_few_rows
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
 from evenhand.table.roles import MISSING, grouping_name
@@ -29,6 +29,13 @@ from evenhand.table.validation import column_fault
 
 LARGEST = 1e15
 
+TRANSFER = TransferLimit(
+    "people with their trajectory, once",
+    MOST_ROWS,
+    "everything in the engine: bins, a grid of 65³ cells and a sample of about 200,000 people, with the error",
+)
+"""The most data that an engine sends to this process for an effort audit."""
+
 
 @dataclass(frozen=True)
 class Trajectories:
@@ -36,10 +43,10 @@ class Trajectories:
 
     Parameters
     ----------
-    steps : what the time steps are called.
+    steps : the names of the time steps.
     times : their stamps, or None when they are one unit apart.
     values : shape (people, time steps), nan where missing.
-    not_in_table : people of a history whom the table does not have.
+    not_in_table : people of a history who are not in the table.
     """
 
     steps: tuple[str, ...]
@@ -49,19 +56,19 @@ class Trajectories:
 
 
 @dataclass(frozen=True, kw_only=True)
-class People:
-    """The people an effort audit compares, all in memory.
+class EffortPeople:
+    """The people of an effort audit, in memory.
 
     Parameters
     ----------
     rows : their numbers, scores, groups, weights and ids.
     trajectories : one feature of theirs over time.
     inertia : disadvantage outside their control, above 0.
-    effort, aggregate : what the paper makes of them.
-    distance : how far apart they are.
-    thresholds : above which score each model selects, where decisions are compared and not scores.
+    effort, aggregate : as the paper defines them.
+    distance : between two people.
+    thresholds : each model's score above which it selects, where decisions are compared and not scores.
     dropped : people left out for a missing value.
-    judged : the pairs that a learned distance comes from.
+    judged : the pairs behind a learned distance.
     """
 
     rows: PersonRows
@@ -76,7 +83,7 @@ class People:
 
     @property
     def n(self) -> int:
-        """How many they are."""
+        """The number of people."""
         return len(self.effort)
 
     @property
@@ -85,17 +92,17 @@ class People:
         return float(self.effort.max())
 
     def compared(self, model: str) -> FloatArray:
-        """Return what groups are compared by: a model's scores, or its decisions as 0 and 1."""
+        """Return the numbers that groups are compared by: a model's scores, or its decisions as 0 and 1."""
         score = self.rows.scores[model]
         return score if model not in self.thresholds else (score > self.thresholds[model]).astype(np.float64)
 
     def numbers(self, model: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what pairs of people are compared by: a model's scores, effort and aggregate."""
+        """Return the numbers that pairs are compared by: a model's scores, effort and aggregate."""
         return self.rows.scores[model], self.effort, self.aggregate
 
 
-def gather(table: Table, spec: EffortSpec) -> People:
-    """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
+def gather(table: Table, spec: EffortSpec) -> EffortPeople:
+    """Read the people of a table, refuse or drop incomplete ones, and compute effort and aggregate."""
     column = inertia_column(spec)
     others = spec.robustness.columns if spec.robustness is not None else ()
     sources = spec.inertia.columns if isinstance(spec.inertia, InertiaSources) else ()
@@ -119,7 +126,7 @@ def gather(table: Table, spec: EffortSpec) -> People:
     distance, judged = _distance(spec, table.roles.id, rows.ids, effort, aggregate)
     cuts = {model: table.prediction(model).threshold for model in table.models if spec.parity_of == "decisions"}
     paths = replace(paths, values=values)
-    return People(
+    return EffortPeople(
         rows=rows,
         trajectories=paths,
         inertia=inertia,
@@ -133,12 +140,12 @@ def gather(table: Table, spec: EffortSpec) -> People:
 
 
 def inertia_column(spec: EffortSpec) -> str | None:
-    """Return the column that holds each person's inertia, where it is given so."""
+    """Return the column of each person's inertia, or None."""
     return spec.inertia if isinstance(spec.inertia, str) and spec.inertia not in PUBLISHED_RATES else None
 
 
 def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
-    """Return the group column of the rates of inertia, and the rates, one for every group that the table has."""
+    """Return the group column of the rates of inertia, and the rate of each group in the table."""
     assert isinstance(spec.inertia, str | dict)  # noqa: S101
     rates = published_rates(spec.inertia) if isinstance(spec.inertia, str) else scaled_rates(spec.inertia)
     by = spec.inertia_by or "race"
@@ -148,11 +155,11 @@ def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
 def _checked_rates(
     table: Table, columns: tuple[str, ...], rates: dict[str, float], setting: Message
 ) -> dict[str, float]:
-    """Return the rates by the labels of the groups, or say which group column or rate there is not."""
+    """Return the rates by the groups' labels; refuse unknown group columns and missing rates."""
     for by in columns:
         _require_group_column(by, table, setting)
     codes, labels = table.cells.joint(columns)
-    name, rates = grouping_name(columns), _by_label(columns, rates, labels)
+    name, rates = grouping_name(columns), _relabel(columns, rates, labels)
     present = [labels[code] for code in np.unique(codes)]
     unknown = [label for label in present if label not in rates and MISSING not in label]
     if unknown:
@@ -165,25 +172,24 @@ def _checked_rates(
     return rates
 
 
-def _by_label(columns: tuple[str, ...], numbers: Mapping[str, float], labels: Sequence[str]) -> dict[str, float]:
-    """Return numbers by the labels of the groups; those of an intersection are given by its labels already."""
+def _relabel(columns: tuple[str, ...], numbers: Mapping[str, float], labels: Sequence[str]) -> dict[str, float]:
+    """Return numbers by the groups' labels; those of an intersection already have its labels."""
     if len(columns) > 1:
         return dict(numbers)
     return {known_label(columns[0], group, labels): number for group, number in numbers.items()}
 
 
 def _require_group_column(by: str, table: Table, setting: Message) -> None:
-    if by not in table.roles.group_columns:
-        raise ConfigError(
-            "rates of inertia by group need their group column among the table's groups; {setting} is {by!r}; {hint}",
-            setting=setting,
-            by=by,
-            hint=did_you_mean(by, table.roles.group_columns),
-        )
+    require_name(
+        by,
+        table.roles.group_columns,
+        "rates of inertia by group need their group column among the table's groups; {setting} is {name!r}; {hint}",
+        setting=setting,
+    )
 
 
 def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
-    """Return each person's inertia from rates by group; 1 for everybody where none are given."""
+    """Return each person's inertia from rates by group; 1 for everybody without rates."""
     if spec.inertia is None:
         return np.ones(len(rows.groups.n))
     if isinstance(spec.inertia, InertiaSources):
@@ -194,16 +200,16 @@ def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArra
 
 
 def source_inertia(
-    table: Table, rows: PersonRows, asked: InertiaSources, draws: int = 1, rng: np.random.Generator | None = None
+    table: Table, rows: PersonRows, sources: InertiaSources, draws: int = 1, rng: np.random.Generator | None = None
 ) -> Iterator[FloatArray]:
-    """Yield everybody's inertia from several sources: as given, or with a source of randomness as it may truly be."""
+    """Yield everybody's inertia from several sources: as given, or redrawn within their standard errors."""
     parts = [
         _drawn_source(table, rows, name=name, source=source, draws=draws, rng=rng)
-        for name, source in asked.sources.items()
+        for name, source in sources.sources.items()
     ]
     for number in range(draws):
         of_each = np.stack([part[number] for part in parts])
-        yield of_each.prod(axis=0) if asked.combine == "product" else of_each.mean(axis=0)
+        yield of_each.prod(axis=0) if sources.combine == "product" else of_each.mean(axis=0)
 
 
 def _drawn_source(
@@ -211,29 +217,29 @@ def _drawn_source(
 ) -> FloatArray:
     """Return (draws, people) the numbers of one source."""
 
-    def drawn_from(given: FloatArray, errors: FloatArray) -> FloatArray:
-        return np.tile(given, (draws, 1)) if rng is None else drawn_rates(given, errors, draws, rng)
+    def drawn_from(means: FloatArray, errors: FloatArray) -> FloatArray:
+        return np.tile(means, (draws, 1)) if rng is None else drawn_rates(means, errors, draws, rng)
 
     if source.column is not None:
         return drawn_from(*_own_rates(rows, source.column, source.error_column))
     by = source.by or ()
     rates = _checked_rates(table, by, source.rates, problem("`by` of the source {name!r}", name=name))
     codes, labels = rows.groups.joint(by)
-    errors = _by_label(by, source.errors, labels)
-    known = [label for label in labels if label in rates]
-    given, spread = (np.array([numbers.get(label, 0.0) for label in known]) for numbers in (rates, errors))
-    drawn = drawn_from(given, spread)
+    errors = _relabel(by, source.errors, labels)
+    labels_with_rate = [label for label in labels if label in rates]
+    means, spread = (np.array([numbers.get(label, 0.0) for label in labels_with_rate]) for numbers in (rates, errors))
+    drawn = drawn_from(means, spread)
     by_label = np.full((draws, len(labels)), np.nan)
-    by_label[:, [labels.index(label) for label in known]] = drawn / drawn.max(axis=1, keepdims=True)
+    by_label[:, [labels.index(label) for label in labels_with_rate]] = drawn / drawn.max(axis=1, keepdims=True)
     return by_label[:, codes]
 
 
 def _own_rates(rows: PersonRows, column: str, error_column: str | None) -> tuple[FloatArray, FloatArray]:
     """Return each person's own number and its standard error."""
-    own = rows.numbers[column]
-    if (wrong := ~(own > 0) & ~np.isnan(own)).any():
-        refuse_inertia(column, float(own[wrong][0]))
-    errors = np.zeros(len(own)) if error_column is None else rows.numbers[error_column]
+    values = rows.numbers[column]
+    if (wrong := ~(values > 0) & ~np.isnan(values)).any():
+        refuse_inertia(column, float(values[wrong][0]))
+    errors = np.zeros(len(values)) if error_column is None else rows.numbers[error_column]
     missing = np.isnan(errors)
     if missing.any():
         raise DataError(
@@ -241,11 +247,11 @@ def _own_rates(rows: PersonRows, column: str, error_column: str | None) -> tuple
             error_column=error_column,
             rows=count(int(missing.sum()), "row"),
         )
-    return own, errors
+    return values, errors
 
 
 def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
-    """Say in how many rows a trajectory or the inertia is missing, and in which columns."""
+    """Return the error on missing trajectories or inertia: how many rows, in which columns."""
     columns = tuple(problem("{column!r} in {number:,}", column=name, number=n) for name, n in gaps.items() if n)
     raise DataError(
         "trajectories are missing in {missing} of {rows:,} ({columns}); fill them, or drop these people with "
@@ -257,7 +263,7 @@ def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
 
 
 def refuse_inertia(column: str | None, value: float) -> None:
-    """Say that an inertia is not above 0."""
+    """Return the error on inertia that is not above 0."""
     raise DataError(
         "inertia column {column!r} must be above 0 and finite; it holds {value:g}.",
         column=column,
@@ -304,35 +310,35 @@ def _refuse_infinite(paths: Trajectories) -> None:
 def _distance(
     spec: EffortSpec, id_column: str | None, ids: tuple[str, ...] | None, effort: FloatArray, aggregate: FloatArray
 ) -> tuple[Distance, int]:
-    """Return the distance that was asked for, and how many pairs it was learned from."""
-    asked = spec.distance
-    scales = asked.effort_scale, asked.aggregate_scale
-    if asked.norm == "own":
-        return Distance(scales=scales, lipschitz=asked.lipschitz, function=asked.function), 0
-    if asked.norm != "learned":
-        return Distance(asked.norm, scales, asked.lipschitz), 0
-    pairs = asked.similar
+    """Return the requested distance, and the number of pairs it was learned from."""
+    settings = spec.distance
+    scales = settings.effort_scale, settings.aggregate_scale
+    if settings.norm == "own":
+        return Distance(scales=scales, lipschitz=settings.lipschitz, function=settings.function), 0
+    if settings.norm != "learned":
+        return Distance(settings.norm, scales, settings.lipschitz), 0
+    pairs = settings.similar
     assert pairs is not None  # noqa: S101
     if ids is None or id_column is None:
         raise ConfigError("`similar` names people of the table; name the table's `id` column.")
     frame = open_source(spec.folder / pairs.source if pairs.source is not None else pairs.data).frame
     first, second, judged = _judged_pairs(frame, pairs)
     row_of = {name: row for row, name in enumerate(ids)}
-    known = [
+    present = [
         (row_of[a], row_of[b], y) for a, b, y in zip(first, second, judged, strict=True) if {a, b} <= row_of.keys()
     ]
-    if not known:
+    if not present:
         raise DataError(
             "no pair of `similar` is of two people in the table; it has for example {id!r}.",
             id=first[0],
         )
-    i, j, similar = (np.array(column) for column in zip(*known, strict=True))
+    i, j, similar = (np.array(column) for column in zip(*present, strict=True))
     matrix = learn_metric((effort[i] - effort[j]) / scales[0], (aggregate[i] - aggregate[j]) / scales[1], similar)
-    return Distance(scales=scales, lipschitz=asked.lipschitz, matrix=matrix), len(known)
+    return Distance(scales=scales, lipschitz=settings.lipschitz, matrix=matrix), len(present)
 
 
 def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str], list[float]]:
-    """Fetch the ids and the judgement of every pair; anything but 0 and 1 is an error."""
+    """Read the ids and the judgement of every pair; anything but 0 and 1 is an error."""
     with engine_errors():
         kinds = kinds_of(frame.collect_schema())
     names = {"first": pairs.first, "second": pairs.second, "similar": pairs.similar}
@@ -367,7 +373,10 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
 
 
 def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[str, ...] | None) -> Trajectories:
-    """Return the trajectories of people by their ids; a person or time that the history lacks is nan."""
+    """Return the trajectories of people by their ids.
+
+    Values are nan for people or times missing in the history.
+    """
     id_column = table.roles.id
     if ids is None or id_column is None:
         raise ConfigError("a `history` is joined to the table by its people; name the table's `id` column.")
@@ -408,7 +417,7 @@ def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[s
 
 
 def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any, FloatArray, FloatArray]:
-    """Fetch id, time and value of every row; a row without one of the first two is an error."""
+    """Read id, time and value of every row; a row without an id or time is an error."""
     with engine_errors():
         kinds = kinds_of(frame.collect_schema())
     names = {"id": history.id or id_column, "time": history.time, "value": history.value}

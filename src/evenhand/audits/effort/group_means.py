@@ -1,4 +1,4 @@
-"""Mean scores of groups in bins of effort, from people in memory or from cells that a data engine counted."""
+"""Mean scores of groups in bins of effort, from people in memory or from cells counted by a data engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.stats.effort import effort_bins
@@ -19,7 +19,7 @@ from evenhand.stats.types import FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import equality_p_values, worst_pair
 from evenhand.table.cells import Cells
 
-_ROUNDING = 1e-13  # what equal scores leave of their squares
+_ROUNDING = 1e-13  # the rounding error of equal scores' squares
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class GroupMeans:
     trials: FloatArray
 
     def limits(self, confidence: float | FloatArray) -> Interval:
-        """Return limits of each mean on its own, at one confidence or at one for each."""
+        """Return separate limits of each mean, at one confidence or at one for each."""
         return bounded_mean(self.mean, self.stderr, self.trials, confidence)
 
     def bin(self, number: int) -> GroupMeans:
@@ -49,14 +49,16 @@ class GroupedMeans:
     labels: tuple[str, ...]
 
 
-def means_of(subjects: People | LargeTable, model: str, spec: EffortSpec) -> Callable[[tuple[str, ...]], GroupedMeans]:
-    """Return what gives the mean scores of a grouping's groups."""
+def means_of(
+    subjects: EffortPeople | LargeTable, model: str, spec: EffortSpec
+) -> Callable[[tuple[str, ...]], GroupedMeans]:
+    """Return the function that gives the mean scores of a grouping's groups."""
     if isinstance(subjects, LargeTable):
         return partial(_means_of_cells, subjects.bin_cells(model))
     return partial(_means_of_people, subjects, model, spec)
 
 
-def _means_of_people(people: People, model: str, spec: EffortSpec, columns: tuple[str, ...]) -> GroupedMeans:
+def _means_of_people(people: EffortPeople, model: str, spec: EffortSpec, columns: tuple[str, ...]) -> GroupedMeans:
     codes, labels = people.rows.groups.joint(columns)
     bins = effort_bins(people.effort, spec.width)
     score, weight = people.compared(model), people.rows.weight
@@ -100,7 +102,7 @@ def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple
 
 
 def _total(cell: IntArray, size: int, values: FloatArray | IntArray | None) -> FloatArray:
-    """Return the sum of values in each cell, or without values how many there are."""
+    """Return the sum of values in each cell, or without values the count."""
     return np.bincount(cell, weights=values, minlength=size).astype(np.float64)[:size]
 
 
@@ -122,8 +124,8 @@ class LowestParity:
 
     Parameters
     ----------
-    means : the groups that are compared.
-    lowest, highest : the positions, among them, of the groups with the lowest and the highest mean.
+    means : the compared groups.
+    lowest, highest : the positions in `means` of the lowest and the highest mean.
     """
 
     means: GroupMeans
@@ -141,18 +143,23 @@ class LowestParity:
         return worst_pair(self.means.mean, self.means.limits, "ratio", confidence)
 
 
-def lowest_parity(means: GroupMeans, kept: IntArray) -> LowestParity:
+def lowest_parity(means: GroupMeans, groups: IntArray) -> LowestParity:
     """Return the parity of some groups."""
-    among = GroupMeans(means.n[kept], means.mean[kept], means.stderr[kept], means.trials[kept])
+    among = GroupMeans(means.n[groups], means.mean[groups], means.stderr[groups], means.trials[groups])
     mean = among.mean
     return LowestParity(among, int(len(mean) - 1 - np.argmin(mean[::-1])), int(np.argmax(mean)))
 
 
 def equal_means_p(parities: Sequence[LowestParity]) -> list[float]:
-    """Return for each the smallest alpha at which its limits exclude equal means; nan where there are none."""
+    """Return for each the smallest alpha at which its limits exclude equal means.
+
+    It is nan without limits.
+    """
     if not parities:
         return []
     columns = zip(*(astuple(parity.means) for parity in parities), strict=True)
     every = GroupMeans(*(np.concatenate(column) for column in columns))
-    found: list[float] = equality_p_values(every.mean, every.limits, [len(each.means.n) for each in parities]).tolist()
-    return found
+    p_values: list[float] = equality_p_values(
+        every.mean, every.limits, [len(each.means.n) for each in parities]
+    ).tolist()
+    return p_values

@@ -1,4 +1,4 @@
-"""Uncertain rates of inertia: the numbers again under rates as they may truly be, pooled by Rubin's rules."""
+"""Uncertain rates of inertia: results under redrawn rates, pooled by Rubin's rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.effort import estimate
-from evenhand.audits.effort.gather import People, source_inertia
+from evenhand.audits.effort.gather import EffortPeople, source_inertia
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.numbers import Number, Numbers
 from evenhand.audits.effort.result import EffortGap, EffortValue
@@ -24,7 +24,7 @@ from evenhand.table.table import Table
 Scale = tuple[Callable[[float], float], Callable[[float], float]]
 _LEAST = 1e-300
 
-# Scales on which limits are about symmetric, and back.
+# Transformations to scales with about symmetric limits, and back.
 _SCALES: dict[tuple[str, type], Scale] = {
     ("eaif", EffortValue): (lambda u: float(-np.log(max(1.0 - u, _LEAST))), lambda y: float(1.0 - np.exp(-y))),
     ("eaif", EffortGap): (float, float),
@@ -39,8 +39,8 @@ def is_uncertain(spec: EffortSpec) -> bool:
     )
 
 
-def imputed_people(table: Table, people: People, spec: EffortSpec) -> Iterator[People]:
-    """Yield the same people with the effort that other rates would give them: E = m sigmoid(A) is linear in m."""
+def imputed_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[EffortPeople]:
+    """Yield the same people with the effort under other rates: E = m sigmoid(A) is linear in m."""
     assert isinstance(spec.inertia, InertiaSources)  # noqa: S101
     plain = people.effort / people.inertia
     for inertia in source_inertia(
@@ -49,8 +49,8 @@ def imputed_people(table: Table, people: People, spec: EffortSpec) -> Iterator[P
         yield replace(people, inertia=inertia, effort=inertia * plain)
 
 
-def impute(table: Table, people: People, spec: EffortSpec) -> Iterator[Numbers]:
-    """Yield what is compared again under other rates, where some rate of inertia has a standard error."""
+def impute(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[Numbers]:
+    """Yield the comparisons under other rates, if some rate of inertia has a standard error."""
     if not is_uncertain(spec):
         return
     for number, imputed in enumerate(imputed_people(table, people, spec), start=1):
@@ -58,24 +58,24 @@ def impute(table: Table, people: People, spec: EffortSpec) -> Iterator[Numbers]:
         yield Numbers.of(table, imputed, estimate.individual_estimates(imputed, spec), spec).without_people()
 
 
-def pool(found: Sequence[Number], imputed: Sequence[Numbers], people: People, spec: EffortSpec) -> list[Number]:
-    """Return records with intervals that hold the uncertainty of the rates too.
+def pool(records: Sequence[Number], imputed: Sequence[Numbers], people: EffortPeople, spec: EffortSpec) -> list[Number]:
+    """Return records with intervals that include the uncertainty of the rates.
 
     Parameters
     ----------
-    found : the records as the given rates make them.
-    imputed : the same people under other rates; none where the rates are known.
+    records : the records under the given rates.
+    imputed : the same people under other rates; empty if the rates are certain.
     people : the people.
     spec : the settings, with the confidence.
     """
     if not imputed:
-        return list(found)
-    again: dict[tuple[object, ...], list[Number]] = {}
+        return list(records)
+    by_key: dict[tuple[object, ...], list[Number]] = {}
     for numbers in imputed:
         for record in numbers.records(spec):
-            again.setdefault(_key(record), []).append(record)
+            by_key.setdefault(_key(record), []).append(record)
     df = people.n - 1.0 if people.rows.weight is None else people.rows.weight.sum() ** 2 / (people.rows.weight**2).sum()
-    return [_pooled_record(record, again.get(_key(record), []), len(imputed), float(df), spec) for record in found]
+    return [_pooled_record(record, by_key.get(_key(record), []), len(imputed), float(df), spec) for record in records]
 
 
 def _key(record: Number) -> tuple[object, ...]:
@@ -83,20 +83,23 @@ def _key(record: Number) -> tuple[object, ...]:
     return type(record), *(getattr(record, name, None) for name in names)
 
 
-def _pooled_record(record: Number, again: Sequence[Number], imputations: int, df: float, spec: EffortSpec) -> Number:
+def _pooled_record(record: Number, redrawn: Sequence[Number], imputations: int, df: float, spec: EffortSpec) -> Number:
     scale = _scale_of(record)
     if scale is None:
         return record
-    known = [other for other in again if None not in (other.value, other.low, other.high)]
-    if len(known) < max(2, imputations / 2):
-        why = shared("no_interval", why=say("few_rates", known=len(known), imputations=imputations))
+    complete = [other for other in redrawn if None not in (other.value, other.low, other.high)]
+    if len(complete) < max(2, imputations / 2):
+        why = shared("no_interval", why=say("few_rates", known=len(complete), imputations=imputations))
         return _changed(record, {**dict.fromkeys(("low", "high", "joint_low", "joint_high", "p_value")), "status": why})
-    numbers = _pooled_numbers(record, known, scale, df, spec)
+    numbers = _pooled_numbers(record, complete, scale, df, spec)
     return _changed(record, {name: finite(number) for name, number in numbers.items()})
 
 
 def _scale_of(record: Number) -> Scale | None:
-    """Return the scale of a record's limits; None where it has none, or where effort has no part in it."""
+    """Return the scale of a record's limits.
+
+    None if it has none, or if it does not depend on effort.
+    """
     whole = record.metric == "eagf" and record.bin_low is None
     if whole or record.low is None or record.high is None:
         return None
@@ -104,20 +107,16 @@ def _scale_of(record: Number) -> Scale | None:
 
 
 def _pooled_numbers(
-    record: Number,
-    known: Sequence[Number],
-    scale: Scale,
-    df: float,
-    spec: EffortSpec,
+    record: Number, complete: Sequence[Number], scale: Scale, df: float, spec: EffortSpec
 ) -> dict[str, Any]:
-    """Return the limits and the p-value of a record with the uncertainty of the rates in them."""
+    """Return the limits and p-value of a record, including the uncertainty of the rates."""
     onto, back = scale
-    alone = _pooled(known, onto, df, spec, ("low", "high"))
+    alone = _pooled(complete, onto, df, spec, ("low", "high"))
     numbers: dict[str, Any] = {"low": back(alone.low), "high": back(alone.high), "rates_share": alone.share}
-    if record.metric == "eagf" and any((other.high or 0.0) >= 1.0 for other in known):
-        numbers["high"] = 1.0  # a limit that was cut off at 1 does not say how far beyond it lies
+    if record.metric == "eagf" and any((other.high or 0.0) >= 1.0 for other in complete):
+        numbers["high"] = 1.0  # a limit cut off at 1 hides how far beyond it lies
     if record.joint_low is not None and record.joint_high is not None:
-        joint = _pooled(known, onto, df, spec, ("joint_low", "joint_high"))
+        joint = _pooled(complete, onto, df, spec, ("joint_low", "joint_high"))
         numbers |= {"joint_low": back(joint.low), "joint_high": max(back(joint.high), numbers["high"])}
     p = getattr(record, "p_value", None)
     if p is not None:
@@ -126,28 +125,28 @@ def _pooled_numbers(
 
 
 def _changed(record: Number, numbers: dict[str, Any]) -> Number:
-    """Return a record with other numbers, of those that it has."""
+    """Return a record with new numbers in its non-empty columns."""
     return replace(record, **{name: number for name, number in numbers.items() if hasattr(record, name)})
 
 
 def _pooled(
-    known: Sequence[Any], onto: Callable[[float], float], df: float, spec: EffortSpec, names: tuple[str, str]
+    complete: Sequence[Any], onto: Callable[[float], float], df: float, spec: EffortSpec, names: tuple[str, str]
 ) -> Pooled:
-    """Pool limits; joint ones are as many times as wide as a number's own."""
-    values = np.array([onto(other.value) for other in known])
-    low, high = (np.array([onto(getattr(other, name) or 0.0) for other in known]) for name in names)
-    own_low, own_high = (np.array([onto(getattr(other, name)) for other in known]) for name in ("low", "high"))
+    """Pool limits; joint limits widen by the same factor as the record's own."""
+    values = np.array([onto(other.value) for other in complete])
+    low, high = (np.array([onto(getattr(other, name) or 0.0) for other in complete]) for name in names)
+    own_low, own_high = (np.array([onto(getattr(other, name)) for other in complete]) for name in ("low", "high"))
     width = float(np.mean(own_high - own_low))
     times = float(np.mean(high - low)) / width if width > 0 else 1.0
     return pooled(values, low, high, df, spec.confidence, times=times)
 
 
-def _p_value(found: Pooled, confidence: float) -> float:
-    """Return the two-sided p-value of no difference, by the variance of the side that 0 lies on."""
+def _p_value(pooled: Pooled, confidence: float) -> float:
+    """Return the two-sided p-value of no difference, by the variance of the side on which 0 lies."""
     from scipy.special import stdtr
 
     from evenhand.stats.intervals import t_quantile
 
-    arm = (found.high - found.value) if found.value < 0 else (found.value - found.low)
-    stderr = arm / float(t_quantile(found.df, confidence))
-    return float(2.0 * stdtr(found.df, -abs(found.value) / stderr)) if stderr > 0 else 1.0
+    arm = (pooled.high - pooled.value) if pooled.value < 0 else (pooled.value - pooled.low)
+    stderr = arm / float(t_quantile(pooled.df, confidence))
+    return float(2.0 * stdtr(pooled.df, -abs(pooled.value) / stderr)) if stderr > 0 else 1.0

@@ -1,4 +1,4 @@
-"""More people than fit in memory: effort as expressions that the data's own engine works out in one pass."""
+"""Audit more people than fit in memory, with effort computed by the data's engine."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000
-"""People up to whom rows are read into memory; above, everything is worked out in the data's engine."""
+"""The most people whose rows are read into memory; above, everything is computed in the data's engine."""
 
-MOST_DIFFERENT = 200_000  # different people up to whom all pairs are compared
-SAMPLE = 200_000  # people on whom the grid is corrected and the standard error rests
+MOST_DIFFERENT = 200_000  # the most different people with all pairs compared
+SAMPLE = 200_000  # people in the sample that corrects the grid and gives the standard error
 MOST_FREQUENT = 20_000  # kinds of people so frequent that the sample has them in proportion
 _STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the inertia to the last bit
 
 
-# Our own columns, worked out stage by stage beside those of the data.
+# Our own columns, computed in stages beside those of the data.
 OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")
 _CHANCE = nw.col(f"{OURS}chance")
-_BUCKETS = 2**17  # six times as many as there can be frequent kinds of people
+_BUCKETS = 2**17  # six times the largest possible number of frequent kinds
 _FEW_BUCKETS = 1_000  # that one condition names
 
 Estimates = tuple[dict[tuple[str, float], pairs.PairFairness], dict[str, tuple[FloatArray, FloatArray]]]
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Some of the people, with their scores, effort, aggregate and weight; people alike count `clustering` as one."""
+class PeopleSample:
+    """A sample of people with scores, effort, aggregate and weight; equal people count as one in `clustering`."""
 
     rows: dict[str, FloatArray]
     clustering: float
@@ -58,9 +58,9 @@ class LargeTable:
     Parameters
     ----------
     table : the table.
-    spec : what was asked.
-    stages : what works out each row's effort and aggregate, and leaves out rows that lack a value.
-    n, dropped : how many people count, and how many a missing value leaves out.
+    spec : the settings.
+    stages : the expressions for each row's effort and aggregate, without rows that lack a value.
+    n, dropped : the numbers of people, and of those left out for a missing value.
     bounds : the lowest and highest effort and aggregate.
     sizes : the largest absolute value of each step of the trajectory.
     """
@@ -94,9 +94,9 @@ class LargeTable:
         return DerivedRows(self.table, self.stages).cells([Key("bin", number)], [])
 
     def fairness(self) -> Estimates:
-        """Return individual fairness of every model and weight, and each model's curve over weights with its errors.
+        """Return individual fairness by model and weight, and each model's curve over weights with its errors.
 
-        Where there are few different people it is exact; else one pass a model fills a grid, which is corrected on a
+        With few different people it is exact; otherwise one pass per model fills a grid, which is corrected on a
         sample.
         """
         columns = {name: nw.col(name) for name in self._scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
@@ -110,7 +110,7 @@ class LargeTable:
     def _exact(self, rows: dict[str, Any]) -> Estimates:
         estimates, curves = {}, {}
         squares, total = float(rows["ww"].sum()), float(rows["w"].sum())
-        # The curve takes those who are alike for one person; their pairs, all of them fair, are missing.
+        # The curve counts equal people as one person; their pairs, all of them fair, are missing.
         share = (total**2 - float((rows["w"] ** 2).sum())) / (total**2 - squares)
         for name, model in zip(self._scores, self.table.models, strict=True):
             step(f"Comparing all pairs of people under {model}")
@@ -128,7 +128,7 @@ class LargeTable:
             curves[model] = 1.0 - share * (1.0 - values), share * errors
         return estimates, curves
 
-    def _by_grid(self, sample: Sample) -> Estimates:
+    def _by_grid(self, sample: PeopleSample) -> Estimates:
         estimates, curves = {}, {}
         for name, model in zip(self._scores, self.table.models, strict=True):
             step(f"Filling the grid of pairs under {model}")
@@ -174,19 +174,18 @@ class LargeTable:
             bounds, pairs.SIZE, positions, sums=sums, squares=float(cells.sums["squares"].sum()), own=selves
         )
 
-    def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Sample:
+    def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> PeopleSample:
         """Return a sample of about 200,000 people.
 
-        Who is in it is decided by the digits of a person's numbers, so it is the same on every engine and in any
-        order of rows. People who are alike are in or out together; so those of whom there are many are not left to
-        chance: they are in it in proportion.
+        The digits of a person's numbers decide, so the sample is the same on every engine and in any order of rows.
+        Equal people are all in or all out; so frequent kinds of people are not sampled but included in proportion.
         """
         share = min(1.0, SAMPLE / self.n)
-        frequent = self._frequent(columns, stages, max(2, self.n // MOST_FREQUENT))
-        drawn = self._drawn(columns, stages, share)
+        frequent = self._frequent_kinds(columns, stages, max(2, self.n // MOST_FREQUENT))
+        drawn = self._random_share(columns, stages, share)
         kinds = len(frequent["n"])
-        alike = np.vstack([np.column_stack([rows[name] for name in columns]) for rows in (frequent, drawn)])
-        distinct, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        kinds_of_people = np.vstack([np.column_stack([rows[name] for name in columns]) for rows in (frequent, drawn)])
+        distinct, first, kind = np.unique(kinds_of_people, axis=0, return_index=True, return_inverse=True)
         drawn_kind = kind.reshape(-1)[kinds:]
         left_to_chance = first[drawn_kind] >= kinds
         copies = np.round(frequent["n"] * share).astype(np.int64)
@@ -198,16 +197,16 @@ class LargeTable:
         order = np.lexsort([rows[name] for name in (*columns, "weight")])
         sizes = np.bincount(drawn_kind[left_to_chance], minlength=len(distinct))
         clustering = float((sizes**2).sum() / max(sizes.sum(), 1))
-        return Sample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
+        return PeopleSample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
 
-    def _frequent(self, columns: Mapping[str, nw.Expr], stages: Stages, least: int) -> dict[str, Any]:
-        """Return the kinds of people of whom there are at least so many.
+    def _frequent_kinds(self, columns: Mapping[str, nw.Expr], stages: Stages, least: int) -> dict[str, Any]:
+        """Return the kinds of people with at least a minimum frequency.
 
-        People are first counted in buckets by their digits, and kinds of people only in those that hold so many: to
-        count all kinds would need memory for about as many as there are people.
+        People are first counted in buckets by their digits, and kinds of people only in large enough buckets: counting
+        all kinds would need memory for about one entry per person.
         """
         bucket = (_CHANCE * _BUCKETS).floor().cast(nw.Int64)
-        mixed = [*stages, *_mixing(columns.values()), {f"{OURS}bucket": bucket}]
+        mixed = [*stages, *_hash_stages(columns.values()), {f"{OURS}bucket": bucket}]
         cells = DerivedRows(self.table, mixed).cells([Key("bucket", nw.col(f"{OURS}bucket"))], [], groups=False)
         full = cell_numbers(cells, "bucket")[cells.n >= least].tolist()
         if not full:
@@ -215,17 +214,17 @@ class LargeTable:
         within = [nw.col(f"{OURS}bucket").is_in(full)] if len(full) <= _FEW_BUCKETS else []
         return DerivedRows(self.table, [*mixed, *within]).frequent(columns, least)
 
-    def _drawn(self, columns: Mapping[str, nw.Expr], stages: Stages, share: float) -> dict[str, Any]:
-        """Return a share of the people, decided by the digits of their numbers."""
+    def _random_share(self, columns: Mapping[str, nw.Expr], stages: Stages, share: float) -> dict[str, Any]:
+        """Return a share of the people, chosen by the digits of their numbers."""
         steps = (nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size)
-        mixing = _mixing([*self._scores.values(), *steps])
+        mixing = _hash_stages([*self._scores.values(), *steps])
         weight = self.table.weight_and_exponent()[0]
         weighted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
         return DerivedRows(self.table, [*stages, *mixing, share > _CHANCE]).rows(weighted)
 
 
-def _mixing(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
-    """Yield the stages that make a number between 0 and 1 of the digits of each row's numbers, as if by chance."""
+def _hash_stages(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
+    """Yield the stages that hash each row's numbers to a pseudo-random number between 0 and 1."""
     yield {f"{OURS}chance": nw.lit(0.5)}
     for number in [*numbers, nw.lit(0.0), nw.lit(0.0)]:
         yield {f"{OURS}chance": (_CHANCE + number * 997.13) * 12_345.6789}
@@ -233,7 +232,7 @@ def _mixing(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
 
 
 def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
-    """Check the people of a long table in its engine, and say what their effort and aggregate are."""
+    """Check the people of a long table in its engine, and build the expressions of effort and aggregate."""
     slopes = _require_engine(table, spec)
     table.refuse_columns_starting(OURS)
     column = gather.inertia_column(spec)
@@ -269,7 +268,10 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
 
 
 def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
-    """Return the coefficients of a linear measure; refuse what the engine cannot work out."""
+    """Return the coefficients of a linear measure.
+
+    Refuse measures that the engine cannot compute.
+    """
     many = problem("needs all people in memory, which {people:,} are too many for", people=table.rows)
     if spec.history is not None:
         raise ConfigError(
@@ -323,7 +325,7 @@ def _inertia(table: Table, spec: EffortSpec, column: str | None) -> nw.Expr:
 def _check(
     table: Table, spec: EffortSpec, steps: Sequence[nw.Expr], numbers: Mapping[str, nw.Expr], column: str | None
 ) -> tuple[nw.Expr, int]:
-    """Count rows by what is wrong with them; return which rows are whole, and how many are not."""
+    """Count rows by defect; return the filter of complete rows and the number of incomplete ones."""
     inertia = nw.col(f"{OURS}inertia")
     absent = [x.is_null() | x.is_nan() for x in steps]
     infinite = reduce(or_, [(x == np.inf) | (x == -np.inf) for x in steps])
@@ -362,7 +364,7 @@ def _grid_stages(bounds: pairs.Bounds, sizes: Sequence[int]) -> Iterator[dict[st
 
 
 def _grid_sums(sizes: Sequence[int], exponent: int) -> list[ColumnSum]:
-    """Return what `pairs.GridMoments.from_cells` needs summed over the rows of each grid cell."""
+    """Return the sums over each grid cell that `pairs.GridMoments.from_cells` needs."""
     weight = nw.col(f"{OURS}weight")
     sums = [ColumnSum("squares", weight * weight, 2 * exponent)]
     far = [nw.col(f"{OURS}{axis}.{sizes[0]}.far") for axis in AXES]
@@ -377,7 +379,7 @@ def _grid_sums(sizes: Sequence[int], exponent: int) -> list[ColumnSum]:
 
 
 def cell_numbers(cells: Cells, key: str) -> IntArray:
-    """Return the whole number that is each cell's key."""
+    """Return the integer key of each cell."""
     return np.array([int(float(label)) for label in cells.labels[key]], dtype=np.int64)[cells.codes[key]]
 
 

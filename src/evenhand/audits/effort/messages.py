@@ -191,7 +191,7 @@ NOTES: dict[str, Sentence] = {
 
 
 def named_choice(name: ChoiceName) -> str:
-    """Return a choice of an analyst as it stands in a sentence.
+    """Name an analyst's choice within a sentence.
 
     Examples
     --------
@@ -220,4 +220,4 @@ say = Catalogue(
         "section": (AUDIT.title, AUDIT.question),
     },
 )
-"""Makes a message of the audit's own sentences."""
+"""The catalogue of the effort audit."""

@@ -1,4 +1,4 @@
-"""Remarks of the effort audit that a reader needs."""
+"""Notes of the effort audit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.large_table import LargeTable
 from evenhand.audits.effort.messages import say
@@ -15,15 +15,15 @@ from evenhand.messages import Message
 from evenhand.stats.effort import linear_weights
 
 FEW = 200
-"""People below whom individual fairness may have too short an interval: `benchmarks/coverage/eaif_coverage.py`."""
+"""People below which the interval of individual fairness may be too short; see `benchmarks/eaif_coverage.py`."""
 
 
-def people_notes(people: People, spec: EffortSpec) -> Iterator[Message]:
-    """Yield the remarks on people in memory."""
+def people_notes(people: EffortPeople, spec: EffortSpec) -> Iterator[Message]:
+    """Yield the notes on people in memory."""
     paths = people.trajectories
-    yield from _few(people)
-    yield from _two_steps(paths.steps, paths.times, spec)
-    yield from _saturated(people)
+    yield from _few_people_note(people)
+    yield from _two_step_note(paths.steps, paths.times, spec)
+    yield from _saturation_notes(people)
     if negative := int((paths.values < 0).any(axis=1).sum()):
         yield say("negative", n=negative)
     if paths.not_in_table:
@@ -38,8 +38,8 @@ def people_notes(people: People, spec: EffortSpec) -> Iterator[Message]:
         yield say("no_ids")
 
 
-def _distance_notes(people: People, spec: EffortSpec) -> Iterator[Message]:
-    """Tell what a distance makes of the weights."""
+def _distance_notes(people: EffortPeople, spec: EffortSpec) -> Iterator[Message]:
+    """Yield notes on the effect of a distance on the weights."""
     if people.distance.matrix is not None:
         effort, both, aggregate = people.distance.matrix
         yield say("learned", n=people.judged, effort=effort, both=both, aggregate=aggregate)
@@ -47,15 +47,15 @@ def _distance_notes(people: People, spec: EffortSpec) -> Iterator[Message]:
         yield say("not_weighed", norm=spec.distance.norm)
 
 
-def _few(people: People) -> Iterator[Message]:
+def _few_people_note(people: EffortPeople) -> Iterator[Message]:
     weight = people.rows.weight
     effective = people.n if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
     if effective < FEW:
         yield say("few", n=people.n) if weight is None else say("few_weighted", n=people.n, effective=effective)
 
 
-def _saturated(people: People) -> Iterator[Message]:
-    """Tell of units that leave no difference between people."""
+def _saturation_notes(people: EffortPeople) -> Iterator[Message]:
+    """Yield a warning about units that leave no difference between people."""
     if people.inertia.max() > 1:
         yield say("high_inertia", highest=float(people.inertia.max()))
     share = people.effort / people.inertia
@@ -64,19 +64,19 @@ def _saturated(people: People) -> Iterator[Message]:
         yield say("extreme_effort", share=ends)
     if float((np.abs(people.aggregate) > 1 - 1e-3).mean()) > 0.5:
         yield say("extreme_aggregate")
-    alike = [bool(column.min() == column.max()) for column in (people.effort, people.aggregate)]
-    if any(alike):
-        yield say("all_equal" if all(alike) else "equal_efforts" if alike[0] else "equal_aggregates")
+    are_constant = [bool(column.min() == column.max()) for column in (people.effort, people.aggregate)]
+    if any(are_constant):
+        yield say("all_equal" if all(are_constant) else "equal_efforts" if are_constant[0] else "equal_aggregates")
 
 
 def large_notes(large: LargeTable, spec: EffortSpec) -> Iterator[Message]:
-    """Yield the remarks on people who stayed in the data's engine."""
+    """Yield the notes on people kept in the data's engine."""
     yield say("in_engine", people=large.n)
-    yield from _two_steps(spec.trajectory, spec.times, spec)
+    yield from _two_step_note(spec.trajectory, spec.times, spec)
 
 
-def _two_steps(steps: tuple[str, ...], times: tuple[float, ...] | None, spec: EffortSpec) -> Iterator[Message]:
-    """Tell when two time steps alone make the effort."""
+def _two_step_note(steps: tuple[str, ...], times: tuple[float, ...] | None, spec: EffortSpec) -> Iterator[Message]:
+    """Yield a warning if only two time steps determine effort."""
     weights = linear_weights(spec.measure, len(steps), times)
     if weights is None or (used := np.flatnonzero(np.abs(weights) > 1e-12)).size != 2 or len(steps) < 3:
         return

@@ -12,7 +12,7 @@ _GUESSES = 6
 
 
 class EffortProposing(Proposing):
-    """A long table is its history; columns of one feature over time are its trajectory."""
+    """Proposes a long table as history, and columns of one feature over time as trajectory."""
 
     leaves_blanks: ClassVar[bool] = True
 
@@ -45,7 +45,7 @@ class EffortProposing(Proposing):
         yield "# scale = 1    # what the total of all times is divided by, as 200_000 dollars"
 
     def remarks(self, seen: SeenFile) -> Iterator[str]:
-        """Yield what was seen over time, and where it is in the file."""
+        """Yield remarks on data over time and their place in the file."""
         if seen.long is not None:
             person, time = seen.long
             offered = "It is offered to the effort audit as its `history`."
@@ -57,4 +57,4 @@ class EffortProposing(Proposing):
 
 
 PROPOSE = EffortProposing()
-"""What the effort audit proposes."""
+"""The effort audit's proposal."""

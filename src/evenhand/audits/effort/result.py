@@ -16,12 +16,12 @@ from evenhand.messages import Message
 from evenhand.stats.effort import TrajectoryMeasure
 
 Ranked = Literal["eaif", "eagf"]
-"""The metrics that are computed under other choices."""
+"""The metrics computed under other choices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortValue(Value):
-    """Individual fairness of a model at one weight, reversed pairs, or the mean score of a group in a bin of effort.
+    """Individual fairness of a model at one weight, reversed pairs, or a group's mean score in a bin of effort.
 
     The mean score of a group over all efforts is the record whose bin is null.
     """
@@ -54,7 +54,7 @@ class EffortValue(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortGap(Gap):
-    """How much fairer one model is than another (`eaif`), the parity of one effort bin (`eagf`), or `reversed_pairs`.
+    """A difference of two models (`eaif`), the parity of one effort bin (`eagf`), or a gap in `reversed_pairs`.
 
     The last is how much more often pairs are reversed where one group came further than where the other did.
     Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of
@@ -84,7 +84,7 @@ class CurveRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadRecord(Record):
-    """How many people of a group have an effort in this range."""
+    """The number of a group's people with effort in a range."""
 
     grouping: str = column("the grouping", reveals="name")
     group: str = column("the group", reveals="name")
@@ -127,7 +127,7 @@ class PairRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryRecord(Record):
-    """One step of the trajectory of a person who is in one of the least fair pairs."""
+    """One step in the trajectory of a person in one of the least fair pairs."""
 
     individual: ClassVar[bool] = True
 
@@ -212,7 +212,7 @@ class SpecificationRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairestRecord(Record):
-    """How often a model is the fairest, and within what range its values lie."""
+    """How often a model is the fairest, and the range of its values."""
 
     metric: Ranked = column("'eaif' or 'eagf'", reveals="name")
     grouping: str | None = column("the grouping, of eagf", reveals="name")
@@ -258,10 +258,10 @@ class EffortResult(Result):
     ----------
     values, gaps, curve, spread : the tables, as records.
     direction : reversed pairs, of everybody and between groups.
-    reversals : the worst reversed pairs, where the table has an id; about two persons each.
-    people, pairs, trajectories : the least fair people and pairs, where the table has an id; about one person each.
-    specifications, fairest, flips : the same under other choices, where `robustness` was asked for.
-    steps : what the time steps of the trajectory are called.
+    reversals : the worst reversed pairs, if the table has an id; about two persons each.
+    people, pairs, trajectories : the least fair people and pairs, if the table has an id; about one person each.
+    specifications, fairest, flips : the same under other choices, with `robustness`.
+    steps : the names of the trajectory's time steps.
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT

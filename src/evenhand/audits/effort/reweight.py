@@ -1,4 +1,4 @@
-"""Verdicts of the effort audit among people with other shares of groups; `stats/weighted.py` has the formulas."""
+"""Verdicts of the effort audit under other shares of groups; `stats/weighted.py` has the formulas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from evenhand.audits.effort.gather import People, gather
+from evenhand.audits.effort.gather import EffortPeople, gather
 from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY
 from evenhand.core.findings import Finding
@@ -19,7 +19,7 @@ from evenhand.stats.effort import effort_bins
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.stats.weighted import Judged, Moments, Weighted, gap_judged, share_error
+from evenhand.stats.weighted import Judged, Moments, Weighted, largest_gap, share_error
 from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING
 
@@ -39,7 +39,7 @@ class EffortReweighter:
     by_counts: ClassVar[bool] = False
 
     def why_not(self, finding: Finding) -> str | None:
-        """Return why a verdict cannot be judged again; None where it can."""
+        """Return why a verdict cannot be recomputed, or None."""
         if finding.value is None:
             return "there is no number to begin with"
         if finding.metric not in ("eaif", "eagf") or finding.against == "model":
@@ -51,26 +51,26 @@ class EffortReweighter:
         return None
 
     def depends_on(self, finding: Finding, column: str) -> bool:
-        """Tell whether shares of a column can matter: of all columns for pairs of people."""
+        """Tell whether shares of a column matter: of all columns for pairs of people."""
         return finding.grouping is None or column not in self.table.groupings[finding.grouping]
 
     def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
-        """Return the number among weighted people with its limits, and the verdict."""
+        """Return the reweighted number with its limits, and the verdict."""
         threshold = threshold_of(finding)
         if finding.metric == "eaif":
-            found = self._individual(finding, mix)
-            return found, judge(threshold, *found)
+            fairness = self._individual(finding, mix)
+            return fairness, judge(threshold, *fairness)
         bins = list(self._bins(finding, mix))
         verdicts = [judge(threshold, *joint) for _, joint in bins]
         if "does_not_meet" in verdicts:
             broken = [joint for (_, joint), verdict in zip(bins, verdicts, strict=True) if verdict == "does_not_meet"]
             return min(broken), "does_not_meet"
-        own = min(alone for alone, _ in bins)
+        own_parity = min(alone for alone, _ in bins)
         met = all(judge(threshold, *alone) == "meets" for alone, _ in bins)
-        return (own, "meets") if met else (min(joint for _, joint in bins), "insufficient_evidence")
+        return (own_parity, "meets") if met else (min(joint for _, joint in bins), "insufficient_evidence")
 
     @cached_property
-    def _people(self) -> People:
+    def _people(self) -> EffortPeople:
         return gather(self.table, self.spec)
 
     def _individual(self, finding: Finding, mix: Mix) -> Judged:
@@ -78,7 +78,7 @@ class EffortReweighter:
         people = self._people
         parts = people.rows.groups.codes[column_key(mix.column)]
         weight = mix.weight[parts]
-        found = individual_fairness(
+        fairness = individual_fairness(
             *people.numbers(str(finding.model)),
             float(finding.coordinates["weight"]),
             survey_weight=weight,
@@ -88,39 +88,39 @@ class EffortReweighter:
             distance=people.distance,
         )
         if mix.spread is None:
-            return found.value, found.low, found.high
-        if found.row_means is None:
-            return found.value, float("nan"), float("nan")
+            return fairness.value, fairness.low, fairness.high
+        if fairness.row_means is None:
+            return fairness.value, float("nan"), float("nan")
         # The slope of a mean over pairs in the weight of a part: twice the sum of (h - U) over the people of the part.
         apart = np.zeros(len(weight))
-        apart[weight > 0] = found.row_means - found.value
+        apart[weight > 0] = fairness.row_means - fairness.value
         slope = 2 * np.bincount(parts, weights=apart, minlength=len(mix.weight)) / weight.sum()
         extra = share_error(mix.spread, slope, self.spec.confidence)
-        low, high = np.hypot([found.value - found.low, found.high - found.value], extra).tolist()
-        return found.value, found.value - low, min(found.value + high, 1.0)
+        low, high = np.hypot([fairness.value - fairness.low, fairness.high - fairness.value], extra).tolist()
+        return fairness.value, fairness.value - low, min(fairness.value + high, 1.0)
 
     def _bins(self, finding: Finding, mix: Mix) -> Iterator[tuple[Judged, Judged]]:
-        """Yield the parity of every bin in which groups are compared: by its own limits, and by those of all bins."""
+        """Yield the parity of every bin that compares groups: by its own limits, and by those of all bins."""
         people, model = self._people, str(finding.model)
         groups, labels = people.rows.groups.joint(self.table.groupings[str(finding.grouping)])
         parts, score = people.rows.groups.codes[column_key(mix.column)], people.compared(model)
-        known = np.array([label != MISSING for label in labels])
+        named = np.array([label != MISSING for label in labels])
         bins = effort_bins(people.effort, self.spec.width)
         shape = len(labels), len(mix.weight)
         compared = []
         for number in np.unique(bins).tolist():
             sums = _sums_of(bins == number, groups * shape[1] + parts, score, shape)
-            kept = np.flatnonzero(known & (sums.n.sum(axis=1) >= self.spec.min_count)).tolist()
-            if len(kept) > 1:
-                compared.append(Weighted.of(sums.only(kept), mix.weight, (0.0, 1.0), mix.spread))
+            compared_groups = np.flatnonzero(named & (sums.n.sum(axis=1) >= self.spec.min_count)).tolist()
+            if len(compared_groups) > 1:
+                compared.append(Weighted.from_sums(sums.select(compared_groups), mix.weight, (0.0, 1.0), mix.spread))
         joint = bonferroni(self.spec.confidence, max(len(compared), 1))
         for values in compared:
-            yield gap_judged(values, "ratio", self.spec.confidence), gap_judged(values, "ratio", joint)
+            yield largest_gap(values, "ratio", self.spec.confidence), largest_gap(values, "ratio", joint)
 
 
-def _sums_of(mine: BoolArray, place: IntArray, score: FloatArray, shape: tuple[int, int]) -> Moments:
+def _sums_of(members: BoolArray, position: IntArray, score: FloatArray, shape: tuple[int, int]) -> Moments:
     """Return the sums of scores and of their squares by group and part, of some people."""
     size = shape[0] * shape[1]
-    each: list[FloatArray | None] = [None, score[mine], score[mine] ** 2]
-    parts = (np.bincount(place[mine], weights=weight, minlength=size) for weight in each)
+    each: list[FloatArray | None] = [None, score[members], score[members] ** 2]
+    parts = (np.bincount(position[members], weights=weight, minlength=size) for weight in each)
     return Moments(*(np.asarray(part, dtype=np.float64).reshape(shape) for part in parts))

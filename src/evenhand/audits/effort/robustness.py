@@ -1,12 +1,12 @@
 """Robustness: individual fairness, parity by effort and the ranking of models under every declared choice.
 
-Effort rests on choices: the window, the measure, the inertia, the weight, the scale, the bins. Whoever makes them after
-seeing the numbers can make a model look fair. So all combinations are computed (a multiverse analysis), and what holds
-under most of them can be distinguished from what one choice made.
+Effort depends on choices: the window, the measure, the inertia, the weight, the scale, the bins. Choosing them after
+seeing the numbers can make a model look fair. So all combinations are computed (a multiverse analysis), which separates
+results that hold under most of them from artefacts of one choice.
 
-Work is shared. The measure of a trajectory is worked out once for each window, measure and unit, and serves all
-inertias; the effort serves all scales, weights, bin widths and minimum counts. At weight 0 effort plays no part and at
-weight 1 the aggregate plays none: those are computed once. Up to 20,000 different people all pairs are compared
+Work is shared. The measure of a trajectory is computed once for each window, measure and unit, for all inertias; the
+effort once for all scales, weights, bin widths and minimum counts. At weight 0 effort has no influence and at weight 1
+the aggregate has none: those are computed once. Up to 20,000 different people all pairs are compared
 exactly; above, the grid gives all weights at once. That is decided by size, never by the clock.
 
 References
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.effort.choices import GIVEN, NONE, PUBLISHED_RATES, Choice, Choices, Grid
-from evenhand.audits.effort.gather import People, group_inertia
+from evenhand.audits.effort.gather import EffortPeople, group_inertia
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.result import FairestRecord, FlipRecord, Ranked, SpecificationRecord
 from evenhand.audits.effort.spec import EffortSpec
@@ -62,18 +62,18 @@ class SpecificationCurve:
     metric, grouping
         'eaif', or 'eagf' of a grouping.
     choices
-        The choices that enter, one axis of the arrays for each.
+        The choices that affect the metric, one axis of the arrays for each.
     models
         The models, the last axis of the arrays.
     value
         (options of each choice ..., models) the values; nan where undefined.
     error
-        How far each value may be off.
+        The error bound of each value.
     fairest
-        The models that no other is fairer than, by more than their errors and rounding; none where there is no ranking.
+        The models that no other beats by more than their errors and rounding; none without a ranking.
     bins, bins_left_out
-        Of eagf: the effort bins that are compared, and those in which fewer than two groups are large enough or
-        the largest mean score is 0.
+        For eagf: the compared effort bins, and those in which fewer than two groups are large enough or the largest
+        mean score is 0.
     """
 
     metric: Ranked
@@ -98,7 +98,7 @@ class SpecificationCurve:
 
     @cached_property
     def ranked(self) -> BoolArray:
-        """(options ...) where two or more models can be compared: all of them have a value."""
+        """(options ...) whether two or more models can be compared, since all of them have a value."""
         return np.asarray(self.fairest.any(axis=-1))
 
     @cached_property
@@ -108,7 +108,10 @@ class SpecificationCurve:
 
 
 def rank(value: FloatArray, error: FloatArray) -> BoolArray:
-    """Return (options ..., models) which models are the fairest; none where one has no value, or there is only one."""
+    """Return (options ..., models) the fairest models.
+
+    None if one has no value, or there is only one.
+    """
     ranked = np.isfinite(value).all(axis=-1, keepdims=True) & (value.shape[-1] > 1)
     filled = np.where(ranked, value, 0.0)
     best = np.argmax(filled, axis=-1)[..., np.newaxis]
@@ -118,7 +121,7 @@ def rank(value: FloatArray, error: FloatArray) -> BoolArray:
 
 
 def explore(
-    table: Table, people: People, spec: EffortSpec, choices: Choices, *, exact_rows: int = EXACT_ROWS
+    table: Table, people: EffortPeople, spec: EffortSpec, choices: Choices, *, exact_rows: int = EXACT_ROWS
 ) -> tuple[SpecificationCurve, ...]:
     """Recompute an audit under every declared choice, for the same people.
 
@@ -136,15 +139,15 @@ def explore(
     grid = choices.grid(spec, people.trajectories.steps)
     inertia = {name: _inertia(name, table, people, spec, choices) for name in grid.inertia.options}
     groups = {name: _groups(people, columns) for name, columns in table.groupings.items()}
-    blank = (people, spec, grid, groups, exact_rows)
-    sheets = _Sheets(*blank)
-    sheets.fill(inertia, blank)
+    grid_args = (people, spec, grid, groups, exact_rows)
+    sheets = _SpecificationArrays(*grid_args)
+    sheets.fill(inertia, grid_args)
     models = tuple(people.rows.scores)
     parities = (sheet.curve("eagf", grouping, models) for grouping, sheet in sheets.parities.items())
     return (sheets.individual.curve("eaif", None, models), *parities)
 
 
-class _Sheet:
+class _SpecificationArray:
     """Arrays to be filled: one entry for each specification and model."""
 
     def __init__(self, choices: tuple[Choice, ...], models: int) -> None:
@@ -154,7 +157,7 @@ class _Sheet:
         self.bins, self.bins_left_out = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
     def curve(self, metric: Ranked, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
-        """Return the sheet, filled, with the models ranked."""
+        """Return the filled sheet as a curve with the models ranked."""
         return SpecificationCurve(
             metric=metric,
             grouping=grouping,
@@ -168,14 +171,14 @@ class _Sheet:
         )
 
 
-class _Sheets:
-    """The sheets of individual fairness and of every grouping's parity, and how they are filled."""
+class _SpecificationArrays:
+    """The sheets of individual fairness and of every grouping's parity, and the code that fills them."""
 
-    def __init__(self, people: People, spec: EffortSpec, grid: Grid, groups: Groups, exact_rows: int) -> None:
+    def __init__(self, people: EffortPeople, spec: EffortSpec, grid: Grid, groups: Groups, exact_rows: int) -> None:
         self.people, self.spec, self.grid, self.groups, self.exact_rows = people, spec, grid, groups, exact_rows
         models = len(people.rows.scores)
-        self.individual = _Sheet(grid.individual, models)
-        self.parities = {name: _Sheet(grid.group, models) for name in groups}
+        self.individual = _SpecificationArray(grid.individual, models)
+        self.parities = {name: _SpecificationArray(grid.group, models) for name in groups}
 
     @property
     def arrays(self) -> Iterator[Any]:
@@ -184,7 +187,7 @@ class _Sheets:
             yield from (sheet.value, sheet.error, sheet.bins, sheet.bins_left_out)
 
     def part(self, window: int, measure: int, unit: int, inertia: Mapping[str, FloatArray]) -> list[Any]:
-        """Work out one window, measure and unit with every inertia; return that part of all arrays."""
+        """Compute one window, measure and unit with every inertia; return that part of all arrays."""
         grid, paths, (first, last) = self.grid, self.people.trajectories, self.grid.window.options[window]
         values = paths.values[:, first : last + 1]
         times = None if paths.times is None else paths.times[first : last + 1]
@@ -197,25 +200,25 @@ class _Sheets:
             self._fill_parities((window, measure, i, unit), inertia[name] * plain)
         return [array[window, measure, :, unit] for array in self.arrays]
 
-    def fill(self, inertia: Mapping[str, FloatArray], blank: tuple[Any, ...]) -> None:
+    def fill(self, inertia: Mapping[str, FloatArray], grid_args: tuple[Any, ...]) -> None:
         """Fill all sheets; `inertia` is each person's for every option of that choice."""
         grid, total = self.grid, prod(self.individual.value.shape[:-1])
         sizes = (len(grid.window.options), len(grid.measure.options), len(grid.unit.options))
         parts = list(product(*map(range, sizes)))
 
         def work() -> Iterator[tuple[Any, ...]]:
-            for number, place in enumerate(parts):
+            for number, part in enumerate(parts):
                 step(f"Trying other choices: {number * total // len(parts):,} of {total:,} specifications")
-                yield blank, place, inertia
+                yield grid_args, part, inertia
 
-        for (window, measure, unit), found in zip(parts, in_parallel(_part, work()), strict=True):
-            for array, values in zip(self.arrays, found, strict=True):
+        for (window, measure, unit), arrays in zip(parts, in_parallel(_part, work()), strict=True):
+            for array, values in zip(self.arrays, arrays, strict=True):
                 array[window, measure, :, unit] = values
         for window in range(sizes[0]):
             self._copy_equal(window)
 
     def _fill_individual(self, position: Position, effort: FloatArray, aggregates: list[FloatArray]) -> None:
-        """Fill in individual fairness at every weight and scale, but for what `_copy_equal` copies."""
+        """Fill in individual fairness at every weight and scale, except what `_copy_equal` copies."""
         sheet, people = self.individual, self.people
         for scale, aggregate in enumerate(aggregates):
             needed = [
@@ -229,7 +232,7 @@ class _Sheets:
             for (d, norm), (model, score) in product(
                 enumerate(self.grid.distance.options), enumerate(people.rows.scores.values())
             ):
-                own, plain = people.distance, norm != self.spec.distance.norm
+                own_distance, plain = people.distance, norm != self.spec.distance.norm
                 entry: tuple[Any, ...] = (*position, needed, scale, d, model)
                 sheet.value[entry], sheet.error[entry] = fairness_by_weight(
                     score,
@@ -239,12 +242,12 @@ class _Sheets:
                     people.rows.weight,
                     exact_rows=self.exact_rows,
                     seed=self.spec.seed,
-                    distance=Distance(norm, own.scales, own.lipschitz) if plain else own,
+                    distance=Distance(norm, own_distance.scales, own_distance.lipschitz) if plain else own_distance,
                     device=self.spec.device,
                 )
 
     def _copy_equal(self, window: int) -> None:
-        """Copy what cannot differ: at weight 0 over measures, inertias and units, at weight 1 over scales."""
+        """Copy equal values: at weight 0 over measures, inertias and units, at weight 1 over scales."""
         for numbers in (self.individual.value[window], self.individual.error[window]):
             for number, weight in enumerate(self.grid.weight.options):
                 if weight == 0:
@@ -255,29 +258,29 @@ class _Sheets:
     def _fill_parities(self, position: Position, effort: FloatArray) -> None:
         """Fill in the lowest parity of the effort bins at every bin width and minimum count."""
         for grouping, sheet in self.parities.items():
-            codes, known = self.groups[grouping]
+            codes, named = self.groups[grouping]
             for w, width in enumerate(self.grid.width.options):
                 bins = effort_bins(effort, width)
-                n, means = _bin_means(bins * known.size + codes, self.people, (int(bins.max()) + 1, known.size))
+                n, means = _bin_means(bins * named.size + codes, self.people, (int(bins.max()) + 1, named.size))
                 for c, min_count in enumerate(self.grid.min_count.options):
-                    value, compared = lowest_parity(means, known & (n >= min_count))
+                    value, compared = lowest_parity(means, named & (n >= min_count))
                     entry = (*position, w, c)
                     sheet.value[entry], sheet.bins[entry] = value, compared
                     sheet.bins_left_out[entry] = int(n.any(axis=1).sum()) - compared
 
 
-def _part(blank: tuple[Any, ...], place: tuple[int, int, int], inertia: Mapping[str, FloatArray]) -> list[Any]:
-    """Work out a part of the sheets, on sheets of its own: what is sent to other processes cannot be written to."""
-    return _Sheets(*blank).part(*place, inertia)
+def _part(grid_args: tuple[Any, ...], part: tuple[int, int, int], inertia: Mapping[str, FloatArray]) -> list[Any]:
+    """Compute a part on separate sheets, since arrays sent to other processes are read-only."""
+    return _SpecificationArrays(*grid_args).part(*part, inertia)
 
 
-def _groups(people: People, columns: Sequence[str]) -> tuple[IntArray, BoolArray]:
-    """Return everybody's group, and which of the groups are known."""
+def _groups(people: EffortPeople, columns: Sequence[str]) -> tuple[IntArray, BoolArray]:
+    """Return everybody's group, and the mask of groups that are not missing."""
     codes, labels = people.rows.groups.joint(columns)
     return codes, np.array([label != MISSING for label in labels])
 
 
-def _bin_means(cell: IntArray, people: People, shape: tuple[int, int]) -> tuple[IntArray, FloatArray]:
+def _bin_means(cell: IntArray, people: EffortPeople, shape: tuple[int, int]) -> tuple[IntArray, FloatArray]:
     """Return the people in every bin and group, and (models, bins, groups) their (weighted) mean scores."""
     size, weight = prod(shape), people.rows.weight
     n = np.bincount(cell, minlength=size)
@@ -289,8 +292,8 @@ def _bin_means(cell: IntArray, people: People, shape: tuple[int, int]) -> tuple[
     return n.reshape(shape), means.reshape(-1, *shape)
 
 
-def lowest_parity(means: FloatArray, kept: BoolArray) -> tuple[FloatArray, IntArray]:
-    """Return the lowest parity of all bins, smallest mean / largest mean of the groups kept, and the bins it is over.
+def lowest_parity(means: FloatArray, large_groups: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Return the lowest parity over all bins (smallest mean / largest mean of the kept groups), and their number.
 
     A bin with fewer than two groups, or whose largest mean is 0, has no parity; without any bin it is nan.
 
@@ -298,7 +301,7 @@ def lowest_parity(means: FloatArray, kept: BoolArray) -> tuple[FloatArray, IntAr
     ----------
     means
         (models, bins, groups) mean scores.
-    kept
+    large_groups
         (bins, groups) the groups large enough to be compared.
 
     Examples
@@ -309,15 +312,15 @@ def lowest_parity(means: FloatArray, kept: BoolArray) -> tuple[FloatArray, IntAr
     >>> value.tolist(), bins.tolist()
     ([0.5], [2])
     """
-    largest = np.where(kept, means, -np.inf).max(axis=-1)
-    smallest = np.where(kept, means, np.inf).min(axis=-1)
-    defined = (kept.sum(axis=-1) >= 2) & (largest > 0)
+    largest = np.where(large_groups, means, -np.inf).max(axis=-1)
+    smallest = np.where(large_groups, means, np.inf).min(axis=-1)
+    defined = (large_groups.sum(axis=-1) >= 2) & (largest > 0)
     parity = np.divide(smallest, largest, out=np.full(largest.shape, np.inf), where=defined)
     compared = np.asarray(defined.sum(axis=-1))
     return np.where(compared > 0, parity.min(axis=-1), np.nan), compared
 
 
-def _inertia(name: str, table: Table, people: People, spec: EffortSpec, choices: Choices) -> FloatArray:
+def _inertia(name: str, table: Table, people: EffortPeople, spec: EffortSpec, choices: Choices) -> FloatArray:
     """Return everybody's inertia under an option: the audit's own, none, a column, or rates by group."""
     if name == (NONE if spec.inertia is None else GIVEN):
         return people.inertia
@@ -366,16 +369,12 @@ def specification_records(curve: SpecificationCurve, steps: Sequence[str]) -> It
                 value=value,
                 error=None if value is None else float(curve.error[entry]),
                 fairest=bool(curve.fairest[entry]) if curve.ranked[position] else None,
-                status=OK if value is not None else _no_parity(taken["min_count"]),
+                status=OK if value is not None else shared("undefined", why=say("no_parity", least=taken["min_count"])),
             )
 
 
-def _no_parity(least: int) -> Message:
-    return shared("undefined", why=say("no_parity", least=least))
-
-
 def recorded_curves(records: Sequence[SpecificationRecord], grid: Grid) -> tuple[SpecificationCurve, ...]:
-    """Return the curves that specifications were recorded from."""
+    """Return the curves behind specification records."""
     by_curve: dict[tuple[Ranked, str | None], list[SpecificationRecord]] = {}
     for record in records:
         by_curve.setdefault((record.metric, record.grouping), []).append(record)
@@ -405,7 +404,7 @@ def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
     alone = len(curve.models) < 2
     for model, name in enumerate(curve.models):
         values = curve.value[..., model]
-        known = values[np.isfinite(values)]
+        finite_values = values[np.isfinite(values)]
         wins = float(curve.wins[..., model].sum())
         tied = int((curve.fairest[..., model] & (curve.fairest.sum(axis=-1) > 1)).sum())
         yield FairestRecord(
@@ -414,12 +413,12 @@ def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
             model=name,
             specifications=curve.size,
             ranked=ranked,
-            undefined=curve.size - known.size,
+            undefined=curve.size - finite_values.size,
             wins=None if alone else wins,
             tied=None if alone else tied,
             share=wins / ranked if ranked else None,
-            low=float(known.min()) if known.size else None,
-            high=float(known.max()) if known.size else None,
+            low=float(finite_values.min()) if finite_values.size else None,
+            high=float(finite_values.max()) if finite_values.size else None,
             own_value=finite(curve.value[(*curve.chosen, model)]),
             own_fairest=bool(curve.fairest[(*curve.chosen, model)]) if curve.ranked[curve.chosen] else None,
             status=_ONE_MODEL if alone else OK if ranked else UNRANKED,
@@ -427,7 +426,7 @@ def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
 
 
 def flip_records(curve: SpecificationCurve) -> Iterator[FlipRecord]:
-    """Yield for every choice how often changing it alone changes which model is the fairest."""
+    """Yield for every choice how often changing it alone changes the fairest model."""
     for axis, choice in enumerate(curve.choices):
         fairest, ranked = np.moveaxis(curve.fairest, axis, 0), np.moveaxis(curve.ranked, axis, 0)
         comparisons = changed = 0
@@ -450,7 +449,7 @@ def flip_records(curve: SpecificationCurve) -> Iterator[FlipRecord]:
 
 
 def _own_flips(curve: SpecificationCurve, axis: int, choice: Choice) -> Iterator[str]:
-    """Yield the options with which the audit's own specification would have another fairest model."""
+    """Yield the options that alone give the audit's own specification another fairest model."""
     chosen = curve.chosen
     for option, label in enumerate(choice.labels):
         changed = (*chosen[:axis], option, *chosen[axis + 1 :])

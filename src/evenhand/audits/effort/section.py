@@ -16,11 +16,11 @@ from evenhand.core.display import (
     Method,
     Number,
     Range,
+    figure_sentence,
     gap_table,
     make_table,
     remark,
     value_table,
-    what_it_shows,
 )
 from evenhand.messages import Message
 from evenhand.messages.formats import show, show_confidence
@@ -145,7 +145,7 @@ def _bin(record: EffortValue | EffortGap) -> str:
 
 
 def _shows(result: EffortResult, metric: str) -> Message:
-    return what_it_shows(result.findings, (metric,), result.spec.finding_alpha)
+    return figure_sentence(result.findings, (metric,), result.spec.finding_alpha)
 
 
 def _limit_words(result: EffortResult, metric: str) -> str:
@@ -158,7 +158,7 @@ def _headlines(result: EffortResult, metric: str) -> str:
 
 
 def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
-    """Yield the least fair pairs and their people, who are named by id."""
+    """Yield the least fair pairs and their people, named by id."""
     if result.pairs:
         yield Figure(
             "The least fair pairs",
@@ -240,7 +240,7 @@ def individual_table(result: EffortResult, data: str = "") -> DisplayTable:
 
 
 def parity_table(result: EffortResult, data: str = "") -> DisplayTable:
-    """Return traditional parity by model and grouping, as in tables 6 and 8 of the paper: effort plays no part in it.
+    """Return traditional parity by model and grouping, as in tables 6 and 8 of the paper, regardless of effort.
 
     It is the smallest mean score of a group over the largest, of groups with at least `min_count` people; a dash
     where fewer than two groups have so many.
@@ -268,7 +268,7 @@ def _weight_title(weight: float) -> str:
 
 
 def _robustness_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
-    """Yield the specification curves, who is the fairest how often, what changes it, and what was declared."""
+    """Yield the specification curves, the fairest models, the choices that change them, and the declared options."""
     several = len({record.model for record in result.fairest}) > 1
     curves = charts.curves_of(result)
     caption = [
@@ -288,11 +288,11 @@ def _robustness_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
             f"Where there are more than {most} specifications, {most} are drawn, evenly spread over that order; all of "
             "them count."
         )
-    told = " ".join(_headlines(result, metric) for metric in ("fairest_share", "specification_range")).strip()
+    headlines = " ".join(_headlines(result, metric) for metric in ("fairest_share", "specification_range")).strip()
     yield Figure(
         "Under other choices",
         " ".join(caption),
-        told,
+        headlines,
         tuple(charts.specification_panel(curve) for curve in curves),
         next((finding.headline for finding in result.findings if finding.metric == "fairest_share"), DESCRIBES),
     )

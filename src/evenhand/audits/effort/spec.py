@@ -1,4 +1,4 @@
-"""What the effort audit can be told: arguments of `eh.effort` and the `[effort]` section of `audit.toml`."""
+"""The settings of the effort audit: arguments of `eh.effort` and the `[effort]` section of `audit.toml`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from evenhand.audits.effort.choices import Choices, as_choices
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Spec, is_recorded, limits
+from evenhand.core.spec import Spec, is_from_json, limits
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import SettingError, did_you_mean
 from evenhand.settings import Settings, named_once
@@ -40,7 +40,7 @@ class History(Settings):
 
     @model_validator(mode="after")
     def _one_source(self, info: ValidationInfo) -> Self:
-        if (self.data is None) == (self.source is None) and not is_recorded(info):
+        if (self.data is None) == (self.source is None) and not is_from_json(info):
             raise SettingError("`history` needs its table: give exactly one of `data` and `source`")
         return self
 
@@ -106,7 +106,7 @@ class InertiaSources(Settings):
 
 
 def _as_inertia(value: object) -> object:
-    """Tell sources from rates by group, so that an error is about the one that was meant."""
+    """Distinguish sources from rates by group, so that errors concern the intended form."""
     return InertiaSources.model_validate(value) if isinstance(value, Mapping) and "sources" in value else value
 
 
@@ -127,7 +127,7 @@ class SimilarPairs(Settings):
 
     @model_validator(mode="after")
     def _one_source(self, info: ValidationInfo) -> Self:
-        if (self.data is None) == (self.source is None) and not is_recorded(info):
+        if (self.data is None) == (self.source is None) and not is_from_json(info):
             raise SettingError("`similar` needs its table: give exactly one of `data` and `source`")
         return self
 
@@ -160,13 +160,13 @@ class DistanceSettings(Settings):
     def _fits(self, info: ValidationInfo) -> Self:
         if (self.norm == "learned") != (self.similar is not None):
             raise SettingError("the norm 'learned' needs the judged pairs `similar`, and no other norm has them")
-        if self.norm == "own" and not callable(self.function) and not is_recorded(info):
+        if self.norm == "own" and not callable(self.function) and not is_from_json(info):
             raise SettingError("the norm 'own' needs a `function` of Python")
         return self
 
 
 def _as_distance(value: object) -> object:
-    """Accept a norm by name, or a function, for the settings of a distance."""
+    """Accept a norm's name, or a function, as settings of a distance."""
     if callable(value) and not isinstance(value, Settings):
         return {"norm": "own", "function": value}
     return {"norm": value} if isinstance(value, str) else value
@@ -310,7 +310,7 @@ class EffortSpec(Spec):
         if self.history is not None and self.times is not None:
             raise SettingError("`times` goes with `trajectory`; a `history` has its own time stamps")
         if self.robustness is not None and self.trajectory:
-            self.robustness.grid(self, self.trajectory)  # refuses a wrong window before the work
+            self.robustness.grid(self, self.trajectory)  # refuse a wrong window before any computation
         return self
 
     @model_validator(mode="after")

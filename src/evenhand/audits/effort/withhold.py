@@ -1,4 +1,4 @@
-"""What of an effort audit tells of few people: effort bins, reversed pairs, the spread of effort."""
+"""Small counts of an effort audit: effort bins, reversed pairs, the spread of effort."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.records import Record
-from evenhand.core.withhold import Kept, Withholder
+from evenhand.core.withhold import AllowedSettings, Withholder
 from evenhand.messages import Message
 
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ _PAIRS = ("reversed_pairs", "concordant_pairs", "reversal_shortfall")
 
 
 class EffortWithholder(Withholder[EffortSpec]):
-    """Effort bins do not overlap; other choices, which have bins of their own, are not told at all."""
+    """Treats effort bins as disjoint; other choices, whose bins differ, are never published."""
 
     bins: ClassVar[str] = "effort bins"
-    from_bins: ClassVar[str] = "the spread of effort"
-    not_of_all: ClassVar[tuple[str, ...]] = ("effort bins",)
+    from_all_bins: ClassVar[str] = "the spread of effort"
+    of_some_people: ClassVar[tuple[str, ...]] = ("effort bins",)
     whole: ClassVar[tuple[str, ...]] = ("curve", "specifications", "fairest", "flips")
     places: ClassVar[tuple[str, ...]] = ("bin_low",)
 
     def part(self, table: str, record: Record) -> str:
-        """Return the part that a record tells of."""
+        """Return the part that a record belongs to."""
         if table == "direction" or getattr(record, "metric", "") in _PAIRS:
             return "reversed pairs"
         if table == "spread":
-            return self.from_bins
+            return self.from_all_bins
         return self.bins if self.bin(record) is not None else ""
 
     def bin(self, record: Record) -> float | None:
@@ -40,8 +40,8 @@ class EffortWithholder(Withholder[EffortSpec]):
         low: float | None = getattr(record, "bin_low", None)
         return low
 
-    def before(self, table: Table, spec: EffortSpec, touched: Collection[str]) -> Kept:
-        """Return the settings without other choices; where rates are those of hidden groups, inertia as a column."""
+    def before(self, table: Table, spec: EffortSpec, touched: Collection[str]) -> AllowedSettings:
+        """Return the settings without other choices, and inertia as a column if its rates are of hidden groups."""
         notes: tuple[Message, ...] = ()
         if spec.robustness:
             spec = spec.model_copy(update={"robustness": None})
@@ -49,19 +49,19 @@ class EffortWithholder(Withholder[EffortSpec]):
         rates, by = spec.inertia, spec.inertia_by or "race"
         from_groups = isinstance(rates, dict) or (isinstance(rates, str) and rates not in table.kinds)
         if not from_groups or by not in touched:
-            return Kept(spec, notes=notes)
+            return AllowedSettings(spec, notes=notes)
         from evenhand.audits.effort.gather import group_rates
 
-        column, known = group_rates(table, spec)
-        own = spec.model_copy(update={"inertia": _INERTIA, "inertia_by": None})
-        return Kept(own, {_INERTIA: table.by_group(column, known)}, notes=notes)
+        column, rates_by_group = group_rates(table, spec)
+        published_spec = spec.model_copy(update={"inertia": _INERTIA, "inertia_by": None})
+        return AllowedSettings(published_spec, {_INERTIA: table.by_group(column, rates_by_group)}, notes=notes)
 
-    def as_asked(self, spec: EffortSpec, asked: EffortSpec) -> EffortSpec:
-        """Return the settings with the rates of inertia as they were asked for."""
+    def reported_spec(self, spec: EffortSpec, requested: EffortSpec) -> EffortSpec:
+        """Return the settings with the requested rates of inertia."""
         if spec.inertia != _INERTIA:
             return spec
-        return spec.model_copy(update={name: getattr(asked, name) for name in ("inertia", "inertia_by")})
+        return spec.model_copy(update={name: getattr(requested, name) for name in ("inertia", "inertia_by")})
 
 
 WITHHOLD = EffortWithholder()
-"""What the effort audit withholds."""
+"""The effort audit's rules for small counts."""

@@ -1,4 +1,4 @@
-"""Improvability: could the decisions be fairer without being worse at their job?"""
+"""Improvability: could the decisions be fairer without being less accurate?"""
 
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ AUDIT = AuditDescriptor(
     not_reweighted="candidates were made from and tested on these people, and among others they would be other ones",
     power="evenhand.audits.improvability.power:POWER",
     withhold="evenhand.audits.improvability.withhold:WITHHOLD",
-    transfer="evenhand.audits.improvability.transfer:TRANSFER",
+    transfer="evenhand.audits.improvability.gather:TRANSFER",
 )
 
 __getattr__ = lazy(

@@ -15,7 +15,7 @@ from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import make_claims, make_notes, reason_records
 from evenhand.audits.improvability.frontier import frontier_records
-from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
+from evenhand.audits.improvability.gather import AuditRows, Predictions, read_sample
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult, Margin
 from evenhand.audits.improvability.rules import Decisions
@@ -41,7 +41,7 @@ from evenhand.core.estimates import Estimate
 from evenhand.core.findings import without_kind
 from evenhand.core.progress import step
 from evenhand.core.records import OK
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, EvenhandError, count, problem, require_extra
@@ -92,11 +92,11 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     >>> [(decision.metric, decision.rejected) for decision in decisions]
     [('improvable_fairness', True), ('improvable_accuracy', True)]
     """
-    return settled(run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()")))
+    return finalize(run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()")))
 
 
 def run(table: Table, spec: ImprovabilitySpec) -> Draft[ImprovabilityResult]:
-    """Audit a table as a spec says."""
+    """Audit a table under the settings of a spec."""
     step("Reading the rows of the improvability test")
     sample = read_sample(table, spec)
     require_known(spec.thresholds, groupings=[sample.grouping], models=spec.candidates)
@@ -118,7 +118,9 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
     curves = estimate.make_curves(inputs, trials)
     decisions = tuple(estimate.decision_records(inputs, curves))
     limits = _margin_limits(inputs, trials)
-    margins = [Estimate(margin, partial(limits, _place(margin))) for margin in estimate.margin_records(inputs, curves)]
+    margins = [
+        Estimate(margin, partial(limits, _margin_key(margin))) for margin in estimate.margin_records(inputs, curves)
+    ]
     power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
     reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
     claims = list(make_claims(inputs, trials, decisions, margins, reasons))
@@ -152,29 +154,29 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
     return Draft(result=result, claims=claims, own=say, bounds=bounds)
 
 
-MarginPlace = tuple[str | None, ...]
+MarginKey = tuple[str | None, ...]
 
 
-def _place(margin: Margin) -> MarginPlace:
-    """Return what tells a margin from all others: the candidate, the test, and what is to improve for whom."""
+def _margin_key(margin: Margin) -> MarginKey:
+    """Return a margin's key: the candidate, the test, and the target."""
     return margin.model, margin.test, margin.metric, margin.group
 
 
-def _margin_limits(inputs: Inputs, trials: Trials) -> Callable[[MarginPlace, float], Margin]:
-    """Return the margin of a place as a bound at any confidence, from the p-values of the trials."""
+def _margin_limits(inputs: Inputs, trials: Trials) -> Callable[[MarginKey, float], Margin]:
+    """Return a margin as a bound at any confidence, from the p-values of the trials."""
 
     @cache
-    def margins_at(confidence: float) -> Mapping[MarginPlace, Margin]:
+    def margins_at(confidence: float) -> Mapping[MarginKey, Margin]:
         test = inputs.spec.test.model_copy(update={"alpha": 1.0 - confidence})
         strict = replace(inputs, spec=inputs.spec.model_copy(update={"test": test}))
         made = estimate.margin_records(strict, estimate.make_curves(strict, trials))
-        return {_place(margin): margin for margin in made}
+        return {_margin_key(margin): margin for margin in made}
 
-    return lambda place, confidence: margins_at(confidence)[place]
+    return lambda key, confidence: margins_at(confidence)[key]
 
 
-def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
-    """Refuse, before the work, what no split could do."""
+def _check(sample: AuditRows, spec: ImprovabilitySpec) -> None:
+    """Refuse settings that no split could satisfy, before any computation."""
     _require_resamples(sample, spec)
     if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
@@ -193,8 +195,8 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
             _check_member(sample, spec, name, member)
 
 
-def _require_resamples(sample: Sample, spec: ImprovabilitySpec) -> None:
-    """Refuse so few resamples that no p-value could be small enough for so many pairs of groups."""
+def _require_resamples(sample: AuditRows, spec: ImprovabilitySpec) -> None:
+    """Refuse too few resamples for a small enough p-value with so many pairs of groups."""
     pairs = comb(len(sample.groups), 2) if (spec.test.design, spec.test.worst_pair) == ("one_pass", None) else 1
     least = int(2 * pairs * spec.counts / spec.test.alpha)
     if pairs > 1 and spec.resamples < least:
@@ -208,7 +210,7 @@ def _require_resamples(sample: Sample, spec: ImprovabilitySpec) -> None:
         )
 
 
-def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:
+def _check_member(sample: AuditRows, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:
     """Refuse a candidate, or a member of a search's family, that cannot be made or cut."""
     if member.refits:
         for package in ("sklearn", "joblib", "threadpoolctl"):
@@ -245,7 +247,7 @@ def _require_cut(predictions: Predictions, spec: ImprovabilitySpec, whose: Messa
 
 
 def _refuse_unknown_outcomes(inputs: Inputs) -> None:
-    """Say at once where a missing outcome is needed whatever a candidate selects."""
+    """Refuse missing outcomes that every selection would need."""
     unknown = np.flatnonzero(np.isnan(inputs.sample.outcome))
     if unknown.size:
         nobody = np.zeros(unknown.size)
@@ -253,7 +255,7 @@ def _refuse_unknown_outcomes(inputs: Inputs) -> None:
 
 
 def _require_some(trials: Trials) -> None:
-    """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
+    """Refuse a run without any tested candidate; otherwise note the untested ones."""
     if all(trial.piece.status != OK for each in trials.values() for trial in each):
         first = next(iter(trials.values()))[0]
         raise EvenhandError("in no split was there a candidate to test: {why}", why=without_kind(first.piece.status))
@@ -265,20 +267,20 @@ def _require_some(trials: Trials) -> None:
 _WHERE = say("rows")
 
 
-class Step(NamedTuple):
-    """What a rule made in one step: candidates, or why there is none, and for each goal the one at each margin."""
+class RuleStep(NamedTuple):
+    """A rule's output in one step: candidates, or why there is none, and the choice by goal and margin."""
 
     made: tuple[MadeCandidate | Message, ...]
     choice: Mapping[stats.Goal, IntArray]
 
 
 def run_one_pass(inputs: Inputs) -> Trials:
-    """Test every candidate in one pass through the rows: a column on all of them, a fitted candidate step by step.
+    """Test every candidate in one pass: a column on all rows, a fitted candidate step by step.
 
     The rows are put in a random order. In each step a rule makes a candidate from all rows before, which decides the
-    next rows. What is tested is the average of the steps' candidates: the algorithm that gives each person to one of
+    next rows. The tested algorithm is the average of the steps' candidates: it assigns each person to one of
     them by lot. Rows are drawn within steps. Whatever the rule, the rows of a step are new to its candidate, so the
-    sums over the steps are martingales and no stability of the rule is asked for, as cross-fitting would. Which group
+    sums over the steps are martingales and the rule need not be stable, as cross-fitting requires. Which group
     the status quo favours is not named by other rows, so both directions are allowed for.
     """
     spec, sample = inputs.spec, inputs.sample
@@ -289,9 +291,9 @@ def run_one_pass(inputs: Inputs) -> Trials:
     made = dict(zip(tasks, in_parallel(make_step, work, spec.jobs), strict=True))
     return {
         name: (
-            _together(inputs, name, splits, [made[name, number] for number in range(len(splits))])
+            _joint_trial(inputs, name, splits, [made[name, number] for number in range(len(splits))])
             if candidate.refits
-            else _column(inputs, name),
+            else _column_trial(inputs, name),
         )
         for name, candidate in spec.candidates.items()
     }
@@ -301,15 +303,15 @@ def _direction(inputs: Inputs) -> stats.Direction:
     return "either" if inputs.spec.test.worst_pair is None else "named"
 
 
-def _column(inputs: Inputs, name: str) -> Trial:
-    """Return the test of a column, decisions or scores that were there before."""
+def _column_trial(inputs: Inputs, name: str) -> Trial:
+    """Return the test of a column of existing decisions or scores."""
     rows = np.arange(len(inputs.sample))
     split = stats.Split(rows, rows)
     made = make_candidate(inputs, name, inputs.spec.candidates[name], 0, split)
     return tested(inputs, name, untested(inputs, name, 0, split), made, Comparison(_WHERE, None, _direction(inputs)))
 
 
-def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> Step:
+def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> RuleStep:
     """Make the candidates of one step from the rows before it."""
     candidate = inputs.spec.candidates[name]
     members: tuple[Candidate, ...] = (candidate,)
@@ -324,11 +326,14 @@ def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> Ste
             made.append(make_candidate(inputs, name, member, number, split))
         except NoCandidateError as error:
             made.append(say("no_candidate", why=error.message))
-    return Step(tuple(made), choice)
+    return RuleStep(tuple(made), choice)
 
 
-def _together(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps: Sequence[Step]) -> Trial:
-    """Return the test of all steps; where a search chose otherwise at other margins, of each combination."""
+def _joint_trial(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps: Sequence[RuleStep]) -> Trial:
+    """Return the joint test of all steps.
+
+    For a search, return the test of each combination of its choices by margin.
+    """
     rows = np.sort(np.concatenate([split.test for split in splits]))
     bare = untested(inputs, name, 0, stats.Split(rows, rows))
     chosen = {goal: np.stack([step.choice[goal] for step in steps]) for goal in inputs.goals}
@@ -346,22 +351,26 @@ def _together(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps: S
 def _combination(
     inputs: Inputs, name: str, bare: Trial, splits: Sequence[stats.Split], made: Sequence[MadeCandidate | Message]
 ) -> Trial:
-    """Return the test of one candidate a step; where a step has none, the status quo decides its rows."""
+    """Return the test of one candidate per step.
+
+    The status quo decides steps without a candidate.
+    """
     pieces = tuple(
-        _piece(bare, number, split.test, found) for number, (split, found) in enumerate(zip(splits, made, strict=True))
+        _piece(bare, number, split.test, made_candidates)
+        for number, (split, made_candidates) in enumerate(zip(splits, made, strict=True))
     )
-    found = [piece.made for piece in pieces if piece.made is not None]
+    made_candidates = [piece.made for piece in pieces if piece.made is not None]
     bare = replace(bare, steps=pieces)
-    if not found:
+    if not made_candidates:
         return replace(bare, piece=bare.piece._replace(status=pieces[0].status))
     decisions, step = bare.piece.status_quo.values.copy(), np.empty(bare.piece.test.size, dtype=np.int64)
     for piece in pieces:
-        at = np.searchsorted(bare.piece.test, piece.test)
-        step[at] = piece.split
+        positions = np.searchsorted(bare.piece.test, piece.test)
+        step[positions] = piece.split
         if piece.made is not None:
-            decisions[at] = piece.made.decisions.values
-    ties = [sum(column) for column in zip(*(each.decisions[1:] for each in found), strict=True)]
-    whole = MadeCandidate(Decisions(decisions, *ties), "; ".join(dict.fromkeys(each.what for each in found)))
+            decisions[positions] = piece.made.decisions.values
+    ties = [sum(column) for column in zip(*(each.decisions[1:] for each in made_candidates), strict=True)]
+    whole = MadeCandidate(Decisions(decisions, *ties), "; ".join(dict.fromkeys(each.what for each in made_candidates)))
     return tested(inputs, name, bare, whole, Comparison(_WHERE, step, _direction(inputs)))
 
 

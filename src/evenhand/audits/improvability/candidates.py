@@ -1,4 +1,4 @@
-"""What a candidate can be: a rule that makes one from the training rows, or a column that was there before."""
+"""Candidates: rules that learn from training rows, or existing columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from evenhand.core.spec import is_recorded
-from evenhand.errors import SettingError, brief, did_you_mean
+from evenhand.core.spec import is_from_json
+from evenhand.errors import SettingError, brief, require_name
 from evenhand.messages import Setting
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
@@ -34,7 +34,7 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
     "reductions": ("estimator", "settings", "constraint", "slack", "threshold"),
     "own": ("own", "threshold", "kind"),
 }
-# The setting that tells which rule is meant, where it is not named.
+# The setting that implies the rule, if no rule is named.
 _MARKS = {
     "column": "column",
     "own": "own",
@@ -49,7 +49,7 @@ _OURS: dict[str, dict[str, Any]] = {"random_forest": {"n_estimators": 300}}
 
 
 class Candidate(Settings):
-    """One candidate, or the rule that makes one.
+    """One candidate, or the rule that makes it.
 
     Examples
     --------
@@ -89,22 +89,22 @@ class Candidate(Settings):
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, values: object, info: ValidationInfo) -> object:
-        if not isinstance(values, Mapping) or is_recorded(info):
+        if not isinstance(values, Mapping) or is_from_json(info):
             return values
-        given = dict(values)
-        if given.get("rule") is None:
-            given["rule"] = _guessed(given)
-        if given["rule"] == "reductions" and given.get("estimator") is None:
-            given["estimator"] = "logistic"
-        if given["rule"] == "search" and not given.get("family"):
-            given["family"] = ("linear", "lasso", "random_forest")
-        if "family" in given:
-            given["family"] = tuple(as_candidates(given["family"]).values())
-        estimator = given.get("estimator")
-        if isinstance(estimator, str) and isinstance(given.get("settings", {}), Mapping):
-            settings = {**_OURS.get(estimator, {}), **given.get("settings", {})}
-            given["settings"] = Fit(estimator=estimator, settings=settings).settings
-        return given
+        fields = dict(values)
+        if fields.get("rule") is None:
+            fields["rule"] = _infer_rule(fields)
+        if fields["rule"] == "reductions" and fields.get("estimator") is None:
+            fields["estimator"] = "logistic"
+        if fields["rule"] == "search" and not fields.get("family"):
+            fields["family"] = ("linear", "lasso", "random_forest")
+        if "family" in fields:
+            fields["family"] = tuple(as_candidates(fields["family"]).values())
+        estimator = fields.get("estimator")
+        if isinstance(estimator, str) and isinstance(fields.get("settings", {}), Mapping):
+            settings = {**_OURS.get(estimator, {}), **fields.get("settings", {})}
+            fields["settings"] = Fit(estimator=estimator, settings=settings).settings
+        return fields
 
     @field_validator("family")
     @classmethod
@@ -115,7 +115,7 @@ class Candidate(Settings):
 
     @model_validator(mode="after")
     def _own_settings_only(self, info: ValidationInfo) -> Self:
-        if is_recorded(info):  # where estimators and functions stand as their names
+        if is_from_json(info):  # where estimators and functions are recorded by name
             return self
         allowed = ("rule", *_SETTINGS[self.rule])
         for name in sorted(self.model_fields_set):
@@ -155,13 +155,13 @@ class Candidate(Settings):
 
     @model_serializer(mode="wrap")
     def _own_settings(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write the rule and the settings that it has."""
-        kept = ("rule", *_SETTINGS[self.rule])
-        return {name: value for name, value in written(self).items() if name in kept}
+        """Serialise the rule with only its own settings."""
+        names = ("rule", *_SETTINGS[self.rule])
+        return {name: value for name, value in written(self).items() if name in names}
 
     @property
     def refits(self) -> bool:
-        """Whether it is made anew in every split."""
+        """Whether it is refitted in every split."""
         return self.rule != "column"
 
     @property
@@ -170,7 +170,7 @@ class Candidate(Settings):
         return self.rule in ("sweep", "milp")
 
     def in_words(self) -> str:
-        """Return what it is, for a report."""
+        """Describe it for a report."""
         what = described(self.estimator) if self.estimator is not None else ""
         members = "; ".join(member.in_words() for member in self.family)
         words = {
@@ -194,57 +194,52 @@ def as_candidates(value: object) -> dict[str, Any]:
     {'linear': {'rule': 'estimator', 'estimator': 'linear'}, 'need_score': {'rule': 'column', 'column': 'need_score'}}
     """
     if isinstance(value, Mapping):
-        return {str(name): _settings(given, str(name)) for name, given in value.items()}
+        return {str(name): _settings(item, str(name)) for name, item in value.items()}
     candidates: dict[str, Any] = {}
-    for given in (value,) if isinstance(value, str | Candidate) or not isinstance(value, Iterable) else value:
-        name = _name(given)
+    for item in (value,) if isinstance(value, str | Candidate) or not isinstance(value, Iterable) else value:
+        name = _name(item)
         if name in candidates:
             raise SettingError(
                 "two candidates are called {name!r}; give them names of their own, in a mapping",
                 name=name,
             )
-        candidates[name] = _settings(given, name)
+        candidates[name] = _settings(item, name)
     return candidates
 
 
-def _settings(given: object, name: str) -> Candidate | dict[str, object]:
-    if isinstance(given, Mapping):
-        named = name in (*_SHORT, *ESTIMATORS) and not any(mark in given for mark in ("rule", *_MARKS.values()))
-        return {**(_named(name) if named or not given else {}), **given}
-    if isinstance(given, Candidate):
-        return given
-    if isinstance(given, str):
-        return _named(given)
-    if _is_estimator(given):
-        return {"rule": "estimator", "estimator": given}
-    if callable(given):
-        return {"rule": "own", "own": given}
+def _settings(settings: object, name: str) -> Candidate | dict[str, object]:
+    if isinstance(settings, Mapping):
+        named = name in (*_SHORT, *ESTIMATORS) and not any(mark in settings for mark in ("rule", *_MARKS.values()))
+        return {**(_settings_of_name(name) if named or not settings else {}), **settings}
+    if isinstance(settings, Candidate):
+        return settings
+    if isinstance(settings, str):
+        return _settings_of_name(settings)
+    if _is_estimator(settings):
+        return {"rule": "estimator", "estimator": settings}
+    if callable(settings):
+        return {"rule": "own", "own": settings}
     raise SettingError(
         "a candidate must be a name, a table of settings, a scikit-learn estimator or a function; got {given}",
-        given=brief(given),
+        given=brief(settings),
     )
 
 
-def _named(name: str) -> dict[str, object]:
-    """Return the settings that a name stands for: a rule, an estimator or a column."""
+def _settings_of_name(name: str) -> dict[str, object]:
+    """Return the settings behind a name: of a rule, an estimator or a column."""
     if name in _SHORT:
         return {"rule": name}
     return {"rule": "estimator", "estimator": name} if name in ESTIMATORS else {"rule": "column", "column": name}
 
 
-def _guessed(given: Mapping[str, Any]) -> str:
-    """Return the rule that a candidate's settings belong to."""
-    for name in given:
-        if name not in Candidate.model_fields:
-            raise SettingError(
-                "there is no setting `{name}` of a candidate; {hint}",
-                name=name,
-                hint=did_you_mean(name, Candidate.model_fields),
-            )
+def _infer_rule(settings: Mapping[str, Any]) -> str:
+    """Infer the rule from a candidate's settings."""
+    for name in settings:
+        require_name(name, Candidate.model_fields, "there is no setting `{name}` of a candidate; {hint}", SettingError)
     for rule, mark in _MARKS.items():
-        if given.get(mark) is not None:
+        if settings.get(mark) is not None:
             return rule
-    if any(name in _LINEAR for name in given):
+    if any(name in _LINEAR for name in settings):
         return "sweep"
     raise SettingError(
         "a candidate needs its `rule`: {listed}",
@@ -265,7 +260,7 @@ def _is_estimator(value: object) -> bool:
 
 
 def described(value: object) -> str:
-    """Return a name for settings and reports: the same in every process."""
+    """Return a name for settings and reports, the same in every process."""
     if isinstance(value, str):
         return value
     if _is_estimator(value):

@@ -27,8 +27,8 @@ _MOST_PANELS = 6
 def value_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
     """Return one panel per fairness utility: two groups' values under the status quo and each candidate.
 
-    With more than two groups these are the two furthest apart under the status quo. There are ellipses, and the
-    45-degree line on which both groups are served equally.
+    With more than two groups these are the two furthest apart under the status quo. Ellipses show confidence regions,
+    and the 45-degree line equal treatment of both groups.
     """
     return [_value_panel(result, name) for name in dict.fromkeys(utility.name for utility in result.spec.fairness)]
 
@@ -62,7 +62,7 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Curve:
 
 
 def model_title(model: str) -> str:
-    """Return what a model is called in a report.
+    """Return the display name of a model.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def model_title(model: str) -> str:
 
 
 def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return one panel per target: the p-value that decides by margin, a line per candidate, and the line to be under.
+    """Return one panel per target: the deciding p-value by margin, a line per candidate, and the level.
 
     The published test has a panel for fairness only.
     """
@@ -98,12 +98,12 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
 
 
 def _line_options(result: ImprovabilityResult) -> dict[str, Any]:
-    """Return what panels of shares, with a line per candidate, have in common."""
+    """Return the common options of panels of shares with a line per candidate."""
     return {"order": list(result.spec.candidates), "intervals": "none", "domain": (0.0, 1.0), "height": 150}
 
 
 def target_title(metric: str, group: str) -> str:
-    """Return what a margin applies to, as a report calls it.
+    """Return a target's name in a report.
 
     Examples
     --------
@@ -116,13 +116,13 @@ def target_title(metric: str, group: str) -> str:
 
 
 def p_title(result: ImprovabilityResult) -> str:
-    """Return which p-value decides."""
-    one = "combined p" if result.spec.test.design == "splits" else "p"
-    return "adjusted p" if len(result.spec.candidates) > 1 else one
+    """Return the deciding p-value's name."""
+    p_name = "combined p" if result.spec.test.design == "splits" else "p"
+    return "adjusted p" if len(result.spec.candidates) > 1 else p_name
 
 
 def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return power by the number of rows: a panel for the improvement as found, and one for the planned one."""
+    """Return power by number of rows: a panel for the estimated improvement, and one for the planned one."""
     return [
         curve(
             [
@@ -142,7 +142,7 @@ def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
     ]
 
 
-# As parts of a report -------------------------------------------------------------------------------------------------
+# Figures of a report -------------------------------------------------------------------------------------------------
 
 
 def value_figure(result: ImprovabilityResult) -> Figure:
@@ -167,7 +167,7 @@ def value_figure(result: ImprovabilityResult) -> Figure:
 
 
 def _shows(result: ImprovabilityResult) -> Message:
-    """Return what was decided on fairness of the first candidate, as its finding says it."""
+    """Return the decision on fairness of the first candidate, from its finding."""
     return next((finding.headline for finding in result.findings), DESCRIBES)
 
 
@@ -213,7 +213,7 @@ def power_figure(result: ImprovabilityResult) -> Figure:
 
 
 def adjusted_clause(result: ImprovabilityResult) -> str:
-    """Return at which margin, and for how many candidates, power is worked out."""
+    """Return the margin of power, and the number of candidates it is adjusted for."""
     several, margin = len(result.spec.candidates), min(result.spec.test.margins)
     where = "" if margin == 0 else f" at a margin of {show(margin, 'percent')}"
     return f"{where}, adjusted for all {several} candidates" if several > 1 else where

@@ -1,4 +1,4 @@
-"""What one split's test gives: p-values of its components over all margins, and its power by number of rows."""
+"""The test of one split: p-values of its components over all margins, and power by number of rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from evenhand.stats.types import FloatArray
 Scenario = Literal["found", "planned"]
 SCENARIOS: tuple[Scenario, ...] = ("found", "planned")
 SIZES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Numbers of rows for which power is worked out, as multiples of those at hand."""
+"""The numbers of rows with computed power, as multiples of the available ones."""
 _STEP, _COARSE = 0.001, 0.01
 
 
 class Margins(NamedTuple):
-    """The margins at which components are tested, rising from 0."""
+    """The margins for testing components, rising from 0."""
 
     accuracy: FloatArray
     fairness: FloatArray
@@ -31,10 +31,10 @@ class Margins(NamedTuple):
         return self.fairness if goal == "fairness" else self.accuracy
 
 
-def make_margins(asked: tuple[float, ...], *, coarse: bool, higher: bool) -> Margins:
-    """Return a grid over the whole range, with the margins asked for among them.
+def make_margins(requested: tuple[float, ...], *, coarse: bool, higher: bool) -> Margins:
+    """Return a grid over the whole range, including the requested margins.
 
-    Accuracy that is better when higher may more than double; a gap or an error rate cannot shrink by more than all.
+    Accuracy may more than double if higher is better; a gap or an error rate can shrink by at most 100%.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def make_margins(asked: tuple[float, ...], *, coarse: bool, higher: bool) -> Mar
     step = _COARSE if coarse else _STEP
     ends = (2.0 if higher else 1.0, 1.0)
     grids = [np.round(np.arange(0, end - step / 2, step), 6) for end in ends]
-    return Margins(*(np.unique(np.concatenate([grid, asked])) for grid in grids))
+    return Margins(*(np.unique(np.concatenate([grid, requested])) for grid in grids))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,10 @@ class Curves:
 
 
 def p_curves(test: stats.SplitTest, margins: Margins) -> Curves:
-    """Return the p-values of a test's components; where a share of accuracy means nothing, 1 beyond the margin of 0."""
+    """Return the p-values of a test's components.
+
+    They are 1 beyond the margin of 0 if shares of accuracy are undefined.
+    """
     accuracy = np.stack([_accuracy(test, a, margins.accuracy) for a in range(len(test.accuracy_contrasts))])
     fairness = np.stack([test.fairness_p(f, margins.fairness) for f in range(len(test.worst))])
     return Curves(accuracy, fairness)
@@ -88,26 +91,28 @@ def _accuracy(test: stats.SplitTest, component: int, margins: FloatArray) -> Flo
 
 
 def shares_defined(test: stats.SplitTest) -> bool:
-    """Tell whether the status quo's accuracy is positive, so that it can improve by a share of itself."""
+    """Tell whether the status quo's accuracy is positive, so that relative improvements are defined."""
     judged = slice(-1, None) if test.criteria.accuracy_of == "everyone" else slice(0, -1)
     return bool((test.draws.estimate[judged, 0, 0] >= 0).all())
 
 
 def z_curves(test: stats.SplitTest, margins: Margins) -> Curves:
-    """Return how many standard errors each component is from its null, by the delta method; nan counts as far below.
+    """Return each component's distance from its null in standard errors, by the delta method.
 
-    The draws must hold their spread.
+    It is -inf for nan.
+
+    The draws must include their spread.
     """
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
-    accuracy = [_z(test, contrast, 1.0 + better * margins.accuracy) for contrast in test.accuracy_contrasts]
+    accuracy = [_excess(test, contrast, 1.0 + better * margins.accuracy) for contrast in test.accuracy_contrasts]
     fairness = [
-        np.min([_z(test, contrast, 1.0 - margins.fairness) for contrast in contrasts], axis=0)
+        np.min([_excess(test, contrast, 1.0 - margins.fairness) for contrast in contrasts], axis=0)
         for contrasts in test.fairness_contrasts
     ]
     return Curves(np.stack(accuracy), np.stack(fairness))
 
 
-def _z(test: stats.SplitTest, contrast: stats.Contrast, x: FloatArray) -> FloatArray:
+def _excess(test: stats.SplitTest, contrast: stats.Contrast, x: FloatArray) -> FloatArray:
     assert test.draws.spread is not None  # noqa: S101
     with np.errstate(all="ignore"):
         z = contrast.at(test.draws.estimate, x) / np.sqrt(contrast.variance(test.draws.spread, x))
@@ -116,13 +121,13 @@ def _z(test: stats.SplitTest, contrast: stats.Contrast, x: FloatArray) -> FloatA
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """Power in one split, for the improvement found there and for the one that was planned.
+    """Power in one split, for the estimated and the planned improvement.
 
     Parameters
     ----------
     curves : by scenario (sizes,) the power.
-    rows : by scenario the rows in all that give the power wanted; inf where none do.
-    improved : whether every component exceeds its null on the test rows, however little.
+    rows : by scenario the total rows for the wanted power; inf if no number suffices.
+    improved : whether every component exceeds its null on the test rows, by any amount.
     """
 
     curves: Mapping[Scenario, FloatArray]
@@ -131,10 +136,10 @@ class Power:
 
 
 def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, train: float) -> Power:
-    """Return the power of one signed test of fairness at the smallest margin asked for, by number of rows.
+    """Return the power of one signed test of fairness at the smallest requested margin, by number of rows.
 
-    Its level is the one at which decisions are made, adjusted for all splits and candidates; `train` is the share of
-    rows that does not test. Where the pair of groups is not named, it counts as often as there are pairs.
+    Its level is that of decisions, adjusted for all splits and candidates; `train` is the share of rows not used for
+    testing. If the pair of groups is not named, the test counts once per pair.
     """
     margin, plan, rows = min(spec.test.margins), spec.plan, test.draws.rows
     pairs = 1 if test.direction == "named" else math.comb(test.draws.groups, 2)
@@ -155,7 +160,7 @@ def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, tr
 
 
 def component_changes(test: stats.SplitTest, values: FloatArray) -> FloatArray:
-    """Return (J, A + F) by how much accuracy rises, and by how much the gap shrinks, for values (J, G + 1, K, 2)."""
+    """Return (J, A + F) the rise in accuracy and the shrinkage of the gap, for values (J, G + 1, K, 2)."""
     every = stats.component_values(test, values)
     accuracy = len(test.accuracy_contrasts)
     pairs = every[:, accuracy:].reshape(len(values), len(test.worst), -1)

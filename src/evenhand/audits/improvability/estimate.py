@@ -1,4 +1,4 @@
-"""From the trials of all splits to the tables of the result."""
+"""Convert the trials of all splits to the tables of the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CURVE_STEP = 0.01
 
 
 class Target(NamedTuple):
-    """What a margin applies to: a goal of the test, and what records call it."""
+    """The target of a margin: a goal of the test, and its name in records."""
 
     goal: Goal
     metric: str
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def targets(inputs: Inputs) -> tuple[Target, ...]:
-    """Return what margins apply to: fairness, accuracy of all that is tested, and the accuracy of each group."""
+    """Return the targets of margins: fairness, accuracy of all tested groups, and of each group."""
     return tuple(
         Target(goal, ACCURACY, inputs.sample.groups[goal])
         if isinstance(goal, int)
@@ -52,12 +52,12 @@ def targets(inputs: Inputs) -> tuple[Target, ...]:
 
 
 def accuracy_groups(inputs: Inputs) -> tuple[str, ...]:
-    """Return whose accuracy must rise: each group's, or everybody's."""
+    """Return the groups whose accuracy must rise: each group, or everybody."""
     return (OVERALL,) if inputs.spec.test.accuracy_of == "everyone" else inputs.sample.groups
 
 
 def _components(inputs: Inputs) -> list[str]:
-    """Return what the components are called, in the order of their p-values."""
+    """Return the names of the components, in the order of their p-values."""
     fairness = inputs.spec.fairness
     gaps = [f"fairness ({utility.name})" if len(fairness) > 1 else "fairness" for utility in fairness]
     return [*(f"accuracy of {group}" for group in accuracy_groups(inputs)), *gaps]
@@ -74,12 +74,12 @@ class Curve:
     ----------
     trials : the candidate's trials.
     goal : what the margins apply to.
-    columns : what records of it begin with.
+    columns : the first columns of its records.
     margins : (D,) the margins.
     combined : the p-values of all splits together, and whether the candidate's own test rejects.
     adjusted : (D,) the p-values adjusted for all candidates: Bonferroni's, p times their number.
     rejected : (D,) whether the adjusted test rejects.
-    established : (D,) whether it rejects there and at all smaller margins; None for the published test.
+    established : (D,) whether it rejects at this and all smaller margins; None for the published test.
     """
 
     trials: Sequence[Trial]
@@ -93,7 +93,7 @@ class Curve:
 
     @property
     def shares_defined(self) -> bool:
-        """Whether a margin is a share of something positive."""
+        """Whether margins are shares of a positive number."""
         return self.columns["metric"] != ACCURACY or all(trial.tests.shares for trial in self.trials)
 
     def point(self, index: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def adjusted(spec: ImprovabilitySpec, combined: Combined) -> FloatArray:
 
 
 def adjusted_rejections(spec: ImprovabilitySpec, combined: Combined) -> BoolArray:
-    """Tell at which margins a candidate's test rejects, adjusted for all candidates.
+    """Return the margins at which a candidate's test rejects, adjusted for all candidates.
 
     Bonferroni and not Holm: a claim is made of every candidate *and* of its largest margin, and Holm's rejections at
     each margin do not make these margins hold together.
@@ -164,7 +164,7 @@ def adjusted_rejections(spec: ImprovabilitySpec, combined: Combined) -> BoolArra
 
 
 def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | None]:
-    """Tell at which margins an improvement is established: rejected there and at all smaller margins."""
+    """Return the margins at which an improvement is established: rejected there and at all smaller margins."""
     if test != JUDGED:
         return [None] * rejected.size
     return [bool(value) for value in np.logical_and.accumulate(rejected)]
@@ -174,7 +174,7 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 
 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
-    """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
+    """Yield the values of status quo and candidates, as means over the splits, as in the paper's figure 2."""
     most = max(
         trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == OK)
     )
@@ -193,7 +193,7 @@ def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.Improvabil
 
 
 def _means(trials: Sequence[Trial], group: int, utility: int, side: int) -> dict[str, Any]:
-    """Return a group's value, its interval and standard error, and the rows that count, the means over the splits."""
+    """Return a group's value, interval, standard error and counted rows, as means over the splits."""
     if not trials:
         return {"n": 0, "value": None}
     groups = len(trials[0].estimates.counted)
@@ -214,7 +214,7 @@ def gap_records(inputs: Inputs, trials: Trials) -> Iterator[records.Improvabilit
 
 
 def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityGap]:
-    """Yield the accuracy of all groups, which the tests share, and by each test fairness and all components at once."""
+    """Yield the accuracy of all groups, which the tests share, and each test's fairness and joint components."""
     spec, grouping, groups = inputs.spec, inputs.sample.grouping, accuracy_groups(inputs)
     everyone = trial.estimates.counted.sum(axis=0)
     parts = trial.parts(JUDGED, "fairness")[:, 0]
@@ -234,7 +234,7 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
             columns = {"component": "fairness", "metric": utility.name, **common}
             yield _gap(trial, number, parts, everyone[k], np.ptp(trial.estimates.values[:-1, k], axis=0), **columns)
         yield records.ImprovabilityGap(
-            **_compared(trial),
+            **_gap_columns(trial),
             **common,
             component="all",
             metric=IMPROVEMENT,
@@ -247,8 +247,8 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
         )
 
 
-def _compared(trial: Trial) -> dict[str, Any]:
-    """Return what every gap of a trial begins with."""
+def _gap_columns(trial: Trial) -> dict[str, Any]:
+    """Return the first columns of every gap of a trial."""
     models = {"model": trial.candidate, "model_reference": STATUS_QUO}
     return {**models, "split": trial.piece.split + 1, "kind": "difference", "against": "status_quo"}
 
@@ -256,10 +256,10 @@ def _compared(trial: Trial) -> dict[str, Any]:
 def _gap(
     trial: Trial, number: int, parts: FloatArray, counted: IntArray, values: FloatArray, **columns: Any
 ) -> records.ImprovabilityGap:
-    """Return one component, from all p-values and from rows that count and values under both algorithms."""
+    """Return one component, from all p-values and from the counted rows and values of both algorithms."""
     value, low, high = (finite(change) for change in trial.estimates.change[number])
     return records.ImprovabilityGap(
-        **_compared(trial),
+        **_gap_columns(trial),
         **columns,
         n=int(counted[CANDIDATE]),
         n_reference=int(counted[OLD]),
@@ -275,7 +275,7 @@ def _gap(
 
 
 def decision_records(inputs: Inputs, curves: Curves) -> Iterator[records.Decision]:
-    """Yield the decision of every test, target, margin asked for and candidate."""
+    """Yield the decision of every test, target, requested margin and candidate."""
     spec = inputs.spec
     for test, target, margin, name in product(inputs.tests, targets(inputs), spec.test.margins, spec.candidates):
         curve = curves[name, test, target]
@@ -300,7 +300,7 @@ def _decision(spec: ImprovabilitySpec, curve: Curve, index: int) -> records.Deci
 
 
 def margin_records(inputs: Inputs, curves: Curves) -> Iterator[records.Margin]:
-    """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
+    """Yield the largest margins, as in the paper's table 2, from the whole curve."""
     names, n = _components(inputs), len(inputs.sample)
     for curve in curves.values():
         margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), OK
@@ -325,8 +325,8 @@ def curve_records(curves: Curves) -> Iterator[records.CurvePoint]:
 
 
 def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.CandidateRecord]:
-    """Yield what each candidate was in each split."""
-    for name, piece in _pieces(trials):
+    """Yield the description of each candidate in each split."""
+    for name, piece in _candidate_pieces(trials):
         candidate = inputs.spec.candidates[name]
         yield records.CandidateRecord(
             model=name,
@@ -338,12 +338,12 @@ def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.Candid
             tied_reference=piece.status_quo.tied,
             status=piece.status,
             **_decided(piece),
-            **_solved(piece, candidate.margin),
+            **_solver_columns(piece, candidate.margin),
         )
 
 
-def _pieces(trials: Trials) -> Iterator[tuple[str, Piece]]:
-    """Yield what every candidate was in each split or step."""
+def _candidate_pieces(trials: Trials) -> Iterator[tuple[str, Piece]]:
+    """Yield one record per candidate and split."""
     for name, each in trials.items():
         yield from ((name, piece) for trial in each for piece in trial.pieces)
 
@@ -360,8 +360,8 @@ def _decided(piece: Piece) -> dict[str, Any]:
     }
 
 
-def _solved(piece: Piece, margin: float) -> dict[str, Any]:
-    """Return what is known of a linear search: what found its classifier, and what the solver said."""
+def _solver_columns(piece: Piece, margin: float) -> dict[str, Any]:
+    """Return the outcome of a linear search: the solver that found its classifier, and its status."""
     if piece.made is None or piece.made.linear is None:
         return {}
     solver, found_by = piece.made.linear.solver, piece.made.linear.found_by
@@ -374,18 +374,18 @@ def _solved(piece: Piece, margin: float) -> dict[str, Any]:
 
 
 def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:
-    """Yield the coefficients of linear candidates, as far as every processor computes them alike.
+    """Yield the coefficients of linear candidates, rounded to the digits that all processors share.
 
     A design may hold columns that add up to 1, and its small coefficients have the error of the large ones.
     """
-    for name, piece in _pieces(trials):
+    for name, piece in _candidate_pieces(trials):
         for feature, value in piece.made.coefficients if piece.made is not None else ():
-            told = float(f"{value:.6g}")
-            yield records.CoefficientRecord(model=name, split=piece.split + 1, feature=feature, value=told)
+            rounded = float(f"{value:.6g}")
+            yield records.CoefficientRecord(model=name, split=piece.split + 1, feature=feature, value=rounded)
 
 
 def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any], list[Power]]]:
-    """Yield for every candidate and scenario what records begin with, and the power in the splits with a candidate."""
+    """Yield each candidate and scenario's first columns, and the power in splits with a candidate."""
     plan = {"gain": inputs.spec.plan.gain, "reduction": inputs.spec.plan.reduction}
     for name, scenario in product(trials, SCENARIOS):
         columns = {"model": name, "scenario": scenario, **(plan if scenario == "planned" else {})}
@@ -393,7 +393,7 @@ def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any],
 
 
 def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecord]:
-    """Yield the power of the test for multiples of the rows at hand, the median over the splits."""
+    """Yield the power of the test for multiples of the available rows, as the median over the splits."""
     for columns, powers in _scenarios(inputs, trials):
         for index, factor in enumerate(SIZES):
             values = [power.curves[columns["scenario"]][index] for power in powers]
@@ -403,7 +403,7 @@ def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecor
 
 
 def size_records(inputs: Inputs, trials: Trials) -> Iterator[records.SampleSizeRecord]:
-    """Yield how many rows the power wanted takes, the median over the splits."""
+    """Yield the rows needed for the wanted power, as the median over the splits."""
     for columns, powers in _scenarios(inputs, trials):
         needed = [power.rows[columns["scenario"]] for power in powers]
         middle = float(np.median(needed)) if needed else float("nan")

@@ -1,4 +1,4 @@
-"""Candidates as files, so that others can check and use them."""
+"""Export candidates as files for others to check and use."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def file_stem(name: str, number: int) -> str:
 
 
 def shown_piece(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Piece]:
-    """Return the trial and the split or step whose candidate is written.
+    """Return the trial and the split or step whose candidate is exported.
 
-    By default it is that of the median p-value, or of the last step, among those with a candidate.
+    By default the one with the median p-value, or the last step, among those with a candidate.
     """
     pieces = [(trial, piece) for trial in trials for piece in trial.pieces]
     if split is not None:
@@ -54,7 +54,7 @@ def shown_piece(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Pi
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """One candidate as files: its trials, and the one whose algorithm is written, in one split or step."""
+    """One candidate as files: its trials, and the split or step whose algorithm is exported."""
 
     inputs: Inputs
     name: str
@@ -72,7 +72,7 @@ class Exhibit:
         return next(member for member in candidate.family if member.in_words() == what)
 
     def files(self, decisions: Sequence[Decision]) -> dict[str, bytes]:
-        """Return the contents by how their names end."""
+        """Return the contents by file name ending."""
         files = {"-decisions.csv": self._decisions().encode()}
         about = self._about(decisions)
         if self.candidate.refits and self.piece.status == OK:
@@ -102,7 +102,7 @@ class Exhibit:
         }
 
     def _add_models(self, files: dict[str, bytes], about: dict[str, Any]) -> None:
-        """Add skops and ONNX files; where one cannot be made, say why in the JSON file."""
+        """Add skops and ONNX files; record failed conversions in the JSON file."""
         pipeline, why = self._pipeline()
         for ending, write in ((".skops", _skops), (".onnx", _onnx)):
             if pipeline is None:
@@ -111,12 +111,12 @@ class Exhibit:
             try:
                 files[ending] = write(pipeline, len(self.inputs.sample.features))
                 about["files"][ending] = "written"
-            except Exception as error:  # whatever a converter cannot do
+            except Exception as error:  # any failure of a converter
                 reason = str(error).strip().splitlines()[0] if str(error) else repr(error)
                 about["files"][ending] = f"not written: {reason}"
 
     def _pipeline(self) -> tuple[Any, str]:
-        """Return the fitted pipeline: fitted again from the same rows and seed, or the linear classifier found."""
+        """Return the fitted pipeline: refitted from the same rows and seed, or the linear classifier found."""
         if self.candidate.rule == "own":
             return None, "not written: the rule is the user's own function"
         inputs, name, number = self.inputs, self.name, self.piece.split
@@ -129,7 +129,7 @@ class Exhibit:
         return fitted.pipeline, "not written: a mixture of classifiers has no single pipeline"
 
     def _decisions(self) -> str:
-        """Return the decisions on the test rows of every split as CSV; text that a spreadsheet would run is quoted."""
+        """Return the decisions on the test rows of every split as CSV, with formula-like text quoted."""
         sample = self.inputs.sample
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""What is said of each candidate, why no improvement is shown where none is, and remarks that a reader needs."""
+"""The findings and notes of the improvability audit, and why no improvement is shown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability import result as records
-from evenhand.audits.improvability.gather import Sample, telling_features
+from evenhand.audits.improvability.gather import AuditRows, telling_features
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Clarity
-from evenhand.core.findings import Arguments, Claim, all_together, in_one, without_kind
+from evenhand.core.families import Significance
+from evenhand.core.findings import Arguments, Claim, all_of_things, join_sentences, without_kind
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OK, OVERALL
 from evenhand.messages import Argument, Message
@@ -34,27 +34,27 @@ def make_claims(
     margins: Sequence[Estimate[records.Margin]],
     reasons: Sequence[records.ReasonRecord],
 ) -> Iterator[Claim]:
-    """Yield what can be told of each candidate: of fairness always, of accuracy where it can be improved."""
+    """Yield each candidate's claims: on fairness always, on accuracy if it can be improved."""
     joint = [margin for margin in margins if _is_joint(margin.record)]
     largest = {(margin.record.model, margin.record.metric): margin for margin in joint}
-    asked = [decision for decision in decisions if _is_joint(decision) and decision.metric == FAIRNESS]
+    requested = [decision for decision in decisions if _is_joint(decision) and decision.metric == FAIRNESS]
     why = {reason.model: reason.sentence for reason in reasons}
     for name, each in trials.items():
         candidate = _Candidate(inputs, each, why.get(name))
-        decided = [decision for decision in asked if decision.model == name]
+        decided = [decision for decision in requested if decision.model == name]
         accuracy = largest[name, ACCURACY]
         yield candidate.fairness(largest[name, FAIRNESS], accuracy.record, decided, _gaps(inputs, each))
         yield candidate.accuracy(accuracy)
 
 
 def _is_joint(record: records.Decision | records.Margin) -> bool:
-    """Tell whether a record is of the signed test, and of all that is tested together."""
+    """Tell whether a record is of the signed test, for all tested groups together."""
     return (record.test, record.group) == (records.JUDGED, OVERALL)
 
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """One candidate's trials, and why no improvement is shown where none is."""
+    """One candidate's trials, and why no improvement is shown if none is."""
 
     inputs: Inputs
     trials: Sequence[Trial]
@@ -78,12 +78,14 @@ class _Candidate:
         asides += self._lost()
         whom = say("for_everyone_together" if spec.test.accuracy_of == "everyone" else "for_any_group")
         claim = self._claim(largest, sentence_id, asides, {"whom": whom, "margin": first.margin})
-        unclear = {"sentence_id": "not_fairer", "aside": in_one([*asides, say("unclear_in_the_run")])}
-        when: Mapping[Clarity, Mapping[str, str | Message | None]] = {"unclear": unclear} if first.established else {}
+        unclear = {"sentence_id": "not_fairer", "aside": join_sentences([*asides, say("unclear_in_the_run")])}
+        when: Mapping[Significance, Mapping[str, str | Message | None]] = (
+            {"not_significant": unclear} if first.established else {}
+        )
         return replace(claim, headline=True, p_value=first.p_value, when=when)
 
     def _with_gaps(self, decision: records.Decision, gaps: tuple[Message, ...]) -> Iterator[Message]:
-        """Yield what stands beside a decision: the gaps, the p-value, and who is never selected."""
+        """Yield additions to a decision: the gaps, the p-value, and groups of which nobody is selected."""
         spec, p, size = self.inputs.spec, _p(self.inputs, decision), self.size
         beside = p
         if gaps:
@@ -100,18 +102,21 @@ class _Candidate:
         return say(key, margin=decision.margin, p=_p(self.inputs, decision))
 
     def accuracy(self, largest: Estimate[records.Margin]) -> Claim:
-        """Return what a threshold may ask of accuracy; at a margin of 0 it is the hypothesis of fairness."""
+        """Return the claim on accuracy for thresholds.
+
+        At a margin of 0 it is the hypothesis of fairness.
+        """
         sentence_id = "more_accurate" if largest.record.value else "not_more_accurate"
         size = [] if self.size is None else [shared("sentence", text=self.size)]
         return self._claim(largest, sentence_id, [*size, *self._lost()], {"whom": self.everyone})
 
     @property
     def everyone(self) -> Message:
-        """Whose accuracy must improve."""
+        """The people whose accuracy must improve."""
         return say("everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every_group")
 
     def _lost(self) -> list[Message]:
-        """Return for whom it holds, where outcomes are missing."""
+        """Return the people covered by the result, if outcomes are missing."""
         lost = self.inputs.sample.unlabelled
         return [say("known_outcomes", n=lost)] if lost else []
 
@@ -124,14 +129,14 @@ class _Candidate:
             sentence_id=sentence_id,
             undefined_id=sentence_id,
             arguments={"model": margin.model, "value": margin.value, **words},
-            aside=in_one(asides),
-            family=all_together(several, "candidates") if several > 1 else None,
+            aside=join_sentences(asides),
+            family=all_of_things(several, "candidates") if several > 1 else None,
             withheld=self.why if margin.value is None else None,
         )
 
     @property
     def size(self) -> Message | None:
-        """A clause where candidate and status quo select different shares; None where they do not."""
+        """A clause on different selected shares of candidate and status quo, or None."""
         shares = selected_shares(self.trials)
         if shares is None or not shares.far_apart:
             return None
@@ -139,7 +144,7 @@ class _Candidate:
 
 
 def _in_some_split(key: str, spec: ImprovabilitySpec) -> str:
-    """Return which sentence says of whom nobody is selected."""
+    """Return the sentence on groups of which nobody is selected."""
     return f"{key}_in_a_split" if spec.test.design == "splits" else key
 
 
@@ -160,7 +165,10 @@ def _p(inputs: Inputs, decision: records.Decision) -> Message:
 
 
 def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> tuple[Message, ...]:
-    """Return every fairness utility's gap on the candidate's test rows; none where it was never tested."""
+    """Return every fairness utility's gap on the candidate's test rows.
+
+    It is empty for an untested candidate.
+    """
     tested = [trial.estimates.values for trial in trials if trial.piece.status == OK]
     if not tested:
         return ()
@@ -188,9 +196,9 @@ def reason_records(
     power: Sequence[records.PowerRecord],
     sizes: Sequence[records.SampleSizeRecord],
 ) -> Iterator[records.ReasonRecord]:
-    """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
+    """Yield the plausible reason for each candidate without an established improvement at the smallest margin."""
     test, plan = inputs.spec.test, inputs.spec.plan
-    shown = _shown_at(min(test.margins), decisions)
+    shown = _established_candidates(min(test.margins), decisions)
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {(size.model, size.scenario): size.n for size in sizes}
     for name in (name for name in trials if name not in shown):
@@ -213,21 +221,21 @@ def reason_records(
 
 
 class _Needed(NamedTuple):
-    """The rows that would show an improvement as it was found, and as it was planned; None where no number would."""
+    """The rows needed to show the estimated and the planned improvement; None if no number suffices."""
 
     found: int | None
     planned: int | None
 
 
-def _shown_at(margin: float, decisions: Sequence[records.Decision]) -> set[str]:
-    """Return the candidates whose improvement is established at a margin."""
+def _established_candidates(margin: float, decisions: Sequence[records.Decision]) -> set[str]:
+    """Return the candidates with an established improvement at a margin."""
     return {d.model for d in decisions if d.established and (d.metric, d.margin) == (FAIRNESS, margin)}
 
 
 def plausible_reason(
     improved: int, splits: int, planned: float | None, wanted: float, needed: int | None
 ) -> records.Reason:
-    """Return the reason that the numbers make plausible: too few rows, no better algorithm found, or either."""
+    """Return the plausible reason: too few rows, no better algorithm found, or either."""
     if 2 * improved > splits:
         return "too_few_rows" if needed is not None else "unclear"
     return "not_found" if planned is not None and planned >= wanted else "unclear"
@@ -257,7 +265,7 @@ def _reason_sentence(
 def _not_beyond_chance(
     inputs: Inputs, reason: records.Reason, needed: int | None, words: Arguments
 ) -> Iterator[Message]:
-    """Yield what is said of a candidate that is better, but not beyond chance."""
+    """Yield the sentences on a candidate that is better, but not beyond chance."""
     spec, several = inputs.spec, len(inputs.spec.candidates)
     where = "" if spec.test.design == "one_pass" else "_in"
     tried = "_tried" if several > 1 else ""
@@ -274,16 +282,16 @@ def _together(sentences: Iterable[Message]) -> Message:
     return shared("sentences", parts=tuple(sentences))
 
 
-# Remarks --------------------------------------------------------------------------------------------------------------
+# Notes ----------------------------------------------------------------------------------------------------------------
 
 
 def make_notes(inputs: Inputs, trials: Trials) -> Iterator[Message]:
-    """Yield the remarks."""
+    """Yield the notes."""
     spec, sample = inputs.spec, inputs.sample
     if spec.test.fairness == "published":
         yield say("published")
     yield from _different_shares(trials)
-    yield from _nobody(inputs, trials)
+    yield from _never_selected_note(inputs, trials)
     yield from _missing_outcomes(sample, trials)
     for name in telling_features(sample):
         yield say("tells_group", feature=name)
@@ -301,13 +309,13 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[Message]:
 
 
 def _few_rows(remarks: Sequence[Message]) -> Iterator[Message]:
-    """Yield the first remarks about groups with few rows, and how many more there are."""
+    """Yield the first notes on groups with few rows, and the number of further ones."""
     yield from (shared("sentence", text=remark) for remark in remarks[:_MOST_REMARKS])
     if len(remarks) > _MOST_REMARKS:
         yield say("more_remarks", n=len(remarks) - _MOST_REMARKS)
 
 
-class Shares(NamedTuple):
+class SelectedShares(NamedTuple):
     """The shares that a candidate and the status quo select, the means over the splits."""
 
     candidate: float
@@ -319,8 +327,8 @@ class Shares(NamedTuple):
         return abs(self.candidate - self.status_quo) > max(self) / 10
 
 
-def selected_shares(trials: Sequence[Trial]) -> Shares | None:
-    """Return the shares selected; None without a candidate, or where decisions are not 0 or 1."""
+def selected_shares(trials: Sequence[Trial]) -> SelectedShares | None:
+    """Return the selected shares; None without a candidate, or if decisions are not 0 or 1."""
     pairs = [
         (trial.piece.made.decisions.values, trial.piece.status_quo.values)
         for trial in trials
@@ -328,11 +336,11 @@ def selected_shares(trials: Sequence[Trial]) -> Shares | None:
     ]
     if not pairs or not all(np.isin(values, (0.0, 1.0)).all() for pair in pairs for values in pair):
         return None
-    return Shares(*(float(np.mean([values.mean() for values in side])) for side in zip(*pairs, strict=True)))
+    return SelectedShares(*(float(np.mean([values.mean() for values in side])) for side in zip(*pairs, strict=True)))
 
 
 def _different_shares(trials: Trials) -> Iterator[Message]:
-    """Warn where candidate and status quo select different shares, so that they are compared at different sizes."""
+    """Warn if candidate and status quo select different shares, so that groups of different sizes are compared."""
     for name, each in trials.items():
         shares = selected_shares(each)
         if shares is not None and shares.far_apart:
@@ -349,25 +357,25 @@ def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
     return tuple(sample.groups[group] for group in sorted(nobody))
 
 
-def _nobody(inputs: Inputs, trials: Trials) -> Iterator[Message]:
+def _never_selected_note(inputs: Inputs, trials: Trials) -> Iterator[Message]:
     for name, each in trials.items():
         for group in never_selected(inputs, each):
             yield say(_in_some_split("nobody", inputs.spec), model=name, group=group)
 
 
-def _missing_outcomes(sample: Sample, trials: Trials) -> Iterator[Message]:
-    """Warn of selective labels: outcomes that are known for some only."""
+def _missing_outcomes(sample: AuditRows, trials: Trials) -> Iterator[Message]:
+    """Warn of selective labels: outcomes known only for some."""
     unknown = int(np.isnan(sample.outcome).sum())
     if sample.unlabelled:
-        alike = _all_alike(trials)
-        told = say("unlabelled", n=sample.unlabelled)
-        yield told if alike is None else _together([told, alike])
+        uniform = _uniform_decisions_note(trials)
+        unlabelled_note = say("unlabelled", n=sample.unlabelled)
+        yield unlabelled_note if uniform is None else _together([unlabelled_note, uniform])
     if unknown:
         yield say("outcome_not_needed", n=unknown)
 
 
-def _all_alike(trials: Trials) -> Message | None:
-    """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
+def _uniform_decisions_note(trials: Trials) -> Message | None:
+    """Return a warning if the status quo decides the same for all remaining rows: a sign of selective labels."""
     decisions = np.concatenate([trial.piece.status_quo.values for trial in next(iter(trials.values()))])
     for value, key in ((1.0, "all_selected"), (0.0, "none_selected")):
         if (decisions == value).all():
@@ -376,7 +384,7 @@ def _all_alike(trials: Trials) -> Message | None:
 
 
 def _unchanged(trials: Trials) -> Iterator[Message]:
-    """Name candidates with nothing to compare, whose p-value is 1 whatever the data."""
+    """Name candidates that equal the status quo, whose p-value is always 1."""
     for name in (name for name, each in trials.items() if all(trial.unchanged for trial in each)):
         yield say("says_nothing", model=name)
 
@@ -386,7 +394,7 @@ def _ties(trials: Trials) -> Iterator[Message]:
     most: list[tuple[str | Message, int]] = [(say("the_status_quo"), old)]
     for name, each in trials.items():
         made = [trial.piece.made for trial in each if trial.piece.made is not None]
-        most.append((name, max((one.decisions.tied for one in made), default=0)))
+        most.append((name, max((piece_made.decisions.tied for piece_made in made), default=0)))
     tied = tuple(say("tied", who=who, n=rows) for who, rows in most if rows)
     if tied:
         yield say("ties", tied=tied)

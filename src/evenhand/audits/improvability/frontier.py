@@ -1,4 +1,4 @@
-"""The frontier: accuracy against the gap over candidates and margins, with a joint region and the status quo on it."""
+"""The frontier of accuracy against the gap over candidates and margins, with a joint region."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _ALIKE = say("alike", least=EIGENVALUE_LIMIT)
 
 
 def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator[FrontierPoint]:
-    """Yield the status quo and every candidate; of a search also what it chooses at larger margins."""
+    """Yield the status quo and every candidate.
+
+    For a search, also yield its choices at larger margins.
+    """
     most = max(
         trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == OK)
     )
@@ -37,7 +40,7 @@ def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator
         point = _point(inputs, name, each, 1 - OLD)
         points.append(replace(point, better=curves[name, records.JUDGED, fairness].established[0]))
         points += _later_choices(inputs, name, each)
-    yield from _placed(points, 1.0 if inputs.spec.utility.better == "higher" else -1.0)
+    yield from _ranked_points(points, 1.0 if inputs.spec.utility.better == "higher" else -1.0)
 
 
 def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterator[FrontierPoint]:
@@ -54,16 +57,16 @@ def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterat
 def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> FrontierPoint:
     spec = inputs.spec
     named = {"model": name, "metric": spec.utility.name, "gap_metric": spec.fairness[0].name}
-    known = [trial for trial in trials if trial.piece.status == OK]
-    if not known:
+    tested_trials = [trial for trial in trials if trial.piece.status == OK]
+    if not tested_trials:
         return records.FrontierPoint(**named, n=0, accuracy=None, gap=None, status=NO_CANDIDATE)
     accuracy, gap = (
-        [finite(value) for value in row] for row in np.mean([t.estimates.region[side] for t in known], axis=0)
+        [finite(value) for value in row] for row in np.mean([t.estimates.region[side] for t in tested_trials], axis=0)
     )
-    eigenvalue = finite(min(trial.estimates.eigenvalue for trial in known)) if side != OLD else None
+    eigenvalue = finite(min(trial.estimates.eigenvalue for trial in tested_trials)) if side != OLD else None
     return records.FrontierPoint(
         **named,
-        n=round(float(np.mean([trial.piece.test.size for trial in known]))),
+        n=round(float(np.mean([trial.piece.test.size for trial in tested_trials]))),
         accuracy=accuracy[0],
         accuracy_low=accuracy[1],
         accuracy_high=accuracy[2],
@@ -75,35 +78,42 @@ def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> Fro
     )
 
 
-class _Place(NamedTuple):
-    """Where a point stands: more merit is better, less gap is better."""
+class _FrontierPosition(NamedTuple):
+    """The position of a point: more merit is better, less gap is better."""
 
     merit: float
     gap: float
 
     @classmethod
-    def of(cls, point: FrontierPoint, sign: float) -> _Place | None:
+    def of(cls, point: FrontierPoint, sign: float) -> _FrontierPosition | None:
         if point.accuracy is None or point.gap is None:
             return None
         return cls(sign * point.accuracy, point.gap)
 
-    def beats(self, other: _Place) -> bool:
+    def beats(self, other: _FrontierPosition) -> bool:
         """Tell whether it is as good in both and better in one."""
         return self.merit >= other.merit and self.gap <= other.gap and self != other
 
 
-def _placed(points: Sequence[FrontierPoint], sign: float) -> Iterator[FrontierPoint]:
-    """Yield every point, the status quo first, with what the others say of it: is it efficient, and its regret."""
-    places = [_Place.of(point, sign) for point in points]
-    known = [place for place in places if place is not None]
+def _ranked_points(points: Sequence[FrontierPoint], sign: float) -> Iterator[FrontierPoint]:
+    """Yield every point, the status quo first, with its efficiency and regret among all points."""
+    places = [_FrontierPosition.of(point, sign) for point in points]
+    defined = [defined_point for defined_point in places if defined_point is not None]
     least = np.inf if points[0].accuracy is None else sign * points[0].accuracy
-    fairest = min((place.gap for place in places[1:] if place is not None and place.merit >= least), default=np.nan)
-    for number, (point, place) in enumerate(zip(points, places, strict=True)):
-        if place is None:
+    fairest = min(
+        (
+            defined_point.gap
+            for defined_point in places[1:]
+            if defined_point is not None and defined_point.merit >= least
+        ),
+        default=np.nan,
+    )
+    for number, (point, defined_point) in enumerate(zip(points, places, strict=True)):
+        if defined_point is None:
             yield point
             continue
-        regret = finite(place.gap - fairest) if number > 0 else None
-        yield replace(point, efficient=not any(other.beats(place) for other in known), regret=regret)
+        regret = finite(defined_point.gap - fairest) if number > 0 else None
+        yield replace(point, efficient=not any(other.beats(defined_point) for other in defined), regret=regret)
 
 
 def _title(point: FrontierPoint) -> str:
@@ -113,14 +123,14 @@ def _title(point: FrontierPoint) -> str:
 
 def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
     """Return the panel of accuracy against gap: a region for each algorithm, dashed lines through the status quo."""
-    known = [point for point in result.frontier if point.accuracy is not None and point.gap is not None]
-    if not known:
+    defined = [point for point in result.frontier if point.accuracy is not None and point.gap is not None]
+    if not defined:
         return []
-    first, quo = known[0], result.frontier[0]
+    first, quo = defined[0], result.frontier[0]
     percent = {name: result.metrics[name].unit == "share" for name in (first.metric, first.gap_metric)}
     better = "higher" if result.better == "higher" else "lower"
     panel = curve(
-        [_region(point) for point in known],
+        [_region(point) for point in defined],
         title="Accuracy against the gap",
         x=f"{result.metrics[first.metric].title}, everyone ({better} is better)",
         y="Gap between groups",

@@ -1,4 +1,4 @@
-"""From a table to the rows of the test: groups, outcomes, features, and the decisions and scores that are given."""
+"""Read the rows of the test from a table: groups, outcomes, features, decisions and scores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.core.groups import require_reference
 from evenhand.core.records import LeftOut
-from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, problem
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, problem, require_name
 from evenhand.messages.shared import say as shared
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import read_features
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.coding import Coded
+from evenhand.table.engines import MOST_ROWS, REFUSED, TransferLimit
 from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.keys import shown as shown_values
 from evenhand.table.roles import MISSING, TIMES, Scalar
@@ -31,15 +32,18 @@ Kind = Literal["score", "decision"]
 
 _MOST_CODES = 50
 
+TRANSFER = TransferLimit("the features, the outcome and the decisions, once", MOST_ROWS, REFUSED)
+"""The most data that an engine sends to this process for an improvability audit."""
+
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Decisions, or scores with a threshold, that were there before.
+    """Existing decisions, or scores with a threshold.
 
     Parameters
     ----------
-    values : one a row; nan where missing.
-    kind : what they are.
+    values : one per row; nan where missing.
+    kind : 'decisions' or 'scores'.
     threshold : selected above it, where no capacity ranks the scores.
     """
 
@@ -49,19 +53,19 @@ class Predictions:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sample:
+class AuditRows:
     """The rows of the test, in one canonical order.
 
     Parameters
     ----------
-    grouping, groups, group : the grouping, its groups, and the code of each row's.
-    outcome : what happened; nan where it is not known.
-    features, labels, matrix : the features, what the codes of text mean, and numbers and codes.
+    grouping, groups, group : the grouping, its groups, and the code of each row's group.
+    outcome : the outcomes; nan where unknown.
+    features, labels, matrix : the features, the text behind codes, and the numbers and codes.
     weight : survey weights, or None.
-    given : columns of decisions or scores by name.
-    ids : an array of what identifies the rows, or None.
+    predictions : columns of decisions or scores by name.
+    ids : an array of row identifiers, or None.
     columns : further columns that a utility depends on.
-    left_out : what was left out and why.
+    left_out : the rows left out, and why.
     unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
     """
 
@@ -73,7 +77,7 @@ class Sample:
     labels: Mapping[str, tuple[str, ...]]
     matrix: FloatArray
     weight: FloatArray | None
-    given: Mapping[str, Predictions]
+    predictions: Mapping[str, Predictions]
     ids: Any
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
@@ -84,8 +88,8 @@ class Sample:
 
     @property
     def status_quo(self) -> Predictions:
-        """The decisions that are challenged."""
-        return self.given[STATUS_QUO]
+        """The challenged decisions."""
+        return self.predictions[STATUS_QUO]
 
     @property
     def binary(self) -> bool:
@@ -93,10 +97,10 @@ class Sample:
         return bool(np.isin(self.outcome[~np.isnan(self.outcome)], (0.0, 1.0)).all())
 
     def column_of(self, name: str, candidate: Candidate) -> Predictions:
-        """Return the column that a candidate is."""
-        return self.given[_key(name, str(candidate.column))]
+        """Return a candidate's column."""
+        return self.predictions[_column_name(name, str(candidate.column))]
 
-    def rows(self, chosen: IntArray) -> Sample:
+    def rows(self, chosen: IntArray) -> AuditRows:
         """Return some of the rows."""
         return replace(
             self,
@@ -104,25 +108,30 @@ class Sample:
             outcome=self.outcome[chosen],
             matrix=self.matrix[chosen],
             weight=None if self.weight is None else self.weight[chosen],
-            given={name: replace(column, values=column.values[chosen]) for name, column in self.given.items()},
+            predictions={
+                name: replace(column, values=column.values[chosen]) for name, column in self.predictions.items()
+            },
             ids=None if self.ids is None else self.ids[chosen],
             columns={name: values[chosen] for name, values in self.columns.items()},
         )
 
     def digest(self) -> str:
-        """Return the SHA-256 of what every number is computed from; the same on every engine."""
+        """Return the SHA-256 of all inputs of the numbers; the same on every engine."""
         digest = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
         weight = [] if self.weight is None else [self.weight]
-        given = [column.values for _, column in sorted(self.given.items())]
+        existing = [column.values for _, column in sorted(self.predictions.items())]
         more = [values for _, values in sorted(self.columns.items())]
-        for column in (self.outcome, *self.matrix.T, *given, *more, *weight):
+        for column in (self.outcome, *self.matrix.T, *existing, *more, *weight):
             digest.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
         digest.update(np.ascontiguousarray(self.group, dtype="<i8").tobytes())
         return digest.hexdigest()
 
 
-def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
-    """Read the rows of a table, and leave out those without a group, or in groups too small; all are counted."""
+def read_sample(table: Table, spec: ImprovabilitySpec) -> AuditRows:
+    """Read the rows of a table, leaving out those without a group, or in too small groups.
+
+    All are counted.
+    """
     grouping = _grouping(table, spec)
     _refuse_features(table, spec, grouping)
     outcome = _outcome_column(table, spec)
@@ -139,7 +148,7 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
     coded = {name: rows.columns[f"features[{i}]"] for i, name in enumerate(spec.features)}
     features = read_features(coded, rows=len(rows.groups.n))
     ids = rows.columns.get("id")
-    sample = Sample(
+    sample = AuditRows(
         grouping=grouping,
         groups=names,
         group=codes,
@@ -148,11 +157,11 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
         labels=features.labels,
         matrix=features.values,
         weight=rows.weight,
-        given={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
+        predictions={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
         ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
-        columns={name: _amounts(rows.columns[f"utility[{name}]"], name) for name in more},
+        columns={name: _utility_column(rows.columns[f"utility[{name}]"], name) for name in more},
     )
-    return _with_model(_complete(sample.rows(_canonical(rows)), table, spec), spec)
+    return _with_model_scores(_complete_rows(sample.rows(_canonical_order(rows)), table, spec), spec)
 
 
 def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
@@ -165,12 +174,7 @@ def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
             hint=did_you_mean("", table.groupings),
         )
     grouping = next(iter(table.groupings)) if spec.grouping is None else spec.grouping
-    if grouping not in table.groupings:
-        raise ConfigError(
-            "`grouping` is {grouping!r}; {hint}",
-            grouping=grouping,
-            hint=did_you_mean(grouping, table.groupings),
-        )
+    require_name(grouping, table.groupings, "`grouping` is {name!r}; {hint}")
     return grouping
 
 
@@ -200,7 +204,7 @@ def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> No
 
 
 class _Source(NamedTuple):
-    """Where decisions or scores come from."""
+    """The origin of decisions or scores."""
 
     column: str
     kind: Kind | None
@@ -209,9 +213,12 @@ class _Source(NamedTuple):
 
 
 def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
-    """Yield the columns of given decisions and scores by name; a model of the table is the column of its prediction."""
+    """Yield the columns of existing decisions and scores by name.
+
+    A model's column is that of its prediction.
+    """
     outcome = _outcome_column(table, spec)
-    for name, source in _asked(table, spec):
+    for name, source in _decision_sources(table, spec):
         column, kind, threshold, selected = source
         if column in table.models:
             prediction = table.prediction(column)
@@ -230,7 +237,7 @@ def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Sour
         yield name, source
 
 
-def _asked(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
+def _decision_sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
     """Yield the columns or models that the settings name as decisions or scores."""
     quo = spec.status_quo
     if quo.column is not None:
@@ -239,18 +246,18 @@ def _asked(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source
         for member in (candidate, *candidate.family):
             if member.column is not None:
                 _require_column(table, name, member.column)
-                yield _key(name, member.column), _Source(member.column, member.kind, member.threshold, None)
+                yield (_column_name(name, member.column), _Source(member.column, member.kind, member.threshold, None))
 
 
-def _key(candidate: str, column: str) -> str:
+def _column_name(candidate: str, column: str) -> str:
     """Return the name under which a candidate's column is read."""
     return f"candidate {candidate!r}, column {column!r}"
 
 
 def _require_column(table: Table, candidate: str, column: str) -> None:
-    known = [*table.models, *table.source.frame.collect_schema().names()]
-    if column not in known:
-        hint = did_you_mean(column, [*ESTIMATORS, "search", "sweep", "milp", "reductions", *known])
+    existing_names = [*table.models, *table.source.frame.collect_schema().names()]
+    if column not in existing_names:
+        hint = did_you_mean(column, [*ESTIMATORS, "search", "sweep", "milp", "reductions", *existing_names])
         raise ConfigError(
             "the candidate {candidate!r} is {column!r}, which is no estimator, rule, model or column; {hint}",
             candidate=candidate,
@@ -259,8 +266,8 @@ def _require_column(table: Table, candidate: str, column: str) -> None:
         )
 
 
-def _canonical(rows: CodedRows) -> IntArray:
-    """Return an order of rows that does not depend on theirs: by id, or else by all that is read of them."""
+def _canonical_order(rows: CodedRows) -> IntArray:
+    """Return an order of rows that does not depend on theirs: by id, or else by all their values."""
     if "id" in rows.columns:
         return np.asarray(np.argsort(rows.columns["id"].codes, kind="stable"))
     by: list[Any] = [coded.codes for coded in rows.columns.values()]
@@ -269,7 +276,7 @@ def _canonical(rows: CodedRows) -> IntArray:
 
 
 def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:
-    """Return the outcome as numbers: those of the column, or 1 for what counts as positive."""
+    """Return the outcome as numbers: the column's, or 1 for the positive value."""
     if spec.outcome is not None and spec.outcome != table.roles.outcome and _are_numbers(coded):
         return _numbers(coded, f"the outcome {column!r}")
     yes = table.roles.positive if column == table.roles.outcome else None
@@ -293,28 +300,28 @@ def _predictions(coded: Coded, source: _Source) -> Predictions:
 
 
 def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> FloatArray:
-    """Return 1 for the value that counts, or for what says yes, and 0 for others; nan where it is missing."""
+    """Return 1 for the positive value, or words for yes, and 0 for others; nan where missing."""
     if yes is None:
         states = [yes_or_no(value) for value in coded.values]
         other = [value for value, state in zip(coded.values, states, strict=True) if state is None]
         if other:
             _refuse_other_words(other, column, role, numbers=_are_numbers(coded))
     else:
-        states = [_word(value) == _word(yes) for value in coded.values]
+        states = [_text_of_value(value) == _text_of_value(yes) for value in coded.values]
         if states and not any(states):
-            held = shown_values(list(coded.values), 3)
+            shown = shown_values(list(coded.values), 3)
             raise DataError(
                 "no row of the {role} {column!r} is {yes!r}; it holds {held}.",
                 role=role,
                 column=column,
                 yes=yes,
-                held=held,
+                held=shown,
             )
     return np.array([*states, np.nan], dtype=np.float64)[coded.codes]
 
 
 def _refuse_other_words(other: list[Any], column: str, role: str, *, numbers: bool) -> None:
-    """Refuse values that are neither yes nor no."""
+    """Refuse values that mean neither yes nor no."""
     more = problem("name it as `outcome` of the audit, or say" if role == "outcome" and numbers else "say")
     raise DataError(
         "the {role} {column!r} holds {held}, which is neither yes nor no; {more} which value counts ({which}).",
@@ -326,7 +333,7 @@ def _refuse_other_words(other: list[Any], column: str, role: str, *, numbers: bo
     )
 
 
-def _word(value: object) -> str:
+def _text_of_value(value: object) -> str:
     return label_of(value).strip().lower()
 
 
@@ -335,7 +342,7 @@ def _are_numbers(coded: Coded) -> bool:
 
 
 def _numbers(coded: Coded, what: str = "") -> FloatArray:
-    """Return the values of a column of numbers; where it is named, infinite ones are refused."""
+    """Return a numeric column's values; refuse infinite values in a named column."""
     values = np.array([*(float(value) for value in coded.values), np.nan])[coded.codes]
     if what and np.isinf(values).any():
         raise DataError(
@@ -345,7 +352,7 @@ def _numbers(coded: Coded, what: str = "") -> FloatArray:
     return values
 
 
-def _amounts(coded: Coded, name: str) -> FloatArray:
+def _utility_column(coded: Coded, name: str) -> FloatArray:
     """Return a column that a utility depends on."""
     if not _are_numbers(coded):
         raise DataError(
@@ -356,13 +363,13 @@ def _amounts(coded: Coded, name: str) -> FloatArray:
     return _numbers(coded, f"the column {name!r} of a utility")
 
 
-def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
-    """Leave out rows with something missing where that was asked for, and groups that are none or too small."""
+def _complete_rows(sample: AuditRows, table: Table, spec: ImprovabilitySpec) -> AuditRows:
+    """Leave out incomplete rows if requested, rows without a group, and too small groups."""
     left_out = []
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason=shared("rows_dropped")))
     holes = {f"feature {name!r}": np.isnan(sample.matrix[:, i]) for i, name in enumerate(sample.features)}
-    holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.given.items()}
+    holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.predictions.items()}
     holes |= {f"column {name!r} of a utility": np.isnan(values) for name, values in sample.columns.items()}
     lost = np.zeros(len(sample), dtype=np.bool_)
     for name, hole in holes.items():
@@ -384,7 +391,7 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     return replace(sample, left_out=(*left_out, *records), unlabelled=before + int(unlabelled.sum()))
 
 
-def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
+def _large_groups(sample: AuditRows, spec: ImprovabilitySpec) -> tuple[AuditRows, list[LeftOut]]:
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
     reasons = {MISSING: say("missing_group")}
@@ -402,7 +409,7 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
 
 
 def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilitySpec, left_out: list[LeftOut]) -> None:
-    """Refuse fewer than two groups, and a pair that names others."""
+    """Refuse fewer than two groups, and a pair of unknown groups."""
     if len(groups) < 2:
         small = "; ".join(f"{record.group!r} has {record.n}" for record in left_out if record.n)
         raise DataError(
@@ -424,8 +431,8 @@ def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilityS
             )
 
 
-def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
-    """Return the sample with the status quo's scores, where it is a model that has to be asked."""
+def _with_model_scores(sample: AuditRows, spec: ImprovabilitySpec) -> AuditRows:
+    """Return the sample with the status quo's scores, if it is a model that computes them."""
     model, threshold = spec.status_quo.model, spec.status_quo.threshold
     if model is None:
         return sample
@@ -439,7 +446,7 @@ def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
         threshold = 0.5
     is_decision = threshold is None and bool(np.isin(values, (0.0, 1.0)).all())
     kind = spec.status_quo.kind or ("decision" if is_decision else "score")
-    return replace(sample, given={**sample.given, STATUS_QUO: Predictions(values, kind, threshold)})
+    return replace(sample, predictions={**sample.predictions, STATUS_QUO: Predictions(values, kind, threshold)})
 
 
 def _scores(model: object, matrix: FloatArray) -> FloatArray:
@@ -459,8 +466,8 @@ def _scores(model: object, matrix: FloatArray) -> FloatArray:
         ) from error
 
 
-def telling_features(sample: Sample) -> Iterator[str]:
-    """Yield the features that tell the group, whatever they are called, other than the grouping's own columns."""
+def telling_features(sample: AuditRows) -> Iterator[str]:
+    """Yield the features that reveal the group, other than the grouping's own columns."""
     for position, name in enumerate(sample.features):
         if name in sample.grouping.split(TIMES):
             continue

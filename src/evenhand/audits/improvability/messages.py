@@ -240,4 +240,4 @@ say = Catalogue(
         "noun": (AUDIT.name, "values of groups", *tuple(name.replace("_", " ") for name in UTILITIES)),
     },
 )
-"""Makes a message of the improvability audit."""
+"""The catalogue of the improvability audit."""

@@ -1,4 +1,4 @@
-"""The metrics of the improvability audit: the utilities, and by how much they are shown to be improvable."""
+"""The metrics of the improvability audit: the utilities, and how far they can be improved."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ MEANINGS = {
     "false_negative_rate": "the share of those with outcome 1 who are not selected (false negative rate)",
     "profit": "the mean price that is paid (profit)",
 }
-"""The utilities as a court reads them."""
+"""The meanings of the utilities for a court."""
 
 
 def utility_metric(utility: Utility) -> Metric:
-    """Return the row of a utility, the user's own too."""
+    """Return the row of a utility, built-in or user-defined."""
     return METRICS.get(utility.name) or Metric(name=utility.name, title=utility.name, unit="amount", reveals="number")

@@ -1,4 +1,4 @@
-"""The records and the result of the improvability audit, and the evidence behind it."""
+"""The records, the result and the evidence of the improvability audit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.files import write_files
 from evenhand.core.records import OK, Gap, Record, Reveals, Value, column, matching
 from evenhand.core.result import Result
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, require_name
 from evenhand.messages import Message
 from evenhand.stats.improvability import FairnessTest
 
@@ -27,7 +27,7 @@ Reason = Literal["too_few_rows", "not_found", "unclear", "unchanged"]
 Better = Literal["higher", "lower"]
 
 JUDGED: FairnessTest = "signed"
-"""The fairness test that every conclusion rests on, whichever is shown first: the published one is not valid."""
+"""The fairness test behind every conclusion, whichever is shown first: the published test is not valid."""
 
 _MODEL = "the candidate"
 _SPLIT = "the split, from 1; 1 in one pass"
@@ -89,7 +89,7 @@ class CurvePoint(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(CurvePoint):
-    """The decision over all splits at a margin that was asked for."""
+    """The decision over all splits at a requested margin."""
 
     rejected_by_median: bool | None = column(
         "whether the paper's rule rejects, the median p of several splits below alpha / 2; null without splits",
@@ -112,7 +112,7 @@ class Margin(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierPoint(Record):
-    """Where an algorithm stands: the accuracy of everyone against the gap, the mean over splits.
+    """An algorithm's position: the accuracy of everyone against the gap, the mean over splits.
 
     The limits hold for accuracy and gap of the status quo and all candidates together.
     """
@@ -187,7 +187,7 @@ class CoefficientRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ScenarioRecord(Record):
-    """An improvement that power is worked out for."""
+    """An improvement assumed for power."""
 
     model: str = column(_MODEL, reveals="name")
     scenario: Scenario = column(
@@ -208,7 +208,7 @@ class PowerRecord(_ScenarioRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSizeRecord(_ScenarioRecord):
-    """How many rows in all give the power wanted."""
+    """The total rows for the wanted power."""
 
     power: float = column("the power wanted", reveals="safe")
     n: int | None = column("rows in all; null where no number gives this power", reveals="count")
@@ -236,7 +236,7 @@ class ReasonRecord(Record):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The rows of the data and the trials behind a result. It is kept beside the result, and never written with it.
+    """The rows of the data and the trials behind a result, kept in memory and never written with it.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class ImprovabilityResult(Result):
     n : the rows of the test.
     unlabelled : rows left out because their outcome (or a prediction) is missing.
     hash : SHA-256 of the rows that the numbers were computed from.
-    kept : the rows and trials behind the tables; no part of what is written or pickled (see `evidence`).
+    kept : the rows and trials behind the tables, never written or pickled (see `evidence`).
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
@@ -322,12 +322,12 @@ class ImprovabilityResult(Result):
 
     @property
     def established(self) -> tuple[Decision, ...]:
-        """The decisions that show an improvement at the smallest margin asked for, adjusted for all candidates."""
+        """The decisions that show an improvement at the smallest requested margin, adjusted for all candidates."""
         return tuple(decision for decision in self.rejections if decision.established)
 
     @property
     def rejections(self) -> tuple[Decision, ...]:
-        """The candidates whose own test rejects at the smallest margin asked for; the signed one, which is valid."""
+        """The candidates whose own signed test, which is valid, rejects at the smallest requested margin."""
         least = min(self.spec.test.margins)
         decisions: tuple[Decision, ...] = matching(self.decisions, test=JUDGED, metric=FAIRNESS, margin=least)
         return tuple(decision for decision in decisions if decision.rejected)
@@ -355,12 +355,8 @@ class ImprovabilityResult(Result):
             where possible a skops and an ONNX file.
         """
         inputs, trials = self.evidence.inputs, self.evidence.trials
-        if candidate is not None and candidate not in trials:
-            raise ConfigError(
-                "there is no candidate {candidate!r}; {hint}",
-                candidate=candidate,
-                hint=did_you_mean(candidate, trials),
-            )
+        if candidate is not None:
+            require_name(candidate, trials, "there is no candidate {name!r}; {hint}")
         files: dict[str, bytes] = {}
         for number, name in enumerate([candidate] if candidate is not None else trials):
             decisions: tuple[Decision, ...] = matching(self.decisions, test=JUDGED, model=name)

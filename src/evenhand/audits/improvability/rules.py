@@ -1,4 +1,4 @@
-"""Selection rules: from training rows to an algorithm that can decide other rows."""
+"""Selection rules: learn an algorithm from training rows that can decide other rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.gather import Kind, Predictions, Sample
+from evenhand.audits.improvability.gather import AuditRows, Kind, Predictions
 from evenhand.audits.improvability.messages import say
 from evenhand.errors import ConfigError, EvenhandError, problem, require_extra
 from evenhand.models.estimators import make_pipeline, small_seed
@@ -22,7 +22,7 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Scorer = Callable[[FloatArray], Any]
 Coefficient = tuple[str, float]
-"""A prepared column, and what one unit of it adds to the score."""
+"""A prepared column, and the score of one unit of it."""
 
 DEFAULT_THRESHOLD = 0.5
 INTERCEPT = "(intercept)"
@@ -30,13 +30,13 @@ INTERCEPT = "(intercept)"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingRows:
-    """What a selection rule may see.
+    """The inputs of a selection rule.
 
     Parameters
     ----------
     features, names : (n, d) numbers and codes of text, and the names of the columns.
-    labels : for features of text, what their codes mean.
-    outcome : (n,) what happened; nan where it is not known.
+    labels : for features of text, the text behind codes.
+    outcome : (n,) the outcomes; nan where unknown.
     group, groups : (n,) the group of each row, and the names of the groups.
     status_quo : (n,) the decisions of the status quo.
     weight : survey weights, or None.
@@ -58,7 +58,7 @@ class TrainingRows:
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def known(self) -> TrainingRows:
-        """Return the rows whose outcome is known."""
+        """Return the rows with a known outcome."""
         keep = ~np.isnan(self.outcome)
         if keep.all():
             return self
@@ -75,7 +75,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """An algorithm that a rule has made.
+    """An algorithm made by a rule.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Fitted:
 
 
 class Decisions(NamedTuple):
-    """Decisions, and how much of them was chance: rows tied at the cut of a capacity, and those of them selected."""
+    """Decisions, with the part of chance: rows tied at the cut of a capacity, and those of them selected."""
 
     values: FloatArray
     tied: int = 0
@@ -115,7 +115,7 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
         if candidate.linear_search:
             return _linear(candidate, rows.known(), utility)
         if candidate.rule == "own":
-            return _own(candidate, rows)
+            return _seeded_copy(candidate, rows)
         make = _reduction if candidate.rule == "reductions" else _estimator
         with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of threads differ in their last bits
             return make(candidate, rows.known())
@@ -146,12 +146,12 @@ def decide(
 
 
 def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
-    """Return what a fitted candidate says of rows, one finite number each."""
+    """Return a fitted candidate's scores of rows, each a finite number."""
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1) if fitted.pipeline else nullcontext()
     try:
         with one_thread:
             values = np.asarray(fitted.score(matrix), dtype=np.float64)
-    except Exception as error:  # whatever the user's code, or its shape, can raise
+    except Exception as error:  # the user's code, or its shape, may raise anything
         reason = str(error).strip() or type(error).__name__
         raise EvenhandError(
             "the candidate {name!r} cannot score the features: {reason}",
@@ -195,7 +195,7 @@ def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
 
 
 def _wrapped(estimator: object, text: list[int], numbers: list[int], seed: int) -> Any:
-    """Return a copy of the user's estimator behind the same preparation of columns, seeded where it can be."""
+    """Return a copy of the user's estimator behind the same preparation of columns, seeded if possible."""
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
 
@@ -207,7 +207,7 @@ def _wrapped(estimator: object, text: list[int], numbers: list[int], seed: int) 
 
 
 def _columns(text: list[int], numbers: list[int]) -> Any:
-    """Return the preparation of columns, not yet fitted: one of 0 and 1 for each code of text, numbers as they are."""
+    """Return the unfitted preparation of columns: one of 0 and 1 for each code of text, numbers unchanged."""
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
@@ -218,14 +218,14 @@ def _columns(text: list[int], numbers: list[int]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of a fitted pipeline: the chance of a 1 where it gives one, else what it predicts."""
+    """The scores of a fitted pipeline: the probability of a 1 if available, else the prediction."""
 
     pipeline: Any
     binary: bool
     factor: float = 1.0
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
-        """Return one number a row."""
+        """Return one number per row."""
         return self.factor * self._predicted(matrix)
 
     def _predicted(self, matrix: FloatArray) -> FloatArray:
@@ -239,7 +239,7 @@ class Scores:
 
 
 def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
-    """Fit fairlearn's exponentiated gradient; the score is the mixture's chance of a 1."""
+    """Fit fairlearn's exponentiated gradient; the score is the mixture's probability of a 1."""
     require_extra("fairlearn", "models", "A fairlearn reduction")
     if not is_binary(rows.outcome):
         raise ConfigError("fairlearn's reductions need an outcome of 0 or 1.")
@@ -270,19 +270,19 @@ def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A mixture of classifiers, each with its weight: the chance with which it selects."""
+    """A weighted mixture of classifiers, which gives the probability of selection."""
 
     columns: Any
     members: tuple[tuple[Any, float], ...]
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
-        """Return one chance a row."""
+        """Return one probability per row."""
         design = self.columns.transform(matrix)
         chances = [weight * np.asarray(member.predict(design)) for member, weight in self.members]
         return np.asarray(np.sum(chances, axis=0) / sum(weight for _, weight in self.members), dtype=np.float64)
 
 
-def _own(candidate: Candidate, rows: TrainingRows) -> Fitted:
+def _seeded_copy(candidate: Candidate, rows: TrainingRows) -> Fitted:
     made = candidate.own(rows)
     if not callable(made):
         raise EvenhandError(
@@ -371,7 +371,7 @@ def prepare_columns(rows: TrainingRows) -> Any:
 
 
 def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tuple[str, ...]]) -> list[tuple[str, int]]:
-    """Return the names of prepared columns ('job=nurse' for text), each with the position of the feature behind it."""
+    """Return the names of prepared columns ('job=nurse' for text), each with its feature's position."""
     columns: list[tuple[str, int]] = []
     for part, step, positions in prepared.transformers_:
         if part == "text":
@@ -383,8 +383,11 @@ def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tup
     return columns
 
 
-def coefficients_of(fitted: Fitted, sample: Sample) -> tuple[Coefficient, ...]:
-    """Return intercept and coefficients of a linear pipeline, with any standardisation undone; empty for others."""
+def coefficients_of(fitted: Fitted, sample: AuditRows) -> tuple[Coefficient, ...]:
+    """Return intercept and coefficients of a linear pipeline in raw units.
+
+    They are empty for other pipelines.
+    """
     steps = getattr(fitted.pipeline, "named_steps", {})
     estimator = steps.get("estimator")
     weights = getattr(estimator, "coef_", None)

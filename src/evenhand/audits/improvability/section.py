@@ -1,4 +1,4 @@
-"""The improvability part of a report: where the test stands in a disparate-impact case, charts, tables and methods."""
+"""The improvability section of a report: the legal context, charts, tables and methods."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def parts(result: ImprovabilityResult) -> Iterator[Figure | DisplayTable]:
 
 
 def _process_table(result: ImprovabilityResult) -> DisplayTable:
-    """Return the three parts of a disparate-impact case, and what this result says to each."""
+    """Return the three parts of a disparate-impact case, with this result's bearing on each."""
     rows = (
         (
             "1. Prima facie case. Do the benefits or harms fall disproportionately on a protected group?",
@@ -126,10 +126,10 @@ def _scope_table(result: ImprovabilityResult) -> DisplayTable:
 
 
 def _population(result: ImprovabilityResult) -> str:
-    known = f" Only people whose outcome is known: {count(result.unlabelled, 'row')} without were left out."
+    known_note = f" Only people whose outcome is known: {count(result.unlabelled, 'row')} without were left out."
     return (
         f"The population that these {count(result.n, 'row')} were drawn from, by {result.groupings[0]} "
-        f"({', '.join(result.groups)}).{known if result.unlabelled else ''}"
+        f"({', '.join(result.groups)}).{known_note if result.unlabelled else ''}"
     )
 
 
@@ -146,8 +146,8 @@ def _status_quo_gap(result: ImprovabilityResult) -> str:
     utility = result.spec.fairness[0].name
     style = result.metrics[utility].style()
     values = matching(result.values, model=STATUS_QUO, metric=utility)
-    known = (v for v in values if v.group != OVERALL and v.value is not None)
-    listed = ", ".join(f"{v.group} {show(v.value, style)}" for v in known)
+    group_values = (v for v in values if v.group != OVERALL and v.value is not None)
+    listed = ", ".join(f"{v.group} {show(v.value, style)}" for v in group_values)
     return f"For orientation, {utility.replace('_', ' ')} under the status quo: {listed}."
 
 
@@ -172,7 +172,7 @@ def _answer(result: ImprovabilityResult) -> str:
 
 
 def _by_median(result: ImprovabilityResult, decision: Decision) -> str:
-    """Return what the paper's rule for several splits says."""
+    """Return the conclusion of the paper's rule for several splits."""
     if decision.rejected_by_median is None or result.spec.test.combine == "median":
         return ""
     shown = "shows it too" if decision.rejected_by_median else "does not show it"
@@ -189,7 +189,7 @@ def _clearest(decisions: tuple[Decision, ...]) -> Decision:
 def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     """Return the paper's table 1: values of candidate and status quo, and p-values, by split, at a margin of 0.
 
-    The p-values are those that decide; where the published test was asked for, its p-values of fairness stand below.
+    The p-values are the deciding ones; the published test's p-values of fairness, if requested, follow below.
     """
     tests = (None, JUDGED, result.spec.test.fairness)
     splits: dict[int, list[ImprovabilityGap]] = {}
@@ -205,7 +205,7 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
 
 
 def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> Iterator[tuple[Cell, ...]]:
-    """Yield a line for each group and gap of a split, then the largest p-value of those that decide."""
+    """Yield a line for each group and gap of a split, then the largest deciding p-value."""
     split, several = Number(gaps[0].split, "count"), len(result.spec.fairness) > 1
     for gap in gaps:
         name = str(gap.group) if gap.component == "accuracy" else f"Gap in {gap.metric}" if several else "Gap"
@@ -219,14 +219,14 @@ def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -
 
 
 def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:
-    """Return what follows from the p-values of the splits at a margin of 0."""
+    """Return the conclusion from the p-values of the splits at a margin of 0."""
     point = matching(result.curves, model=candidate, test=JUDGED, metric=FAIRNESS, margin=0.0)[0]
     shown = "an" if point.established else "no"
     return f"{charts.p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
 
 
 def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
-    """Return the decisions; at a margin of 0 all targets are the same hypothesis, which is listed once."""
+    """Return the decisions; at a margin of 0 all targets are the same hypothesis, listed once."""
     decisions = [d for d in matching(result.decisions, test=test) if d.margin > 0 or d.metric == FAIRNESS]
     alone = any(decision.established is False and decision.rejected for decision in decisions)
     splits = result.spec.test.design == "splits" and result.spec.test.splits > 1
@@ -253,7 +253,7 @@ def _by_rule(decision: Decision) -> str | None:
 
 
 def _decided(decision: Decision) -> str:
-    """Return the decision in words: adjusted for all candidates, and what the candidate's own test says."""
+    """Describe the decision: adjusted for all candidates, and by the candidate's own test."""
     if decision.established is None:
         words = "would reject" if decision.rejected else "would not reject"
     elif decision.established:
@@ -264,7 +264,10 @@ def _decided(decision: Decision) -> str:
 
 
 def _margin_table(result: ImprovabilityResult, test: str) -> DisplayTable:
-    """Return the paper's table 2: the largest margins; at a margin of 0 all targets are one hypothesis."""
+    """Return the paper's table 2: the largest margins.
+
+    At a margin of 0 all targets are one hypothesis.
+    """
     margins = [m for m in matching(result.margins, test=test) if m.metric == FAIRNESS or not _shows_nothing(m)]
     several = "; those of all candidates hold together" if len(result.spec.candidates) > 1 else ""
     caption = f"Largest margins: the end of the unbroken run of rejections from 0, a lower bound{several}"
@@ -344,8 +347,8 @@ def _coefficient_table(result: ImprovabilityResult) -> DisplayTable:
     )
 
 
-def _made(result: ImprovabilityResult) -> tuple[str, str]:
-    """Return which rows a candidate is made from, and which ones test it."""
+def _training_and_test_rows(result: ImprovabilityResult) -> tuple[str, str]:
+    """Return the rows that make a candidate, and those that test it."""
     test = result.spec.test
     if test.design == "splits":
         return (
@@ -366,7 +369,7 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec, test = result.spec, result.spec.test
     yield from _utilities(result)
-    yield Method(*_made(result))
+    yield Method(*_training_and_test_rows(result))
     yield Method(
         "Test",
         f"T = A1 - (1 + D) A0 for each group; the p-value is (1 + #(T* - T >= T)) / (J + 1) over {spec.resamples:,} "
@@ -421,7 +424,7 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
 
 
 def _utilities(result: ImprovabilityResult) -> Iterator[Method]:
-    """Yield the utilities, and what each is used for."""
+    """Yield the utilities with their uses."""
     spec = result.spec
     for utility in spec.criteria.utilities:
         used = [word for word, of in (("accuracy", (spec.utility,)), ("fairness", spec.fairness)) if utility in of]
@@ -431,7 +434,7 @@ def _utilities(result: ImprovabilityResult) -> Iterator[Method]:
 
 
 def _level(spec: ImprovabilitySpec) -> str:
-    """Return the level of one test in words, as in 'alpha divided by 3, for the candidates'."""
+    """Describe the level of one test, as in 'alpha divided by 3, for the candidates'."""
     test, several = spec.test, len(spec.candidates)
     divisors = ["2, for several splits"] if test.design == "splits" and test.splits > 1 else []
     divisors += [f"{several}, for the candidates"] if several > 1 else []

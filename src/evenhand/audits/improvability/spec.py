@@ -1,4 +1,4 @@
-"""What the improvability audit can be told: arguments of `eh.improvability`, the `[improvability]` of `audit.toml`."""
+"""The settings of the improvability audit: arguments of `eh.improvability` and its section of `audit.toml`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from pydantic import (
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT, METRICS, utility_metric
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Names, Spec, is_recorded
+from evenhand.core.spec import Names, Spec, is_from_json
 from evenhand.core.thresholds import GroupingName
-from evenhand.errors import ConfigError, SettingError, brief, count, did_you_mean, problem
+from evenhand.errors import ConfigError, SettingError, brief, count, did_you_mean, problem, require_name
 from evenhand.messages import Message
 from evenhand.settings import Settings, named_once
 from evenhand.stats.improvability import (
@@ -42,7 +42,7 @@ from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Scalar
 
 STATUS_QUO = "status_quo"
-"""What records call the decisions that are challenged, where a candidate stands by its name."""
+"""The name of the challenged decisions in records, in place of a candidate's name."""
 
 
 class StatusQuo(Settings):
@@ -62,7 +62,7 @@ class StatusQuo(Settings):
     def _one_source(self, info: ValidationInfo) -> Self:
         if (self.column is None) == (self.model is None):
             raise SettingError("`status_quo` needs exactly one of `column` and `model`")
-        usable = self.model is None or callable(self.model) or hasattr(self.model, "predict") or is_recorded(info)
+        usable = self.model is None or callable(self.model) or hasattr(self.model, "predict") or is_from_json(info)
         if not usable:
             raise SettingError(
                 "`model` of `status_quo` must have `predict` or be a function; got {model}",
@@ -98,7 +98,7 @@ class Test(Settings):
     (0.1,)
     """
 
-    __test__: ClassVar[bool] = False  # no test class of pytest's, whatever its name
+    __test__: ClassVar[bool] = False  # not a test class for pytest, despite its name
 
     margins: Annotated[tuple[float, ...], BeforeValidator(_tuple)] = Field(
         (0.0,), min_length=1, description="Margins to decide at: by what share fairness, or accuracy, must improve."
@@ -156,7 +156,7 @@ class Test(Settings):
 
     @model_serializer(mode="wrap")
     def _own_settings(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write the settings that the design has."""
+        """Serialise only the settings of the design."""
         others = [name for design, names in _OF_DESIGN.items() if design != self.design for name in names]
         return {name: value for name, value in written(self).items() if name not in others}
 
@@ -379,7 +379,7 @@ class ImprovabilitySpec(Spec):
 
     @property
     def _refitted(self) -> list[str]:
-        """The candidates that are made anew in every split."""
+        """The candidates that are refitted in every split."""
         return [name for name, candidate in self.candidates.items() if candidate.refits]
 
     @property
@@ -389,12 +389,12 @@ class ImprovabilitySpec(Spec):
 
     @property
     def criteria(self) -> Criteria:
-        """What has to improve."""
+        """The targets of improvement."""
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
     @property
     def counts(self) -> int:
-        """How many times a p-value counts: once for each candidate that is tried, twice where splits are combined."""
+        """How many times a p-value counts: once per candidate, twice where splits are combined."""
         return (2 if self.test.design == "splits" and self.test.splits > 1 else 1) * len(self.candidates)
 
 
@@ -402,7 +402,7 @@ _FORMULA = ("name", "u", "w", "better")
 
 
 def _written(utility: Utility) -> object:
-    """Return a utility as settings hold it: its name, or its formulas."""
+    """Serialise a utility: its name, or its formulas."""
     if not isinstance(utility.u, Formula) or not isinstance(utility.w, Formula):
         return utility.name
     return dict(zip(_FORMULA, (utility.name, utility.u.text, utility.w.text, utility.better), strict=True))
@@ -410,12 +410,7 @@ def _written(utility: Utility) -> object:
 
 def _formula(value: Mapping[str, Any]) -> Utility:
     for name in value:
-        if name not in _FORMULA:
-            raise SettingError(
-                "there is no setting `{name}` of a utility; {hint}",
-                name=name,
-                hint=did_you_mean(name, _FORMULA),
-            )
+        require_name(name, _FORMULA, "there is no setting `{name}` of a utility; {hint}", SettingError)
     for name in ("name", "u"):
         if not isinstance(value.get(name), str):
             raise SettingError(
@@ -440,7 +435,7 @@ def _utility(value: object, info: ValidationInfo) -> Utility:
             "a utility must be a name or an evenhand.stats.improvability.Utility; got {value}",
             value=brief(value),
         )
-    if isinstance(value, str) and value not in UTILITIES and is_recorded(info):
+    if isinstance(value, str) and value not in UTILITIES and is_from_json(info):
         return Utility(name=value, u=_not_recorded, w=_not_recorded)
     if isinstance(value, Utility) and value.name in (FAIRNESS, ACCURACY, IMPROVEMENT):
         raise SettingError(
@@ -454,5 +449,5 @@ def _utility(value: object, info: ValidationInfo) -> Utility:
 
 
 def _not_recorded(_: FloatArray, __: FloatArray) -> FloatArray:
-    """Stand for a function of a utility that was read back from a record, which holds its name only."""
+    """Raise an error in place of a utility's function, of which a record holds only the name."""
     raise ConfigError("a result that was read back holds no code; run the audit again.")

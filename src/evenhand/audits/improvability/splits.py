@@ -1,6 +1,6 @@
-"""Splits: in each, candidates are made from the training rows and tested on the others.
+"""Splits: make candidates from the training rows and test them on the others.
 
-A search over a family looks at the training rows only. Cross-validation there says how promising a member is at a
+A search over a family looks at the training rows only. Cross-validation there measures how promising a member is at a
 margin: the smallest number of standard errors by which any component of the test exceeds its null, on decisions made
 out of fold. The test rows are not looked at, so the choice may differ from margin to margin and each test is still of
 its level.
@@ -19,7 +19,7 @@ from evenhand.audits.improvability import curves as split_curves
 from evenhand.audits.improvability import rules
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import Curves, Margins, Power
-from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.gather import AuditRows
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.core.records import OK
@@ -32,34 +32,34 @@ from evenhand.stats.workers import in_parallel
 
 
 class NoCandidateError(EvenhandError):
-    """A search has found no candidate in a split."""
+    """A search found no candidate in a split."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What every split shares: the rows, the settings and the margins."""
+    """The shared inputs of all splits: the rows, the settings and the margins."""
 
-    sample: Sample
+    sample: AuditRows
     spec: ImprovabilitySpec
     margins: Margins
 
     @property
     def tests(self) -> tuple[stats.FairnessTest, ...]:
-        """The fairness tests that can be shown: the published one compares two groups, and is not studentised."""
+        """The fairness tests available: the published one compares two groups, and is not studentised."""
         return ("signed", "published") if len(self.sample.groups) == 2 else ("signed",)
 
     @property
     def goals(self) -> tuple[stats.Goal, ...]:
-        """What a margin can apply to: fairness, accuracy of all, and accuracy of each group."""
+        """The goals of margins: fairness, accuracy of all, and accuracy of each group."""
         each = range(len(self.sample.groups)) if self.spec.test.accuracy_of == "groups" else ()
         return ("fairness", "joint_accuracy", *each)
 
     def rng(self, *keys: int | str) -> np.random.Generator:
-        """Return a generator for one purpose only, so that adding a candidate changes no other."""
+        """Return a generator for one purpose, so that adding a candidate changes no other."""
         return rng_of(self.spec.seed, *keys)
 
     def curves(self, value: float) -> Curves:
-        """Return the same number for every component and margin."""
+        """Return one number for every component and margin."""
         accuracy = 1 if self.spec.test.accuracy_of == "everyone" else len(self.sample.groups)
         return Curves(
             np.full((accuracy, self.margins.accuracy.size), value),
@@ -69,7 +69,7 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class MadeCandidate:
-    """A candidate's decisions on the test rows, and what is known of how it was made."""
+    """A candidate's decisions on the test rows, and how it was made."""
 
     decisions: rules.Decisions
     what: str
@@ -78,7 +78,7 @@ class MadeCandidate:
 
 
 class Piece(NamedTuple):
-    """What a candidate was on the test rows of one split or step."""
+    """A candidate on the test rows of one split or step."""
 
     split: int
     test: IntArray
@@ -95,13 +95,13 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimates:
-    """What the test rows say of the status quo and of a candidate.
+    """Estimates for the status quo and a candidate on the test rows.
 
     Parameters
     ----------
-    values, low, high, stderr : (G + 1, K, 2) values of groups and everyone, their intervals and standard errors.
+    values, low, high, stderr : (G + 1, K, 2) values of groups and everyone, with intervals and standard errors.
     counted : (G, K, 2) rows that count.
-    change : (A + F, 3) how much accuracy rises and gaps shrink, with intervals.
+    change : (A + F, 3) the rise in accuracy and the shrinkage of gaps, with intervals.
     region : (2, 2, 3) accuracy of everyone and gap of both algorithms, with limits for all points together.
     eigenvalue : the smallest of the correlation of both algorithms' values.
     """
@@ -123,8 +123,8 @@ class Tests:
     Parameters
     ----------
     curves : p-values of the components by test.
-    power : the power of the test; None where nothing was tested.
-    shares : whether accuracy is positive, so that it can improve by a share of itself.
+    power : the power of the test; None for an untested candidate.
+    shares : whether accuracy is positive, so that relative improvements are defined.
     """
 
     curves: Mapping[stats.FairnessTest, Curves]
@@ -133,7 +133,7 @@ class Tests:
 
 
 class Search(NamedTuple):
-    """The candidates that a search chose among, and for each goal the one at each margin."""
+    """The candidates of a search, and its choice by goal and margin."""
 
     members: tuple[Trial, ...]
     choice: Mapping[stats.Goal, IntArray]
@@ -148,10 +148,10 @@ class Trial:
     candidate : its name.
     piece : the candidate and the status quo on the test rows.
     worst : for each fairness utility the pair of groups furthest apart on the training rows.
-    estimates, tests : what the test rows say, and whether it can be relied on.
-    search : what a search chose; None for other candidates.
-    steps : what the candidate was in each step, where it was made in several.
-    remarks : what a reader should know.
+    estimates, tests : the estimates on the test rows, and their tests.
+    search : the choices of a search; None for other candidates.
+    steps : the candidate in each step, if it was made in several.
+    remarks : notes for the reader.
     """
 
     candidate: str
@@ -165,12 +165,12 @@ class Trial:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """What the candidate was: in this split, or in each of the steps."""
+        """The candidate in this split, or in each of the steps."""
         return self.steps or (self.piece,)
 
     @property
     def unchanged(self) -> bool:
-        """Whether it decides every test row as the status quo does, so that nothing is compared."""
+        """Whether it decides every test row like the status quo, so that nothing is compared."""
         made = self.piece.made
         return made is not None and bool((made.decisions.values == self.piece.status_quo.values).all())
 
@@ -224,7 +224,10 @@ def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) ->
 def _try_single(
     inputs: Inputs, name: str, *, shown: str, candidate: Candidate, number: int, split: stats.Split
 ) -> Trial:
-    """Make and test a candidate that is no search; where a linear search finds nothing, say so."""
+    """Make and test a candidate that is no search.
+
+    Return a note if a linear search finds nothing.
+    """
     trial = untested(inputs, shown, number, split)
     try:
         made = make_candidate(inputs, name, candidate, number, split)
@@ -234,7 +237,7 @@ def _try_single(
 
 
 class Comparison(NamedTuple):
-    """How a candidate is compared: where, in which steps its rows were decided, and for which pair of groups."""
+    """The setting of a comparison: the rows, their steps, and the pair of groups."""
 
     where: Message
     part: IntArray | None = None
@@ -242,7 +245,10 @@ class Comparison(NamedTuple):
 
 
 def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, comparison: Comparison) -> Trial:
-    """Return a trial with the test of a candidate's decisions; `name` is the candidate's, or that of its search."""
+    """Return a trial with the test of a candidate's decisions.
+
+    `name` is the candidate's, or that of its search.
+    """
     spec, shown, where = inputs.spec, trial.candidate, comparison.where
     old, new = trial.piece.status_quo.values, made.decisions.values
     _refuse_all_or_none(new, old, shown, where)
@@ -309,7 +315,7 @@ def _estimates(inputs: Inputs, signed: stats.SplitTest, rows: stats.Rows) -> Est
     together = 1 - (1 - spec.confidence) / (len(spec.candidates) + 1)  # the candidates and the status quo
     return Estimates(
         values=draws.estimate,
-        low=np.fmin(low, draws.estimate),  # at a low confidence the middle of the draws can lie beside it
+        low=np.fmin(low, draws.estimate),  # at a low confidence the middle of the draws may lie beside it
         high=np.fmax(high, draws.estimate),
         stderr=np.nanstd(draws.values, axis=0),
         counted=rows.counted(),
@@ -331,7 +337,7 @@ def _tests(inputs: Inputs, tests: Mapping[stats.FairnessTest, stats.SplitTest]) 
 
 
 def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: Message) -> None:
-    """Refuse a candidate that decides the same for everybody: it wins on an error rate without choosing anybody."""
+    """Refuse a candidate that decides the same for everybody: it could win on an error rate without a choice."""
     if not np.isin(old, (0.0, 1.0)).all():  # prices, which may be the same for all
         return
     for value, whom in ((0.0, problem("none")), (1.0, problem("all"))):
@@ -347,7 +353,10 @@ def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: Mess
 
 
 def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: Message) -> stats.Rows:
-    """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
+    """Return rows with their terms under both algorithms.
+
+    Explain missing outcomes that matter.
+    """
     sample = inputs.sample.rows(rows)
     try:
         return stats.make_rows(
@@ -402,7 +411,7 @@ def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, 
 
 
 def training_rows(inputs: Inputs, name: str, number: int, split: stats.Split) -> rules.TrainingRows:
-    """Return what a selection rule may see of a split."""
+    """Return the part of a split that a selection rule may use."""
     sample = inputs.sample.rows(split.train)
     return rules.TrainingRows(
         features=sample.matrix,
@@ -420,7 +429,10 @@ def training_rows(inputs: Inputs, name: str, number: int, split: stats.Split) ->
 
 
 def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules.Decisions:
-    """Return the status quo's decisions on the training or test rows; a capacity is that of these rows."""
+    """Return the status quo's decisions on the training or test rows.
+
+    A capacity applies to these rows.
+    """
     status_quo = inputs.sample.status_quo
     return rules.decide(
         status_quo, status_quo.values[rows], inputs.spec.capacity, inputs.rng(f"status quo, {part}", number)
@@ -428,13 +440,13 @@ def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules
 
 
 def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[stats.Pair]:
-    """Yield for each fairness utility the pair of groups furthest apart: named beforehand, or on the training rows."""
+    """Yield each fairness utility's pair of groups furthest apart: as named, or on the training rows."""
     if (named := inputs.spec.test.worst_pair) is not None:
         yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(inputs.spec.fairness)
         return
-    known = ~np.isnan(inputs.sample.outcome[split.train])
-    old = _status_quo(inputs, "train", number, split.train).values[known]
-    sample = inputs.sample.rows(split.train[known])
+    has_outcome = ~np.isnan(inputs.sample.outcome[split.train])
+    old = _status_quo(inputs, "train", number, split.train).values[has_outcome]
+    sample = inputs.sample.rows(split.train[has_outcome])
     where = say("rows") if split.train is split.test else _training_rows(number)
     for utility in inputs.spec.fairness:
         yield stats.worst_pair(
@@ -454,7 +466,7 @@ def _training_rows(number: int) -> Message:
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
-    """Choose the most promising member on the training rows, for every goal and margin, and test those chosen."""
+    """Choose the most promising member on the training rows by goal and margin, and test the chosen ones."""
     chosen, choice = choose_members(inputs, name, number, split)
     members = tuple(
         _try_single(inputs, name, shown=f"{name}: {member.in_words()}", candidate=member, number=number, split=split)
@@ -467,7 +479,7 @@ def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -
 def choose_members(
     inputs: Inputs, name: str, number: int, split: stats.Split
 ) -> tuple[tuple[Candidate, ...], dict[stats.Goal, IntArray]]:
-    """Return the members of a family that are chosen on the training rows, and for each goal which at which margin."""
+    """Return the members chosen on the training rows, and which one at each margin of each goal."""
     family = inputs.spec.candidates[name].family
     promises = [_promise(inputs, name, member, number, split) for member in family]
     choice: dict[stats.Goal, IntArray] = {
@@ -476,11 +488,11 @@ def choose_members(
     chosen = sorted({int(member) for members in choice.values() for member in members})
     position = np.full(len(family), -1)
     position[chosen] = np.arange(len(chosen))
-    return tuple(family[member] for member in chosen), {goal: position[at] for goal, at in choice.items()}
+    return tuple(family[member] for member in chosen), {goal: position[positions] for goal, positions in choice.items()}
 
 
 def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> Curves:
-    """Return by how many standard errors a member's components exceed their nulls, on decisions made out of fold."""
+    """Return the standard errors by which a member's components exceed their nulls, out of fold."""
     try:
         decisions = _out_of_fold(inputs, name, member, number, split)
     except NoCandidateError:
@@ -495,7 +507,7 @@ def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: s
 
 
 def _out_of_fold(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> FloatArray:
-    """Return a member's decisions on the training rows, each made by a fit to the other folds."""
+    """Return a member's decisions on the training rows, each by a fit to the other folds."""
     folds = inputs.spec.candidates[name].folds
     part = inputs.rng("folds", name, number).permutation(split.train.size) % folds
     decisions = np.empty(split.train.size)

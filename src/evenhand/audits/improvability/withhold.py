@@ -1,4 +1,4 @@
-"""What of an improvability audit tells of few people: candidates, the frontier, values of groups."""
+"""Small counts of an improvability audit: candidates, the frontier, values of groups."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from evenhand.messages.shared import say
 
 
 class ImprovabilityWithholder(Withholder[ImprovabilitySpec]):
-    """Decisions and margins count nobody but all rows."""
+    """Treats decisions and margins as numbers of all rows."""
 
     whole: ClassVar[tuple[str, ...]] = ("decisions", "curves", "coefficients", "power", "sample_sizes", "reasons")
     places: ClassVar[tuple[str, ...]] = ()
 
     def part(self, table: str, record: Record) -> str:
-        """Return the part that a record tells of."""
+        """Return the part that a record belongs to."""
         if table in ("candidates", "frontier"):
             return table
         is_value = type(record).__name__.endswith("Value")
         return "values of groups" if hasattr(record, "component") or is_value else ""
 
     def left_out(self, result: Result) -> Iterator[tuple[Message, int]]:
-        """Yield how many people no number of the result tells of, and why."""
+        """Yield the numbers of people outside all numbers of the result, with reasons."""
         yield from super().left_out(result)
         if isinstance(result, ImprovabilityResult):
             yield say("rows_dropped"), result.unlabelled
 
 
 WITHHOLD = ImprovabilityWithholder()
-"""What the improvability audit withholds."""
+"""The improvability audit's rules for small counts."""

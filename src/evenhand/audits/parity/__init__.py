@@ -26,11 +26,11 @@ AUDIT = AuditDescriptor(
     charts="evenhand.audits.parity.charts:CHARTS",
     messages="evenhand.audits.parity.messages:say",
     reweight="evenhand.audits.parity.reweight:ParityReweighter",
-    pair="evenhand.audits.parity.pair:influence",
+    pair="evenhand.audits.parity.influence:influence",
     power="evenhand.audits.parity.power:POWER",
     counts="evenhand.audits.parity.counts:COUNTS",
     withhold="evenhand.audits.parity.withhold:WITHHOLD",
-    transfer="evenhand.audits.parity.transfer:TRANSFER",
+    transfer="evenhand.audits.parity.gather:TRANSFER",
     propose="evenhand.audits.parity.propose:PROPOSE",
 )
 

@@ -1,4 +1,4 @@
-"""What is analysed: one model, one grouping, one stratum."""
+"""The unit of analysis: one model, one grouping, one stratum."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from evenhand.table.rows import ScoreRows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Analysis:
-    """What is analysed: cells, metrics and settings.
+    """The cells, metrics and settings of one analysis.
 
     Parameters
     ----------
-    model, grouping, stratum : what the cells are of.
+    model, grouping, stratum : the coordinates of the cells.
     cells : cells of a single stratum, or of all strata with `support`.
-    metrics : what to compute, each with the user's function or None.
+    metrics : the metrics to compute, each with the user's function or None.
     spec : the audit's settings.
     reference : position of the reference group.
     rng : source of randomness for the bootstrap; it is copied, so the draws are the same at every confidence.
@@ -32,7 +32,7 @@ class Analysis:
     favourable : the side of the decision that is good for the person.
     ranks : the scores by group code, for AUC.
     support : for each metric the strata used, when values are standardised over strata.
-    draws : the draws that analyses of one audit keep.
+    draws : the cached draws of all analyses of one audit.
     """
 
     model: str
@@ -57,11 +57,11 @@ class Analysis:
 
     @property
     def method(self) -> Method:
-        """The bootstrap interval."""
+        """The method of bootstrap intervals."""
         return "bca" if self.spec.interval == "auto" else self.spec.interval
 
     def draws_of(self, metric: ParityMetric) -> Resampled | None:
-        """Return the draws of a metric, from the cache or drawn with those of the metrics after it."""
+        """Return a metric's draws from the cache, or draw it together with the metrics after it."""
         if not self.by_bootstrap(metric) or self.cells.n.sum() == 0:
             return None
         drawn = self.draws.find(self, metric.name)
@@ -82,7 +82,7 @@ class Analysis:
         return drawn
 
     def comparable(self, values: GroupValues) -> IntArray:
-        """Return the groups that enter gaps: known, large enough, defined."""
-        known = self.cells.known
-        fits = (values.counted[known] >= self.spec.min_count) & np.isfinite(values.value[known])
-        return known[fits]
+        """Return the groups that enter gaps: not missing, large enough, defined."""
+        named = self.cells.named_groups
+        fits = (values.counted[named] >= self.spec.min_count) & np.isfinite(values.value[named])
+        return named[fits]

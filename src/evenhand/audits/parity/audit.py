@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.parity.analyse import analyse
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.calibration import calibration_records
+from evenhand.audits.parity.comparison import analyse
 from evenhand.audits.parity.findings import make_claims
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.messages import SMALL, say
@@ -23,7 +23,7 @@ from evenhand.core.estimates import Estimate
 from evenhand.core.groups import reference_of, require_reference
 from evenhand.core.progress import step
 from evenhand.core.records import STANDARDISED, LeftOut, Value
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, problem
@@ -62,11 +62,11 @@ def parity(table: Table, **settings: Any) -> ParityResult:
     >>> round(gap.value, 2), gap.group, gap.reference
     (0.2, 'M', 'F')
     """
-    return settled(run(table, ParitySpec.parse(settings, "the arguments of parity()")))
+    return finalize(run(table, ParitySpec.parse(settings, "the arguments of parity()")))
 
 
 def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
-    """Audit a table as a spec says."""
+    """Audit a table under the settings of a spec."""
     _require_roles(table)
     require_reference(
         {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
@@ -97,7 +97,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:
-    """The results of one model, and one grouping where it is of one."""
+    """Results of one model: its notes, or the records of one grouping."""
 
     values: tuple[Estimate[Value], ...] = ()
     gaps: tuple[Estimate[ParityGap], ...] = ()
@@ -142,7 +142,7 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
 
 
 def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
-    """Yield the analyses within strata of one model and one grouping: in each of them, and standardised over all."""
+    """Yield the analysis of each stratum, then of the values standardised over strata."""
     if not pooled.spec.within:
         return
 
@@ -164,18 +164,18 @@ def _metrics_of_cells(pooled: Analysis) -> Metrics:
 
 
 def _support(pooled: Analysis, whole: GroupCells) -> Support:
-    """Return for each metric the strata over which it is standardised."""
+    """Return the strata over which each metric is standardised."""
     least = pooled.spec.min_count
     return {metric.name: _shared_strata(whole, metric, least) for metric, _ in _metrics_of_cells(pooled)}
 
 
 def _rng(spec: ParitySpec, *names: str) -> np.random.Generator:
-    """Return a generator for every analysis, by its name: no number depends on what else was computed."""
+    """Return a generator seeded by the analysis's name, so that no number depends on other computations."""
     return named_rng(spec.seed, *names)
 
 
 def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
-    """Say for which metrics strata were left out of the standardisation, and how many people they hold."""
+    """Yield notes on strata left out of the standardisation, with the share of people used."""
     if not pooled.spec.within:
         return
     support = _support(pooled, whole)
@@ -184,24 +184,24 @@ def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
     factor = TIMES.join(pooled.spec.within)
     for used in dict.fromkeys(tuple(strata.tolist()) for strata in support.values() if not strata.all()):
         names = tuple(name for name, strata in support.items() if tuple(strata.tolist()) == used)
-        told: dict[str, Argument] = {"where": where, "metrics": names, "factor": factor, "least": least}
+        arguments: dict[str, Argument] = {"where": where, "metrics": names, "factor": factor, "least": least}
         share = float(people[np.array(used)].sum() / people.sum())
         yield (
-            say("standardised_over", **told, used=sum(used), strata=len(used), share=share)
+            say("standardised_over", **arguments, used=sum(used), strata=len(used), share=share)
             if any(used)
-            else say("not_standardised", **told)
+            else say("not_standardised", **arguments)
         )
 
 
 def _shared_strata(whole: GroupCells, metric: ParityMetric, least: int) -> BoolArray:
-    """Return the strata in which every group that is large enough on the whole is large enough too."""
-    rows = metric.people_counted(whole.n)[:, whole.known]
+    """Return the strata where every group has enough people, among groups with enough people overall."""
+    rows = metric.people_counted(whole.n)[:, whole.named_groups]
     large = rows.sum(axis=0) >= least
     return np.asarray((rows[:, large] >= least).all(axis=1) & large.any(), dtype=np.bool_)
 
 
 def _replacement_notes(spec: ParitySpec) -> Iterator[Message]:
-    """Say which metrics of the user's own stand in the place of a built-in one."""
+    """Yield a note for each custom metric that replaces a built-in one."""
     for name in spec.custom:
         if name in BUILT_IN:
             yield say("own_function", metric=name)
@@ -234,7 +234,7 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
 
 
 def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
-    """Say which roles would give a metric what it lacks."""
+    """Suggest the roles that would satisfy a metric's needs."""
     advice = {
         "outcome": problem("name an `outcome` column"),
         "scores": problem("give the model's scores instead of its decisions"),
@@ -244,9 +244,12 @@ def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
 
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[Message]]:
-    """Return the metrics that the data allows, and what is not computed; a metric asked for by name must be allowed."""
-    known, chosen = spec.known_metrics(), _chosen_metrics(spec)
-    lacking = {name: _lacking(table, model, known[name]) for name in chosen}
+    """Return the metrics that the data allow, and notes on the others.
+
+    A requested metric must be allowed.
+    """
+    known_metrics, chosen = spec.known_metrics(), _chosen_metrics(spec)
+    lacking = {name: _lacking(table, model, known_metrics[name]) for name in chosen}
     unmet = {name: needs for name, needs in lacking.items() if needs}
     if unmet and spec.metrics:
         name, needs = next(iter(unmet.items()))
@@ -259,24 +262,27 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, l
             advice=_what_to_give(needs),
         )
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
-    metrics = [(known[name], functions.get(name)) for name in chosen if not lacking[name]]
+    metrics = [(known_metrics[name], functions.get(name)) for name in chosen if not lacking[name]]
     notes = [say("not_computed", model=model, lacking=_not_computed(unmet))] if unmet else []
     return [*metrics, *((custom_metric(name), function) for name, function in spec.custom.items())], notes
 
 
 def _chosen_metrics(spec: ParitySpec) -> list[str]:
-    """Return the built-in metrics to compute: those named, else the default ones and those that thresholds limit."""
+    """Return the built-in metrics to compute: the requested ones, else the default and limited ones."""
     limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
     return [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:
-    """Return the metrics that are not computed, by what they lack; "scores" says enough where there are none."""
+    """Group the metrics that are not computed by their unmet needs.
+
+    Without scores, "scores" covers both needs.
+    """
     without_scores = "scores" in chain.from_iterable(unmet.values())
     by_needs: dict[tuple[str, ...], list[str]] = {}
     for name, needs in unmet.items():
-        told = ("scores" if without_scores and need in _OF_SCORES else need for need in needs)
-        by_needs.setdefault(tuple(dict.fromkeys(told)), []).append(name)
+        shown_needs = ("scores" if without_scores and need in _OF_SCORES else need for need in needs)
+        by_needs.setdefault(tuple(dict.fromkeys(shown_needs)), []).append(name)
     return tuple(say("without", needs=needs, metrics=tuple(names)) for needs, names in by_needs.items())
 
 
@@ -284,7 +290,7 @@ _OF_SCORES = ("scores", "scores between 0 and 1")
 
 
 def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
-    """Return what a metric needs and the data does not have."""
+    """Return the needs of a metric that the data do not meet."""
     low, high = table.prediction(model).range
     has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
     has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
@@ -292,7 +298,7 @@ def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
 
 
 def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[Message]]:
-    """Return the scores by rank where AUC needs them, and notes on them."""
+    """Return the ranked scores if AUC needs them, and notes on them."""
     if not any(metric.method == "rank" for metric, _ in metrics):
         return None, []
     step(f"Ranking the scores of {model}")
@@ -312,7 +318,7 @@ def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tupl
 
 
 def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[Message]:
-    """Say so where the score seems to point away from the outcome.
+    """Warn if scores are higher for people without the outcome.
 
     Without any relation the AUC of m and n people has the variance (m + n + 1) / (12 m n): Mann and Whitney (1947).
     """
@@ -328,11 +334,11 @@ def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     wanted = reference_of(spec.reference, grouping, cells.labels)
     if wanted in cells.labels:
         return cells.labels.index(str(wanted))
-    return int(cells.known[np.argmax(size[cells.known])])
+    return int(cells.named_groups[np.argmax(size[cells.named_groups])])
 
 
 def _left_out(pooled: Analysis, values: Sequence[Value]) -> Iterator[LeftOut]:
-    """Yield the groups that no gap compares, then those that some metric's gaps do not."""
+    """Yield the groups without any gap, then those without gaps in some metric."""
     cells, least = pooled.cells, pooled.spec.min_count
     sizes = dict(zip(cells.labels, cells.n.sum(axis=(0, 2, 3)).tolist(), strict=True))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenhand.audits.parity.result import ParityResult
 
 MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
-"""Metrics whose gaps equal those of another, one being 1 minus the other."""
+"""Metrics whose gaps equal those of another, since one is 1 minus the other."""
 
 
 def headline_metrics(result: ParityResult) -> list[str]:
@@ -43,9 +43,9 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
 
 
 def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
-    """Return the groups that fit on a chart: the largest, without the missing, in the order of the table.
+    """Return the largest groups that fit on a chart, without the missing, in the order of the table.
 
-    Small ones, which enter no gap, are drawn faint.
+    Small groups, which enter no gap, are drawn faint.
     """
     sizes: dict[str, int] = {}
     for record in result.rows("values", grouping=grouping, stratum=None):
@@ -56,7 +56,7 @@ def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
 
 
 def people_in_bins(result: ParityResult, grouping: str) -> dict[str, int]:
-    """Return how many people each group has, all its score bins together."""
+    """Return the number of people of each group, summed over score bins."""
     sizes = Counter[str]()
     records = result.rows("calibration", grouping=grouping)
     for record in records:
@@ -65,7 +65,7 @@ def people_in_bins(result: ParityResult, grouping: str) -> dict[str, int]:
 
 
 def gap_metrics(result: ParityResult) -> list[str]:
-    """Return the rates whose gaps are drawn: of two that mirror each other, one."""
+    """Return the rates with charted gaps: one of each mirrored pair."""
     computed = dict.fromkeys(gap.metric for gap in result.gaps)
     return [name for name in computed if result.metrics[name].unit == "share" and MIRRORED.get(name) not in computed]
 
@@ -87,7 +87,7 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
 
 
 def are_probabilities(result: ParityResult) -> bool:
-    """Tell whether all scores lie between 0 and 1, so that they can be compared with shares of people."""
+    """Tell whether all scores lie between 0 and 1, comparable with shares of people."""
     return all(record.bin_low >= 0 and record.bin_high <= 1 for record in result.calibration)
 
 

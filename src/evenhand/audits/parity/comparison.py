@@ -1,34 +1,37 @@
-"""One metric of an analysis: its values and gaps as records, with limits at a confidence."""
+"""The values of groups and the gaps between them as records, with limits at any confidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evenhand.audits.parity import gaps as between
 from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.equality import Test
-from evenhand.audits.parity.estimate import GroupValues, no_limits
+from evenhand.audits.parity.equality import Test, equality_tests
+from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, limit_pairs
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
-from evenhand.audits.parity.resampled import KINDS, Resampled
+from evenhand.audits.parity.resampled import KINDS, Custom, Resampled, Sums, metric_values
 from evenhand.audits.parity.result import ParityGap
+from evenhand.core.estimates import Estimate, estimates_at
 from evenhand.core.records import OK, OVERALL, Against, Kind, Value
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
-from evenhand.stats.adverse_impact import most_by_chance
+from evenhand.stats.adverse_impact import chance_bound
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.types import IntArray, Interval
 from evenhand.stats.worst_pair import permutation_p
 from evenhand.table.roles import MISSING
 
 _SHUFFLES = 9_999
-_MIN_EXPECTED_EXCEEDANCES = 1e-6  # of shuffles as uneven as the data; below, none is drawn
+_CACHED = 4  # confidences whose records stay in memory
+_MIN_EXPECTED_EXCEEDANCES = 1e-6  # expected number of shuffles as uneven as the data; below it, none is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,7 @@ class Comparison:
 
     Parameters
     ----------
-    analysis : what is analysed.
+    analysis : the analysis.
     values : the metric by group.
     groups : positions of the groups that enter gaps.
     """
@@ -113,7 +116,7 @@ class Comparison:
         return drawn.widest_gap(self.metric.name, self.groups, kind, confidence)
 
     def _draws(self, confidence: float) -> Resampled | None:
-        """Return the draws, with all limits computed that the records at a confidence need."""
+        """Return the draws, with the intervals computed for all records at a confidence."""
         drawn = self.analysis.draws_of(self.metric)
         if drawn is not None:
             compared = (1, int((self.groups != self.analysis.reference).sum()), len(self.groups))
@@ -159,7 +162,7 @@ class Comparison:
         return OK
 
     def _why_no_gap(self, kind: Kind) -> Message | None:
-        """Return why the groups have no gap of a kind; None where they have one."""
+        """Return why the groups have no gap of a kind, or None."""
         if len(self.groups) < 2:
             return shared("one_group" if len(self.groups) else "no_group", least=self.analysis.spec.min_count)
         values = self.values
@@ -194,7 +197,7 @@ class Comparison:
         return ParityGap(metric=metric, kind=kind, against=against, name=name, **self._coordinates, **columns)
 
     def _worse_off(self, gap: GapNumbers) -> str | None:
-        """Return the group on the worse side, where the interval leaves no doubt that there is one."""
+        """Return the worse-off group, if the interval shows that there is one."""
         worse = self.metric.worse_value(self.analysis.favourable)
         side = gap.group if gap.higher == (worse == "higher") else gap.reference
         return self._label(side) if worse is not None and gap.differs and side >= 0 else None
@@ -204,12 +207,12 @@ class Comparison:
 
 
 def _joint_confidence(confidence: float, number: int) -> float:
-    """Return the confidence of each of several intervals that hold together (Sidak)."""
+    """Return the confidence of each of several simultaneous intervals (Sidak)."""
     return float(confidence ** (1.0 / max(number, 1)))
 
 
 def metric_tests(comparison: Comparison) -> dict[Test, float]:
-    """Return the p-values of one metric: by the bootstrap, and of shuffled labels where it may become a finding."""
+    """Return the p-values of one metric: by the bootstrap, or by permutation for a headline rate."""
     analysis, groups = comparison.analysis, comparison.groups
     metric, values = comparison.metric, comparison.values
     if len(groups) < 2:
@@ -217,11 +220,11 @@ def metric_tests(comparison: Comparison) -> dict[Test, float]:
     tests = _drawn_tests(comparison)
     if metric.method == "rate" and metric.headline and analysis.stratum is None and not analysis.cells.weighted:
         yes = np.rint(values.value[groups] * values.n[groups]).astype(np.int64)
-        p_value = chance = most_by_chance(yes, values.n[groups])
+        p_value = chance = chance_bound(yes, values.n[groups])
         if _SHUFFLES * chance > _MIN_EXPECTED_EXCEEDANCES:
             rng = named_rng(analysis.spec.seed, analysis.model, analysis.grouping, f"permutation {metric.name}")
             p_value = permutation_p(yes, values.n[groups], rng, _SHUFFLES)
-            if p_value <= 1 / (1 + _SHUFFLES):  # all that shuffles can tell; below it, a bound is valid
+            if p_value <= 1 / (1 + _SHUFFLES):  # the smallest p-value of shuffles; below it, a bound is valid
                 p_value = min(p_value, chance)
         tests[metric.name, "worst_pair", -1] = p_value
     return tests
@@ -266,7 +269,10 @@ def _possible_limits(gaps: Sequence[GapNumbers], bounds: tuple[float, float]) ->
 
 
 def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest and largest possible gap of values between bounds; that of a worst pair has no sign."""
+    """Return the smallest and largest possible gap of values between bounds.
+
+    A worst pair's gap has no sign.
+    """
     if kind == "ratio":
         return 0.0, 1.0 if against == "worst_pair" else np.inf
     span = bounds[1] - bounds[0]
@@ -283,3 +289,70 @@ def _gap_status(gap: GapNumbers, metric: ParityMetric) -> Message:
     if np.isinf(high):
         return shared("unbounded_above", why=say("zero_below_possible"))
     return OK
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """The values and gaps of an analysis, each with limits at any confidence."""
+
+    values: tuple[Estimate[Value], ...]
+    gaps: tuple[Estimate[ParityGap], ...]
+
+
+def analyse(analysis: Analysis) -> Analysed:
+    """Return the values of all groups and the gaps between them."""
+    estimated = [_group_values(analysis, metric, custom) for metric, custom in analysis.metrics]
+    tests = _formula_tests(analysis, estimated)
+    confidence = analysis.spec.confidence
+    values: list[Estimate[Value]] = []
+    gaps: list[Estimate[ParityGap]] = []
+    for each in estimated:
+        comparison = Comparison(analysis=analysis, values=each, groups=analysis.comparable(each))
+        p_values = tests | metric_tests(comparison)
+        values += estimates_at(comparison.value_records, confidence, _key, cached=_CACHED)
+        gaps += estimates_at(partial(comparison.gap_records, p_values), confidence, _key, cached=_CACHED)
+    return Analysed(tuple(values), tuple(gaps))
+
+
+def _key(record: Value | ParityGap) -> Hashable:
+    """Return the key of a record within its metric; the worst pair's key omits its groups."""
+    if isinstance(record, Value):
+        return record.group
+    return record.kind, record.against, None if record.against == "worst_pair" else record.group
+
+
+def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
+    if metric.method == "rank" and analysis.ranks is not None:
+        return auc_values(*analysis.ranks, len(analysis.cells.labels), metric)
+    if analysis.support is None and custom is None:
+        return ratio_values(analysis.cells, metric, analysis.score_range)
+    return _bootstrapped_values(analysis, metric, custom)
+
+
+def _bootstrapped_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
+    """Return values whose limits come from the bootstrap alone."""
+    cells, support = analysis.cells, analysis.support
+    used = np.ones(len(cells.strata), dtype=bool) if support is None else support[metric.name]
+    people = cells.n[used].sum(axis=0)
+    rows = metric.people(people)
+    moments = cells.moments()
+    sums = Sums.build(cells.n.shape, moments.n.astype(np.float64), moments.first)
+    value = metric_values(sums, metric, custom, used)
+    unknown = np.full(len(rows), np.nan)
+    return GroupValues(
+        metric=metric,
+        value=value[:-1],
+        overall=float(value[-1]),
+        n=rows,
+        n_overall=int(rows.sum()),
+        counted=metric.people_counted(people).astype(np.float64),
+        stderr=unknown,
+        trials=unknown,
+        bounds=metric.bounds(analysis.score_range),
+    )
+
+
+def _formula_tests(analysis: Analysis, estimated: Sequence[GroupValues]) -> dict[Test, float]:
+    """Return the p-values that follow from formulas, not from the bootstrap."""
+    compared = [(each, analysis.comparable(each)) for each in estimated if not analysis.by_bootstrap(each.metric)]
+    return equality_tests([(each, groups) for each, groups in compared if len(groups) > 1], analysis.reference)

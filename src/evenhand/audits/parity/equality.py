@@ -16,16 +16,16 @@ from evenhand.stats import worst_pair as pairs
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 Test = tuple[str, Against, int]
-"""A metric, what its groups are compared against, and the group; -1 of the worst pair."""
+"""A metric, the base of comparison, and the group; -1 for the worst pair."""
 
 
 def equality_tests(compared: Sequence[tuple[GroupValues, IntArray]], reference: int) -> dict[Test, float]:
-    """Return p-values of no difference of metrics in some groups: the least alpha at which exact limits exclude it.
+    """Return p-values of equal values: the least alpha at which exact limits exclude equality.
 
-    The limits of all groups and metrics that have the same formula are inverted together. A ratio is 1 where the
+    The limits of all groups and metrics with the same formula are inverted together. A ratio is 1 where the
     difference is 0, so its p-value is the same.
     """
-    alike: dict[tuple[float, float] | None, list[tuple[GroupValues, IntArray]]] = {}
+    families: dict[tuple[float, float] | None, list[tuple[GroupValues, IntArray]]] = {}
     p_values: dict[Test, float] = {}
     for values, groups in compared:
         if values.metric.method == "rank":
@@ -34,20 +34,20 @@ def equality_tests(compared: Sequence[tuple[GroupValues, IntArray]], reference: 
             p_values |= _overall_tests(values, groups) | _reference_tests(values, groups, reference)
             p_values |= _worst_pairs([(values, groups)])
         elif values.metric.method == "rate" or not np.isnan(values.stderr).all():
-            alike.setdefault(None if values.metric.method == "rate" else values.bounds, []).append((values, groups))
-    for family in alike.values():
+            families.setdefault(None if values.metric.method == "rate" else values.bounds, []).append((values, groups))
+    for family in families.values():
         p_values |= _against_one_base(family, reference) | _worst_pairs(family)
     return p_values
 
 
 def _overall_tests(values: GroupValues, groups: IntArray) -> dict[Test, float]:
-    """Return the p-values of the groups of one metric against everybody."""
+    """Return the p-values of one metric's groups against everybody."""
     tests: list[Test] = [(values.metric.name, "overall", int(group)) for group in groups]
     return _excluded(tests, partial(overall_limits, values.only(groups), "difference", exact=True))
 
 
 def _reference_tests(values: GroupValues, groups: IntArray, reference: int) -> dict[Test, float]:
-    """Return the p-values of the groups of one metric against the reference group, where it is compared."""
+    """Return the p-values of one metric's groups against the reference group, if it is compared."""
     others = groups[groups != reference]
     if len(others) == len(groups):
         return {}
@@ -67,7 +67,7 @@ def _excluded(tests: Sequence[Test], limits: Callable[[FloatArray], Interval]) -
 
 
 def _against_one_base(family: Sequence[tuple[GroupValues, IntArray]], reference: int) -> dict[Test, float]:
-    """Return the p-values of groups against the reference group, which is no part of them, and against everybody."""
+    """Return the p-values of groups against the reference group, which is disjoint, and against everybody."""
     tests: list[Test] = []
     sides: list[tuple[GroupValues, GroupValues, FloatArray]] = []
     for values, groups in family:
@@ -95,7 +95,7 @@ def _worst_pairs(family: Sequence[tuple[GroupValues, IntArray]]) -> dict[Test, f
 
 
 def _joined(parts: Sequence[GroupValues]) -> GroupValues:
-    """Return the values of several metrics, whose limits have one formula, as if they were of the first."""
+    """Concatenate the values of metrics with one formula for their limits, under the first metric."""
     if len(parts) == 1:
         return parts[0]
     named = ("value", "n", "counted", "stderr", "trials")

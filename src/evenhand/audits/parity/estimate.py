@@ -1,4 +1,4 @@
-"""Group values, with what their limits are computed from.
+"""Group values, with the inputs of their limits.
 
 Most metrics are a ratio of sums, so one formula serves them.
 
@@ -25,13 +25,13 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, kw_only=True)
 class GroupValues:
-    """One metric's value in each group and overall, with what its limits are computed from.
+    """One metric's value in each group and overall, with the inputs of its limits.
 
     Parameters
     ----------
     value, overall : the metric by group and over everybody; nan where undefined.
     n, n_overall : rows in each group's denominator, and in everybody's.
-    counted : what `min_count` applies to: the same rows; for an AUC or several rates those of the rarer outcome.
+    counted : the rows that `min_count` applies to: the same; for an AUC or several rates those of the rarer outcome.
     stderr : standard errors.
     trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
     bounds : the lowest and highest possible value.
@@ -56,7 +56,9 @@ class GroupValues:
     covariance: FloatArray | None = None
 
     def limits(self, confidence: float | FloatArray, *, exact: bool = False) -> Interval:
-        """Return limits for each group on its own; pure in the confidence and nested in it.
+        """Return separate limits for each group.
+
+        They depend on the confidence alone and are nested in it.
 
         Wilson's for a rate, or with `exact` Clopper and Pearson's; for a function of rates MOVER from those;
         `bounded_mean` for a mean and, with DeLong's standard error, for an AUC.
@@ -81,7 +83,7 @@ class GroupValues:
 
 
 def no_limits(groups: int) -> Interval:
-    """Return limits that are nan, for so many groups."""
+    """Return nan limits for a number of groups."""
     return Interval(np.full(groups, np.nan), np.full(groups, np.nan))
 
 
@@ -110,7 +112,7 @@ def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[flo
 
 
 def _all_but_one(parts: Any) -> Any:
-    """Return, for each entry of the first axis, the sum of all others; added up, since differences lose digits."""
+    """Return, for each entry of the first axis, the sum of all others, without subtraction, which loses digits."""
     before = np.concatenate([np.zeros_like(parts[:1]), np.cumsum(parts, axis=0)[:-1]])
     after = np.concatenate([np.cumsum(parts[::-1], axis=0)[::-1][1:], np.zeros_like(parts[:1])])
     return before + after
@@ -119,7 +121,7 @@ def _all_but_one(parts: Any) -> Any:
 def _values(
     cells: GroupCells, metric: ParityMetric, everybody: _Ratios, score_range: tuple[float, float]
 ) -> GroupValues:
-    """Return values and what their limits need, from cells by group, outcome and decision."""
+    """Return values and the inputs of their limits, from cells by group, outcome and decision."""
     ratios = _Ratios.build(cells, metric)
     rows, variance, trials = ratios.rows, ratios.variance, ratios.kish
     if metric.method == "rate":
@@ -204,7 +206,7 @@ class _Ratios:
             influence[..., WEIGHT] -= value[:, None, None] * below
             squares = np.einsum("gydi,gydij,gydj->g", influence, second, influence)
             kish = weight**2 / (second[..., WEIGHT, WEIGHT] * below**2).sum(axis=(-2, -1))
-            # Sums of squares are differences of large numbers: what is left below their rounding is no spread.
+            # Sums of squares are differences of large numbers: a remainder below their rounding is no spread.
             rounding = _ROUNDING * np.einsum("gydi,gydii->g", influence**2, second)
             variance = np.where(squares > rounding, squares, 0.0) / weight**2
         return cls(value=value, variance=variance, kish=kish, rows=metric.people(cells.n))
@@ -220,7 +222,7 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetr
     groups : the number of groups.
     metric : the metric's entry in the table of metrics.
     """
-    # An entry's influence is that of all its rows together; this spreads it over them.
+    # An entry's influence is that of all its rows together; this divides it among them.
     spread = rows.squares / rows.weight**2
     overall, overall_influence = rows.auc
     value, stderr, covariance, rarer = (np.full(groups, np.nan) for _ in range(4))

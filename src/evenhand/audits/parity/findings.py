@@ -1,4 +1,4 @@
-"""The parity findings: what is said of a gap."""
+"""The parity findings: sentences on gaps."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Clarity
-from evenhand.core.findings import Arguments, Claim, in_one
+from evenhand.core.families import Significance
+from evenhand.core.findings import Arguments, Claim, join_sentences
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES, Roles
 
 _NAMED = 3
-_Place = tuple[str | None, str | None, str | None, str]
+_ValueKey = tuple[str | None, str | None, str | None, str]
 
 
 def make_claims(
     gaps: Sequence[Estimate[ParityGap]], values: Sequence[Value], spec: ParitySpec, roles: Roles
 ) -> Iterator[Claim]:
-    """Yield what can be told: every gap; the worst pair's difference in a headline metric is told in any case."""
-    by_place: dict[_Place, dict[str, Value]] = {}
+    """Yield a claim for every gap; those on the worst pair in a headline metric are headlines."""
+    by_place: dict[_ValueKey, dict[str, Value]] = {}
     for record in values:
-        by_place.setdefault(_place(record), {})[record.group] = record
-    compared = {place: sum(map(_is_compared, groups.values())) for place, groups in by_place.items()}
+        by_place.setdefault(_value_key(record), {})[record.group] = record
+    compared = {key: sum(map(_is_compared, groups.values())) for key, groups in by_place.items()}
     metrics = spec.known_metrics()
     for estimate in gaps:
         gap = estimate.record
-        groups, number = by_place.get(_place(gap), {}), compared.get(_place(gap), 0)
+        groups, number = by_place.get(_value_key(gap), {}), compared.get(_value_key(gap), 0)
         on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
         is_worst = (gap.kind, gap.against) == ("difference", "worst_pair")
         yield Claim(
@@ -39,13 +39,13 @@ def make_claims(
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
-            aside=_others(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
+            aside=_other_groups_message(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
             family=shared("all_pairs") if gap.against == "worst_pair" and number > 2 else None,
-            when={} if gap.against == "overall" else _when(gap, number),
+            when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
 
 
-def _place(record: Value | ParityGap) -> _Place:
+def _value_key(record: Value | ParityGap) -> _ValueKey:
     return record.model, record.grouping, record.stratum, record.metric
 
 
@@ -55,24 +55,31 @@ def _sentence_id(gap: ParityGap) -> str:
     return "two_values"
 
 
-def _when(gap: ParityGap, groups: int) -> dict[Clarity, dict[str, str]]:
-    """Return what is said of a gap alone; that some of many groups differ need not show that these two do."""
+def _sentence_by_significance(gap: ParityGap, groups: int) -> dict[Significance, dict[str, str]]:
+    """Return the sentence on a gap by significance.
+
+    Among many groups, a significant difference need not be between these two.
+    """
     if gap.worse_off is not None:
         clear = "two_values_worse_off"
     else:
         clear = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
-    ids: dict[Clarity, str] = {"clear": clear, "unclear": "no_clear_difference", "untested": "not_tested"}
-    return {clarity: {"sentence_id": sentence_id} for clarity, sentence_id in ids.items()}
+    ids: dict[Significance, str] = {
+        "significant": clear,
+        "not_significant": "no_clear_difference",
+        "untested": "not_tested",
+    }
+    return {significance: {"sentence_id": sentence_id} for significance, sentence_id in ids.items()}
 
 
 def _arguments(
     gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric, spec: ParitySpec, roles: Roles
 ) -> Arguments:
-    place = _where(gap, spec)
+    place_message = _coordinates_message(gap, spec)
     sides = {"group": gap.group or "", "reference": gap.reference or ""}
     return {
-        "where": shared("model_place", model=gap.model, place=place),
-        "place": place,
+        "where": shared("model_place", model=gap.model, place=place_message),
+        "place": place_message,
         "metric": metric.name,
         "title": metric.title_in_sentence,
         "model": gap.model,
@@ -84,7 +91,7 @@ def _arguments(
     }
 
 
-def _where(gap: ParityGap, spec: ParitySpec) -> Message:
+def _coordinates_message(gap: ParityGap, spec: ParitySpec) -> Message:
     if gap.stratum == STANDARDISED:
         return shared("standardised", grouping=gap.grouping, factor=TIMES.join(spec.within))
     if gap.stratum is not None:
@@ -96,14 +103,23 @@ def _is_compared(record: Value) -> bool:
     return record.status.id not in NOT_COMPARED
 
 
-def _others(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
+def _other_groups_message(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
     """Name the groups outside the worst pair with their values, and those that are not compared."""
     left_out = [record for record in groups.values() if not _is_compared(record) and record.value is not None]
-    return in_one([said for said in (_between(gap, groups, metric), _not_compared(left_out)) if said is not None])
+    return join_sentences(
+        [
+            message
+            for message in (_groups_between(gap, groups, metric), _not_compared_message(left_out))
+            if message is not None
+        ]
+    )
 
 
-def _between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
-    """Return the values of the groups between the two of the worst pair, from the worse-off side; else from above."""
+def _groups_between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
+    """Return the values of the groups between the two of the worst pair, ordered from the worse-off side.
+
+    Without a worse-off side, the order is from the highest value.
+    """
     values = {
         name: record.value for name, record in groups.items() if record.value is not None and _is_compared(record)
     }
@@ -113,14 +129,14 @@ def _between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) 
     upwards = gap.worse_off in pair and pair[gap.worse_off] == min(pair.values())
     names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
     named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in names[:_NAMED]]
-    return say("other_groups", groups=tuple(named), more=_and_more(len(names)))
+    return say("other_groups", groups=tuple(named), more=_more_groups(len(names)))
 
 
-def _not_compared(left_out: Sequence[Value]) -> Message | None:
+def _not_compared_message(left_out: Sequence[Value]) -> Message | None:
     """Name the groups that have a value but do not enter the gap."""
     named = [say("group_size", group=record.group, n=record.n) for record in left_out[:_NAMED]]
-    return say("not_compared", groups=tuple(named), more=_and_more(len(left_out))) if named else None
+    return say("not_compared", groups=tuple(named), more=_more_groups(len(left_out))) if named else None
 
 
-def _and_more(groups: int) -> Message | None:
+def _more_groups(groups: int) -> Message | None:
     return say("more_groups", n=groups - _NAMED) if groups > _NAMED else None

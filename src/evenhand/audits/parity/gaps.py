@@ -25,8 +25,8 @@ class GapNumbers:
     group, reference : positions of the two groups, -1 for everybody.
     higher : whether the group has the higher value.
     value, limits : the gap; nan where undefined.
-    joint : limits that hold for all gaps of its kind together.
-    differs : whether this very pair is told apart; in the worst pair the limits may rest on another one.
+    joint : simultaneous limits for all gaps of its kind.
+    differs : whether this pair differs significantly; the worst pair's limits may come from another pair.
     """
 
     kind: Kind
@@ -45,8 +45,8 @@ def clamp_interval(
 ) -> Interval:
     """Return limits clamped to the possible values and widened to include the value itself.
 
-    A mirrored or normal interval does not know what is possible, and resamples of a biased statistic may all lie on one
-    side of it. Neither change makes an interval hold the truth less often.
+    A mirrored or normal interval may exceed the possible values, and resamples of a biased statistic may all lie on one
+    side of it. Neither change lowers the coverage.
     """
     low, high = (np.minimum(np.maximum(end, bounds[0]), bounds[1]) for end in limits)
     return Interval(np.minimum(low, value), np.maximum(high, value))
@@ -73,7 +73,9 @@ def compare(
 
 
 def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | None) -> GapNumbers:
-    """Return the largest difference (or the smallest ratio) among some groups; see `evenhand.stats.worst_pair`.
+    """Return the largest difference (or the smallest ratio) among some groups.
+
+    See `evenhand.stats.worst_pair`.
 
     Without a confidence, here and below, it has no limits: the bootstrap sets them.
     """
@@ -186,7 +188,10 @@ class AgainstRest:
         return np.asarray(z * np.sqrt(self.share * (1 - self.share) / (self.group.trials + self.rest.trials)))
 
     def limits(self, kind: Kind, confidence: float | FloatArray, *, exact: bool) -> Interval:
-        """Return limits of the groups against everybody; the error of the share is added in quadrature to both arms."""
+        """Return limits of the groups against everybody.
+
+        The error of the share is added in quadrature to both arms.
+        """
         group, rest, share = self.group, self.rest, self.share
         with np.errstate(all="ignore"):
             error = self.share_error(confidence)

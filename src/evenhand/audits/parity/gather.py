@@ -11,16 +11,24 @@ import numpy as np
 from evenhand.stats.bootstrap import CellMoments
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.engines import MOST_ROWS, TransferLimit
 from evenhand.table.keys import YES
 from evenhand.table.roles import MISSING
 from evenhand.table.validation import state_key
 
 _FACTORS = ("w", "s", "l")
 
+TRANSFER = TransferLimit(
+    "cells: combinations of groups, outcome, decision and score bin; for AUC the scores, once a model",
+    MOST_ROWS,
+    "AUC from 16,384 bins of the score, with its error",
+)
+"""The most data that an engine sends to this process for a parity audit."""
+
 
 @dataclass(frozen=True)
 class Totals:
-    """People (or weights) of each group by decision and outcome; what a metric of your own receives.
+    """People (or weights) of each group by decision and outcome: the input of a custom metric.
 
     All arrays have one shape with the groups on the last axis; the axes before it are resamples.
 
@@ -64,7 +72,7 @@ class GroupCells:
 
     Parameters
     ----------
-    labels : the groups, "(missing)" last where there are any.
+    labels : the groups, with "(missing)" last if present.
     strata : the strata; one nameless stratum when groups are not compared within a factor.
     n : rows, shape (strata, groups, 2, 2).
     first : sums of weight, weighted score and weighted squared error, shape (strata, groups, 2, 2, 3).
@@ -86,7 +94,7 @@ class GroupCells:
         strata, stratum_labels = cells.joint(within) if within else (np.zeros(len(cells.n), dtype=np.int64), ("",))
         shape = (len(stratum_labels), len(labels), 2, 2)
         position = np.ravel_multi_index(
-            (strata, groups, _state(cells, "outcome"), _state(cells, state_key(model))), shape
+            (strata, groups, state_codes(cells, "outcome"), state_codes(cells, state_key(model))), shape
         )
 
         def summed(values: FloatArray) -> FloatArray:
@@ -104,7 +112,7 @@ class GroupCells:
         return cls(labels, stratum_labels, n.astype(np.int64), first, second, "w" in cells.sums)
 
     @property
-    def known(self) -> IntArray:
+    def named_groups(self) -> IntArray:
         """The positions of the groups that are not "(missing)"."""
         return np.array([i for i, label in enumerate(self.labels) if label != MISSING], dtype=np.int64)
 
@@ -120,14 +128,15 @@ class GroupCells:
         return replace(self, strata=strata, n=self.n[part], first=self.first[part], second=self.second[part])
 
     def moments(self) -> CellMoments:
-        """Return the cells in a row, as the bootstrap wants them; without weights and scores counts say it all."""
+        """Return the flattened cells for the bootstrap; counts suffice without weights and scores."""
         cells = self.n.size
         if not self.weighted and not self.first[..., 1:].any():
             return CellMoments.from_counts(self.n.reshape(-1))
         return CellMoments(self.n.reshape(-1), self.first.reshape(cells, 3), self.second.reshape(cells, 3, 3))
 
 
-def _state(cells: Cells, key: str) -> IntArray:
+def state_codes(cells: Cells, key: str) -> IntArray:
+    """Return 1 for cells with the outcome, or selected by a model, and 0 for the others."""
     if key not in cells.codes:
         return np.zeros(len(cells.n), dtype=np.int64)
     is_yes = np.array([label == str(YES) for label in cells.labels[key]], dtype=np.int64)

@@ -1,16 +1,42 @@
-"""How far each person moves a metric."""
+"""Each person's influence on a metric, for comparing two audits of the same people."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from evenhand.audits.parity.metrics import MEASURES, ParityMetric
+from evenhand.audits.parity.metrics import MEASURES, METRICS, ParityMetric
+from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.measures import Columns, Ratio, Terms
-from evenhand.stats.types import FloatArray
+from evenhand.stats.auc import auc_influence
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.decided import DecidedRows
+
+
+def influence(
+    spec: ParitySpec, people: DecidedRows, model: str, members: BoolArray, metric: str
+) -> tuple[float, FloatArray] | None:
+    """Return a group's metric with each person's influence on it; None if custom or undefined."""
+    row = None if metric in spec.custom else METRICS.get(metric)
+    if row is None or model not in people.selected:
+        return None
+    if row.method == "rank":
+        if model not in people.score:
+            return None
+        psi = np.zeros(len(members))
+        parts = (people.score[model][members], people.positive[members], people.weight[members])
+        value, psi[members] = auc_influence(*parts)
+        return value, psi
+    outcome, decision = people.positive.astype(np.float64), people.selected[model].astype(np.float64)
+    score = people.score.get(model, np.zeros(len(outcome)))
+    columns = {"outcome": outcome, "decision": decision, "people": np.ones(len(outcome))}
+    columns |= {"score": score, "loss": (score - outcome) ** 2}
+    return metric_influence(row, columns, np.where(members, people.weight, 0.0))
 
 
 def metric_influence(metric: ParityMetric, people: Columns, weight: FloatArray) -> tuple[float, FloatArray] | None:
-    """Return a metric and each person's influence on it; None where it is undefined or no function of sums.
+    """Return a metric and each person's influence on it.
+
+    None where it is undefined or no function of sums.
 
     For a ratio T = sum(w a) / sum(w b) the influence is w (a - T b) / sum(w b); for a function of rates the chain rule
     adds up theirs.

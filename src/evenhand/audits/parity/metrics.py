@@ -1,6 +1,6 @@
 """The table of group metrics. Options, tables, captions and docs are generated from it.
 
-Most metrics are a ratio of two sums of measures, which the row's formula names: `tp` (people selected, positive
+Most metrics are a ratio of two sums of measures, given by the row's formula: `tp` (people selected, positive
 outcome), `fp` (selected, negative), `fn` (not selected, positive), `tn` and `n` (all of them), and the sums `score` and
 `loss` of the scores and of the squared errors. A new ratio is a new row; a new measure is a row of `MEASURES`.
 """
@@ -25,7 +25,7 @@ STATES = ("outcome", "decision")
 """The states that cells are counted by, each 0 or 1, in the order of the axes."""
 
 ROW_VALUES = ("people", "score", "loss")
-"""What cells hold sums of: 1, the score and the squared error of each row, each times the survey weight."""
+"""The values summed in cells: 1, the score and the squared error of each row, times the survey weight."""
 
 WEIGHT, SCORE, LOSS = range(3)
 CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
@@ -45,7 +45,7 @@ MEASURES: dict[str, Measure] = {
 """The measures by name."""
 
 Worse = tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]
-"""Which value is worse for the people of a group: where being selected is good for them, and where it is bad."""
+"""The worse value for a group's people: if being selected is good for them, and if it is bad."""
 
 _HARDT = "Hardt, Price and Srebro 2016, Equality of opportunity in supervised learning, NeurIPS 29"
 _CHOULDECHOVA = "Chouldechova 2017, Fair prediction with disparate impact, Big Data 5(2)"
@@ -76,16 +76,16 @@ class ParityMetric(Metric):
 
     Parameters
     ----------
-    meaning : what it is the share or mean of, to complete "the ...".
-    ratio : the sums of measures above and below the line, where it is a ratio of sums.
-    function : the rates that it is a function of, where its limits follow from theirs.
+    meaning : the definition in words, to complete "the ...".
+    ratio : the numerator and denominator as sums of measures, if it is a ratio of sums.
+    function : the rates that it is a function of, if its limits follow from theirs.
     method : 'rate' (Wilson), 'mean' (Student's t on the logit scale), 'rank' (DeLong), 'function' (of rates: MOVER) or
         'custom' (bootstrap).
-    worse : which value is worse for the people of a group, where being selected is good for them and where it is bad.
-    needs : what the table must have: 'outcome', 'scores', 'scores between 0 and 1'.
-    empty : why it is undefined when the denominator is empty, a key of the audit's sentences.
+    worse : the worse value for a group's people, if being selected is good for them, and if it is bad.
+    needs : required data: 'outcome', 'scores', 'scores between 0 and 1'.
+    empty : why it is undefined with an empty denominator, a key of the audit's sentences.
     rarer_counts : whether `min_count` counts the people of the rarer outcome, not all in the denominator.
-    default : whether it is computed when no metrics are named.
+    default : whether it is computed by default.
     """
 
     meaning: str
@@ -99,7 +99,9 @@ class ParityMetric(Metric):
     default: bool = True
 
     def worse_value(self, favourable: str | None) -> Literal["lower", "higher"] | None:
-        """Return which value is worse for the people of a group, or None where neither is or nobody said.
+        """Return the value that is worse for a group's people.
+
+        None if neither is or the favourable side is unknown.
 
         Parameters
         ----------
@@ -112,7 +114,7 @@ class ParityMetric(Metric):
 
     @property
     def denominator_names(self) -> tuple[str, ...]:
-        """The measures below the line."""
+        """The measures in the denominator."""
         return () if self.ratio is None else tuple(name for name, _ in self.ratio.denominator)
 
     def coefficients(self) -> tuple[FloatArray, FloatArray]:
@@ -140,7 +142,7 @@ class ParityMetric(Metric):
             raise ValueError(f"the metric {self.name!r} is no share of people; its method must be 'mean', not 'rate'")
 
     def bounds(self, score_range: tuple[float, float]) -> tuple[float, float]:
-        """Return limits of the possible values, from what one person can add to both sums.
+        """Return the limits of possible values, from one person's possible contributions to both sums.
 
         Examples
         --------
@@ -158,15 +160,15 @@ class ParityMetric(Metric):
         return float(ends.min(axis=-1).sum(axis=-1).min()), float(ends.max(axis=-1).sum(axis=-1).max())
 
     def people(self, n: IntArray) -> IntArray:
-        """Return how many people are behind the number, from counts by (..., outcome, decision)."""
+        """Return the number of people behind the value, from counts by (..., outcome, decision)."""
         return np.asarray((n * self._cells().any(axis=0)).sum(axis=(-2, -1)))
 
     def people_counted(self, n: IntArray) -> IntArray:
-        """Return what `min_count` applies to: the people of the rate that has fewest, where there are several."""
+        """Return the number that `min_count` applies to: the fewest people of any of its rates."""
         return np.asarray(np.min([(n * cells).sum(axis=(-2, -1)) for cells in self._cells()], axis=0))
 
     def _cells(self) -> BoolArray:
-        """Return the cells whose people are counted, for each rate that the metric is a function of."""
+        """Return the cells whose people count, for each rate that the metric is a function of."""
         if self.ratio is not None:
             return np.asarray(self.coefficients()[1][np.newaxis] != 0)
         if self.function is not None:
@@ -176,7 +178,10 @@ class ParityMetric(Metric):
 
 @cache
 def term_coefficients(terms: Terms) -> FloatArray:
-    """Return the coefficients of a sum of measures by (outcome, decision, row value); read-only."""
+    """Return the coefficients of a sum of measures by (outcome, decision, row value).
+
+    The array is read-only.
+    """
     coefficients = sum_coefficients(terms, MEASURES, STATES, ROW_VALUES)
     coefficients.setflags(write=False)
     return coefficients
@@ -184,7 +189,7 @@ def term_coefficients(terms: Terms) -> FloatArray:
 
 @cache
 def _ratio_coefficients(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of both sums; the one below the line counts people."""
+    """Return the coefficients of both sums; the denominator must count people."""
     above, below = term_coefficients(ratio.numerator), term_coefficients(ratio.denominator)
     if below[..., WEIGHT + 1 :].any() or (below < 0).any():
         names = ", ".join(name for name, _ in ratio.denominator)
@@ -209,7 +214,10 @@ def _limits(most: float) -> tuple[Limit, ...]:
 
 
 def _ratio_of_sums(name: str, title: str, meaning: str, formula: str, **row: Any) -> ParityMetric:
-    """Return the row of a metric that is a ratio of sums; a rate, unless the row says otherwise."""
+    """Return the row of a metric that is a ratio of sums.
+
+    It is a rate unless the row says otherwise.
+    """
     ratio = Ratio.parse(formula, MEASURES)
     empty = _EMPTY.get(tuple(name for name, _ in ratio.denominator), "nobody_counts")
     row = {"unit": "share", "method": "rate", "needs": ("outcome",), "caveat": _LABELS, "empty": empty, **row}
@@ -243,7 +251,7 @@ _JACCARD = _ratio_of_sums(
     "share selected with the positive outcome among people selected or with the positive outcome",
     "tp / (tp + fp + fn)",
 )
-"""Not shown: F1 is 2 J / (1 + J) of it."""
+"""Not published: F1 is 2 J / (1 + J)."""
 
 _TABLE = (
     _ratio_of_sums(
@@ -394,7 +402,7 @@ _TABLE = (
 
 
 def custom_metric(name: str) -> ParityMetric:
-    """Return the row of a metric of the user's own."""
+    """Return the row of a user-defined metric."""
     return ParityMetric(
         name=name,
         title=name,
@@ -432,7 +440,9 @@ WEIGHTED_F1 = ParityMetric(
 
 
 def weighted_f1(cells: Any) -> FloatArray:
-    """Return the weighted F1 of groups from their cells; it is no ratio of sums, so its interval is the bootstrap's.
+    """Return the weighted F1 of groups from their cells.
+
+    It is no ratio of sums, so its interval is bootstrapped.
 
     Examples
     --------
@@ -449,13 +459,13 @@ def weighted_f1(cells: Any) -> FloatArray:
 
 
 BOOTSTRAPPED: dict[str, tuple[ParityMetric, Callable[[Any], FloatArray]]] = {"weighted_f1": (WEIGHTED_F1, weighted_f1)}
-"""Metrics that are no ratio of sums, computed where they are asked for by name; their intervals are bootstrapped."""
+"""Metrics that are no ratio of sums, computed only on request; their intervals are bootstrapped."""
 
 BUILT_IN = {**METRICS, **{name: metric for name, (metric, _) in BOOTSTRAPPED.items()}}
-"""All metrics that can be asked for by name."""
+"""All metrics that can be requested by name."""
 
 DEFAULTS = tuple(name for name, metric in METRICS.items() if metric.default)
-"""Those that are computed when none is named."""
+"""The metrics computed when none is named."""
 
 NAMED_GAPS: dict[str, Alias] = {
     "traditional_parity": ("mean_score", "ratio", "worst_pair"),
@@ -464,6 +474,6 @@ NAMED_GAPS: dict[str, Alias] = {
     "equal_opportunity_difference": ("tpr", "difference", "worst_pair"),
     "predictive_equality_difference": ("fpr", "difference", "worst_pair"),
 }
-"""Gaps that the literature knows by a name of their own. Traditional parity is that of the effort paper."""
+"""Gaps with established names in the literature. Traditional parity is that of the effort paper."""
 
 GAP_NAMES = {gap: name for name, gap in NAMED_GAPS.items()}

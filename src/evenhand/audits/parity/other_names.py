@@ -9,7 +9,7 @@ from evenhand.core.records import Kind
 
 
 def _other_names() -> Iterator[tuple[str, OtherName]]:
-    """Yield what scikit-learn, fairlearn and AIF360 call our metrics and gaps, and why some have no counterpart."""
+    """Yield the names in scikit-learn, fairlearn and AIF360 with our metrics and gaps, or why there is none."""
     peers = {
         "true_positive_rate": "tpr",
         "recall_score": "tpr",
@@ -56,9 +56,9 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
         "mean_squared_error",
         "r2_score",
     ):
-        own = OtherName("fairlearn, scikit-learn", refused="give it as a function of the cells, with custom={...}")
-        yield from ((f"{name}{end}", own) for end in ("", "_ratio", "_group_min", "_group_max"))
+        refusal = OtherName("fairlearn, scikit-learn", refused="give it as a function of the cells, with custom={...}")
+        yield from ((f"{name}{end}", refusal) for end in ("", "_ratio", "_group_min", "_group_max"))
 
 
 OTHER_NAMES: dict[str, OtherName] = dict(_other_names())
-"""Names of other packages, understood wherever ours are."""
+"""Names of other packages, accepted wherever ours are."""

@@ -1,9 +1,9 @@
-"""What a plan could show of rates.
+"""The power of tests and thresholds of rates, by simulation.
 
 Rates are simulated on the plan's own groups. All groups have the same rate but one, the smallest, and the gap is
-widened until its test or its threshold decides in the share of samples that is wanted. Limits are those of the audit:
-exact ones of every group (Clopper and Pearson), combined by MOVER, at the level that all questions of the plan leave
-(Bonferroni, where the audit itself uses Holm, which is never stricter).
+widened until its test or its threshold decides in the wanted share of samples. Limits are those of the audit:
+exact ones of every group (Clopper and Pearson), combined by MOVER, at the level corrected for all questions of the
+plan (Bonferroni, where the audit itself uses Holm, which is never stricter).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
-from evenhand.core.power import Plan, Power, PowerLine
+from evenhand.core.power import Power, PowerLine, PowerPlan
 from evenhand.core.records import Value
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, did_you_mean
@@ -36,12 +36,12 @@ _BELOW: dict[tuple[str, ...], tuple[str, bool]] = {
     ("tp", "fp"): ("selection_rate", False),
     ("fn", "tn"): ("selection_rate", True),
 }
-"""The rate that says which share of people is below the line, and whether it is the others."""
+"""The rate that gives the share of people in the denominator, and whether to take its complement."""
 
 
 @dataclass(frozen=True)
-class Expected:
-    """What is expected of one metric in one grouping: names of the groups, the share that counts of each, the rate.
+class ExpectedRate:
+    """The expected rate of one metric in one grouping: the groups' names, their shares that count, the rate.
 
     Groups that are too small for the audit are left out.
     """
@@ -55,31 +55,31 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A test (without a limit) or a threshold of a rate, in one grouping of one model."""
+class RateQuestion:
+    """A test (without a threshold) or a threshold of a rate, in one grouping of one model."""
 
     metric: ParityMetric
-    expected: Expected
+    expected: ExpectedRate
     threshold: Threshold | None
 
     @property
     def kind(self) -> Kind:
-        """Whether a difference or a ratio is asked about."""
+        """Whether the question is about a difference or a ratio."""
         return "ratio" if self.threshold is not None and self.threshold.kind == "ratio" else "difference"
 
 
-def lines(plan: Plan) -> Iterator[PowerLine]:
+def lines(plan: PowerPlan) -> Iterator[PowerLine]:
     """Yield what the tests and thresholds of the parity audit could show."""
     spec = plan.specs.get("parity")
     if spec is None:
         return
     questions = list(_questions(plan, spec))
     for question in questions:
-        alike = [other for other in questions if (other.threshold is None) == (question.threshold is None)]
-        answered = sum(len(other.expected.names) > 1 for other in alike)
+        family = [other for other in questions if (other.threshold is None) == (question.threshold is None)]
+        answered = sum(len(other.expected.names) > 1 for other in family)
         yield _rate_line(plan, question, (bonferroni(spec.confidence, max(1, answered)), spec.confidence))
     for threshold in spec.thresholds:
-        metric = _known(spec).get(spec.metric_of(threshold))
+        metric = _known_metrics(spec).get(spec.metric_of(threshold))
         if metric is None or metric.method != "rate" or threshold.of == "value":
             how = "limits a value, not a gap" if threshold.of == "value" else "no rate: not simulated"
             yield PowerLine(
@@ -87,38 +87,34 @@ def lines(plan: Plan) -> Iterator[PowerLine]:
             )
 
 
-def _questions(plan: Plan, spec: Spec) -> Iterator[Question]:
-    """Yield the tests of headline rates and the thresholds, in every grouping and model that they are about."""
+def _questions(plan: PowerPlan, spec: Spec) -> Iterator[RateQuestion]:
+    """Yield the tests of headline rates and the thresholds, in each of their groupings and models."""
     for metric in _tested_rates(spec):
-        for expected in _expected(plan, metric, needed=False):
-            yield Question(metric, expected, None)
+        for expected in _expected_rates(plan, metric, needed=False):
+            yield RateQuestion(metric, expected, None)
     for threshold in spec.thresholds:
-        limited = _known(spec).get(spec.metric_of(threshold))
+        limited = _known_metrics(spec).get(spec.metric_of(threshold))
         if threshold.of == "gap" and limited is not None and limited.method == "rate":
-            for expected in _expected(plan, limited, needed=True):
-                if _is_about(threshold, expected):
-                    yield Question(limited, expected, threshold)
+            for expected in _expected_rates(plan, limited, needed=True):
+                if threshold.model in (None, expected.model) and threshold.grouping in (None, expected.grouping):
+                    yield RateQuestion(limited, expected, threshold)
 
 
-def _known(spec: Spec) -> dict[str, ParityMetric]:
-    """Return the built-in metrics that no metric of the user's own replaces."""
+def _known_metrics(spec: Spec) -> dict[str, ParityMetric]:
+    """Return the built-in metrics that no custom metric replaces."""
     return {name: metric for name, metric in METRICS.items() if name not in getattr(spec, "custom", ())}
 
 
 def _tested_rates(spec: Spec) -> list[ParityMetric]:
-    chosen = getattr(spec, "metrics", None)  # whatever is asked for by name is told
-    rates = [metric for metric in _known(spec).values() if metric.method == "rate"]
+    chosen = getattr(spec, "metrics", None)  # requested metrics are always findings
+    rates = [metric for metric in _known_metrics(spec).values() if metric.method == "rate"]
     return [metric for metric in rates if (metric.headline if chosen is None else metric.name in chosen)]
 
 
-def _is_about(threshold: Threshold, expected: Expected) -> bool:
-    return threshold.model in (None, expected.model) and threshold.grouping in (None, expected.grouping)
-
-
-def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Expected]:
-    """Yield what is expected of a metric: from the pilot, or from `[power]`."""
+def _expected_rates(plan: PowerPlan, metric: ParityMetric, *, needed: bool) -> Iterator[ExpectedRate]:
+    """Yield the expected rates of a metric: from the pilot, or from `[power]`."""
     if plan.pilot is not None:
-        yield from _piloted(plan, metric)
+        yield from _expected_from_pilot(plan, metric)
         return
     rates = plan.settings.rates
     below, rest = _BELOW.get(metric.denominator_names, (None, False))
@@ -136,11 +132,14 @@ def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Exp
     counted = 1.0 - share if rest else share
     for grouping, shares in _planned_groups(plan).items():
         rate = rates[metric.name]
-        yield _large_enough(plan, None, grouping, [(group, counted * part, rate) for group, part in shares.items()])
+        yield _expectation(plan, None, grouping, [(group, counted * part, rate) for group, part in shares.items()])
 
 
-def _planned_groups(plan: Plan) -> Mapping[str, Mapping[str, float]]:
-    """Return the shares of the groups in `[power]`, by grouping; they must be groupings of the data."""
+def _planned_groups(plan: PowerPlan) -> Mapping[str, Mapping[str, float]]:
+    """Return the shares of the groups in `[power]`, by grouping.
+
+    Each must be a grouping of the data.
+    """
     if not plan.settings.groups:
         raise ConfigError(
             "[power] says nothing of the groups; add their shares, such as groups = { race = { a = 0.7, b = 0.3 } }."
@@ -156,41 +155,43 @@ def _planned_groups(plan: Plan) -> Mapping[str, Mapping[str, float]]:
     return plan.settings.groups
 
 
-def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
-    """Yield what the pilot's own groups lead to expect; groups too small there are left out."""
+def _expected_from_pilot(plan: PowerPlan, metric: ParityMetric) -> Iterator[ExpectedRate]:
+    """Yield the expected rates from the pilot's groups, without groups that are too small there."""
     assert plan.pilot is not None  # noqa: S101
     from evenhand.audits.parity.audit import parity
 
     if "outcome" in metric.needs and plan.pilot.roles.outcome is None:
         return
     least = plan.specs["parity"].min_count
-    found = parity(plan.pilot, metrics=[metric.name], min_count=least)
-    for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
-        rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
-        known = [(str(row.group), row.n / plan.pilot.rows, row.value) for row in rows if _counts(row, least)]
-        if grouping is not None and len(known) > 1:
-            yield _large_enough(plan, model, grouping, known)
+    result = parity(plan.pilot, metrics=[metric.name], min_count=least)
+    for model, grouping in dict.fromkeys((value.model, value.grouping) for value in result.values):
+        rows = result.rows("values", model=model, grouping=grouping, metric=metric.name)
+        piloted = [(str(row.group), row.n / plan.pilot.rows, row.value) for row in rows if _is_compared(row, least)]
+        if grouping is not None and len(piloted) > 1:
+            yield _expectation(plan, model, grouping, piloted)
 
 
-def _counts(row: Value, least: int) -> bool:
-    """Tell whether the audit compares a group of a pilot: it is known, large enough and has a rate."""
+def _is_compared(row: Value, least: int) -> bool:
+    """Tell whether the audit compares a pilot's group: it is named, large enough and has a rate."""
     return row.group not in UNNAMED and row.n >= least and row.value is not None
 
 
-def _large_enough(plan: Plan, model: str | None, grouping: str, known: Sequence[tuple[str, float, float]]) -> Expected:
-    """Return what groups (name, share of the rows, rate) lead to expect, without those the audit would leave out."""
+def _expectation(
+    plan: PowerPlan, model: str | None, grouping: str, groups: Sequence[tuple[str, float, float]]
+) -> ExpectedRate:
+    """Return expectations from groups (name, share of the rows, rate), without those too small for the audit."""
     least = plan.specs["parity"].min_count
-    large = [row for row in known if round(row[1] * plan.rows) >= least]
-    names, left_out = (tuple(row[0] for row in known if (row in large) is kept) for kept in (True, False))
-    shares, rates = (np.array([row[at] for row in large], dtype=np.float64) for at in (1, 2))
+    large = [row for row in groups if round(row[1] * plan.rows) >= least]
+    names, left_out = (tuple(row[0] for row in groups if (row in large) is is_large) for is_large in (True, False))
+    shares, rates = (np.array([row[column] for row in large], dtype=np.float64) for column in (1, 2))
     rate = float(np.average(rates, weights=shares)) if large else 0.0
-    return Expected(model, grouping, names, shares, rate, left_out)
+    return ExpectedRate(model, grouping, names, shares, rate, left_out)
 
 
-def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:
-    """Return what one test or threshold of a rate could show, with all others of its family and alone."""
+def _rate_line(plan: PowerPlan, question: RateQuestion, confidences: tuple[float, float]) -> PowerLine:
+    """Return what one test or threshold of a rate could show, jointly with its family and alone."""
     expected, threshold = question.expected, question.threshold
-    place: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "audit": "parity",
         "metric": question.metric.name,
         "model": expected.model,
@@ -201,24 +202,24 @@ def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float])
     }
     if len(expected.names) < 2:
         how = f"nothing to compare{_left_out(plan, expected)}"
-        return PowerLine(**place, meets=None if threshold is None else 0.0, how=how)
+        return PowerLine(**columns, meets=None if threshold is None else 0.0, how=how)
     people = np.maximum(1, np.round(plan.rows * expected.shares)).astype(np.int64)
     smallest = int(np.argmin(people))
     keys = (question.metric.name, expected.model or "", expected.grouping, threshold.in_words() if threshold else "")
     draws = named_rng(plan.seed, "power", *keys).random((plan.settings.samples, people.size))
     simulation = _Simulation(question, people, smallest, draws, *confidences)
-    gap = simulation.smallest_shown(plan.wanted)
+    gap = simulation.smallest_shown(plan.power)
     return PowerLine(
-        **place,
+        **columns,
         group=expected.names[smallest],
         n=int(people[smallest]),
         gap=gap if gap is None or question.kind == "difference" else 1.0 - gap / expected.rate,
-        meets=None if threshold is None else float(simulation.met(0.0).mean()),
+        meets=None if threshold is None else float(simulation.met_without_gap().mean()),
         how=f"simulated, {plan.settings.samples:,} samples, rate {expected.rate:.3g}{_left_out(plan, expected)}",
     )
 
 
-def _left_out(plan: Plan, expected: Expected) -> str:
+def _left_out(plan: PowerPlan, expected: ExpectedRate) -> str:
     if not expected.left_out:
         return ""
     least = plan.specs["parity"].min_count
@@ -227,9 +228,9 @@ def _left_out(plan: Plan, expected: Expected) -> str:
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Samples of the groups' rates: all the same but one."""
+    """Simulated rates of the groups, equal in all but one."""
 
-    question: Question
+    question: RateQuestion
     people: IntArray
     odd: int
     draws: FloatArray
@@ -237,7 +238,10 @@ class _Simulation:
     alone: float
 
     def smallest_shown(self, wanted: float) -> float | None:
-        """Return the smallest gap that is shown with the power wanted, by halving; None where the widest is not."""
+        """Return the smallest gap shown with the wanted power, by bisection.
+
+        None if the widest is not shown.
+        """
         rate = self.question.expected.rate
         below, above = 0.0, rate if self._downwards else 1.0 - rate
         if self.shown(above).mean() < wanted:
@@ -252,16 +256,16 @@ class _Simulation:
         return self.question.kind == "ratio" or self.question.expected.rate >= 0.5
 
     def shown(self, gap: float) -> BoolArray:
-        """Tell in which samples the difference, or that the threshold is not met, is shown."""
+        """Return the samples in which the difference, or a broken threshold, is shown."""
         low, high = self._limits(gap, self.confidence)
         threshold = self.question.threshold
         if threshold is None:
             return np.asarray(low > 0)
         return np.asarray(low > threshold.limit if threshold.side == "max" else high < threshold.limit)
 
-    def met(self, gap: float) -> BoolArray:
-        """Tell in which samples the threshold is shown to be met: that is asked of each threshold alone."""
-        low, high = self._limits(gap, self.alone)
+    def met_without_gap(self) -> BoolArray:
+        """Return the samples without a gap in which the threshold is shown to be met, each threshold alone."""
+        low, high = self._limits(0.0, self.alone)
         threshold = self.question.threshold
         assert threshold is not None  # noqa: S101
         return np.asarray(high <= threshold.limit if threshold.side == "max" else low >= threshold.limit)
@@ -272,25 +276,27 @@ class _Simulation:
 
         rates = np.full(self.people.size, self.question.expected.rate)
         rates[self.odd] += -gap if self._downwards else gap
-        found = binom.ppf(self.draws, self.people, np.clip(rates, 0.0, 1.0)) / self.people
+        simulated = binom.ppf(self.draws, self.people, np.clip(rates, 0.0, 1.0)) / self.people
         threshold = self.question.threshold
         i, j = np.triu_indices(self.people.size, 1)
         near = range_confidence(confidence, self.people.size)
         if threshold is not None and threshold.against in ("reference", "overall"):
             i, j = np.array([self.odd]), np.array([int(np.argmax(self.people))])
             near = bonferroni(confidence, self.people.size - 1)
-        close, far = (self._pairs(found, at, i, j) for at in (near, confidence))
+        close, far = (self._pairs(simulated, level, i, j) for level in (near, confidence))
         if self.question.kind == "difference":
             return np.maximum(close.low, -close.high).max(axis=1), np.maximum(-far.low, far.high).max(axis=1)
         with np.errstate(all="ignore"):
             return np.fmin(far.low, 1 / far.high).min(axis=1), np.fmin(close.high, 1 / close.low).min(axis=1)
 
-    def _pairs(self, found: FloatArray, confidence: float, i: IntArray, j: IntArray) -> Interval:
-        own = clopper_pearson(found, np.broadcast_to(self.people, found.shape), confidence)
-        sides = [(found[:, at], Interval(own.low[:, at], own.high[:, at])) for at in (i, j)]
+    def _pairs(self, simulated: FloatArray, confidence: float, i: IntArray, j: IntArray) -> Interval:
+        group_limits = clopper_pearson(simulated, np.broadcast_to(self.people, simulated.shape), confidence)
+        sides = [
+            (simulated[:, side], Interval(group_limits.low[:, side], group_limits.high[:, side])) for side in (i, j)
+        ]
         move = mover_difference if self.question.kind == "difference" else mover_ratio
         return move(*sides[0], *sides[1])
 
 
 POWER = Power(lines=lines)
-"""How the parity audit says what a plan could show."""
+"""The parity audit's power calculation."""

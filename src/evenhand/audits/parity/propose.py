@@ -14,12 +14,12 @@ _SECTION = """\
 
 
 class ParityProposing(Proposing):
-    """Any table with groups and predictions can have the audit."""
+    """Proposes the audit for any table with groups and predictions."""
 
     def section(self, _seen: SeenFile) -> list[str]:
-        """Return the lines of its section, settings commented out."""
+        """Return the section's lines, with the settings commented out."""
         return [*_SECTION.splitlines(), ""]
 
 
 PROPOSE = ParityProposing()
-"""What the parity audit proposes."""
+"""The parity audit's proposal."""

@@ -1,7 +1,7 @@
-"""Bootstrap intervals, where no formula holds: against everybody, standardised over strata, metrics of one's own.
+"""Bootstrap intervals, where no formula holds: standardised values and custom metrics.
 
-Draws of a metric's value in every group and over everybody are kept, no more; contrasts of the two are made when
-their intervals are asked for, some groups at a time, so that many groups need little memory.
+Only draws of a metric's value in every group and over everybody are kept; contrasts are computed with their intervals,
+some groups at a time, so that many groups need little memory.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ TO_OVERALL = ("overall_difference", "overall_ratio")
 BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
 
 _MOST_DRAWS = 60_000_000  # numbers kept at a time: 480 MB
-_MOST_PAIRS = 60_000_000  # differences of pairs, which are not kept but take their time
-_SLICE = 250_000  # numbers that intervals are computed from at a time: they stay in the processor's cache
-_CELL_ORDER = ((0, 0), (0, 1), (1, 0), (1, 1))  # in which cells are always added
+_MOST_PAIRS = 60_000_000  # differences of pairs, limited to save time
+_SLICE = 250_000  # numbers per batch of intervals, which fit into the processor's cache
+_CELL_ORDER = ((0, 0), (0, 1), (1, 0), (1, 1))  # the fixed order of summation over cells
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class Sums:
         counts : rows of each cell; they are the weights where there are no row values.
         sums : sums of the row values (weight, score, loss), or of none.
         """
-        given = np.moveaxis(sums, (-1, -2), (0, 1)) if sums.shape[-1] else np.moveaxis(counts, -1, 0)[None]
+        values = np.moveaxis(sums, (-1, -2), (0, 1)) if sums.shape[-1] else np.moveaxis(counts, -1, 0)[None]
         strata, groups = shape[:2]
-        full = np.empty((len(given), strata, groups + 1, 2, 2, *counts.shape[:-1]))
-        full[:, :, :groups] = given.reshape(len(given), *shape, *counts.shape[:-1])
+        full = np.empty((len(values), strata, groups + 1, 2, 2, *counts.shape[:-1]))
+        full[:, :, :groups] = values.reshape(len(values), *shape, *counts.shape[:-1])
         np.sum(full[:, :, :groups], axis=2, out=full[:, :, groups])
         return cls(full[0], full[1], full[2]) if len(full) > 1 else cls(full[0], None, None)
 
@@ -88,7 +88,7 @@ class Sums:
         return np.zeros_like(self.weight[:, :, 0, 0]) if total is None else total
 
     def totals(self, groups: slice) -> Totals:
-        """Return what a metric of one's own receives: resamples first, then strata, then groups."""
+        """Return the input of a custom metric: resamples first, then strata, then groups."""
         names = ("tp", "fp", "fn", "tn", "score", "loss")
         return Totals(*(np.moveaxis(self.of(((name, 1.0),))[:, groups], (0, 1), (-2, -1)) for name in names))
 
@@ -121,7 +121,7 @@ def metric_values(
 
 
 def _standardised(values: FloatArray, people: FloatArray, support: BoolArray) -> FloatArray:
-    """Return the mean over strata (the first axis), weighted by each stratum's share of the people it is about.
+    """Return the mean over strata (the first axis), weighted by each stratum's share of the relevant people.
 
     For a true positive rate these are the people with the positive outcome: so a group with everybody's mix of strata
     keeps the rate it has.
@@ -159,9 +159,9 @@ class Resampled:
     Parameters
     ----------
     metrics : their names.
-    groups, reference : the number of groups, and the position of the one that others are compared with.
+    groups, reference : the number of groups, and the position of the reference group.
     draws : for each metric one column a group, and one for everybody.
-    blocks : the values and contrasts that BCa intervals may be asked of.
+    blocks : the values and contrasts that BCa intervals may cover.
     accelerate : computes BCa's accelerations, for each block those of all metrics and groups.
     """
 
@@ -188,7 +188,7 @@ class Resampled:
         return np.asarray(self._p_values[metric, method][self.blocks.index(block)])
 
     def compute_intervals(self, metric: str, method: Method, confidences: Collection[float]) -> None:
-        """Compute and keep the intervals of all blocks of a metric at some confidences, and the p-values."""
+        """Compute and cache the p-values and the intervals of all of a metric's blocks at some confidences."""
         missing = [confidence for confidence in confidences if (metric, method, confidence) not in self._intervals]
         if not missing and (metric, method) in self._p_values:
             return
@@ -200,18 +200,18 @@ class Resampled:
             for confidence, parts in limits.items():
                 parts.append(getattr(part, method)(confidence))
         if p_values:
-            self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same in parts of any size
+            self._p_values[metric, method] = self._by_block(p_values).round(12)  # the same for any batch size
         for confidence, parts in limits.items():
             self._intervals[metric, method, confidence] = self._joined(parts)
 
     def _joined(self, parts: Sequence[Interval]) -> Interval:
         """Return the intervals of all groups; undefined where the draws do not vary."""
         low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
-        still = low == high  # nobody was drawn who would have made a difference: that is no certainty
+        still = low == high  # without variation, people who would make a difference were not drawn; that proves nothing
         return Interval(*(np.where(still, np.nan, end) for end in ends))
 
     def _by_block(self, numbers: Sequence[FloatArray]) -> FloatArray:
-        """Put together what was computed of some groups at a time, as an array of blocks and groups."""
+        """Join results of successive groups into an array of blocks and groups."""
         return np.concatenate([part.reshape(len(self.blocks), -1) for part in numbers], axis=1)
 
     def _parts(self, metric: str) -> Iterator[Draws]:
@@ -221,7 +221,7 @@ class Resampled:
             yield self._part(metric, slice(start, min(start + most, self.groups)))
 
     def _part(self, metric: str, groups: slice) -> Draws:
-        """Return the draws of all blocks for some groups, block after block, each group's side by side in memory."""
+        """Return the draws of all blocks for some groups, block after block, each group's contiguous in memory."""
         position, columns = self.metrics.index(metric), self._columns(metric)
         estimate, values = self.draws.estimate[columns], self.draws.values[:, columns].T
         drawn = np.empty((len(self.blocks), groups.stop - groups.start, values.shape[1]))
@@ -242,20 +242,20 @@ class Resampled:
         return self.accelerate().reshape(len(self.blocks), len(self.metrics), self.groups)
 
     def widest_gap(
-        self, metric: str, kept: IntArray, kind: Kind, confidence: float
+        self, metric: str, groups: IntArray, kind: Kind, confidence: float
     ) -> tuple[tuple[float, float], float]:
         """Return limits of the worst pair's gap from one max-t band over all pairs of groups, and its p-value."""
-        asked = (metric, tuple(kept.tolist()), kind, confidence)
-        if asked not in self._widest:
-            self._widest[asked] = self._widest_gap(metric, kept, kind, confidence)
-        return self._widest[asked]
+        key = (metric, tuple(groups.tolist()), kind, confidence)
+        if key not in self._widest:
+            self._widest[key] = self._widest_gap(metric, groups, kind, confidence)
+        return self._widest[key]
 
     def _widest_gap(
-        self, metric: str, kept: IntArray, kind: Kind, confidence: float
+        self, metric: str, groups: IntArray, kind: Kind, confidence: float
     ) -> tuple[tuple[float, float], float]:
-        if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
+        if len(groups) * (len(groups) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
             return (float("nan"), float("nan")), float("nan")
-        columns = self._columns(metric).start + kept
+        columns = self._columns(metric).start + groups
         estimate, values = self.draws.estimate[columns], self.draws.values.T[columns].T
         with np.errstate(all="ignore"):  # the log of 0, and the difference of two of them
             if kind == "ratio":
@@ -267,29 +267,29 @@ class Resampled:
 
 
 class DrawCache:
-    """The draws used last, so that limits at several confidences share them; no more than memory allows."""
+    """A cache of recent draws, shared by limits at several confidences and bounded in memory."""
 
     def __init__(self) -> None:
         self._batches: list[tuple[object, Resampled]] = []
 
     def find(self, source: object, metric: str) -> Resampled | None:
-        """Return the draws of a metric in one analysis, where they are kept."""
+        """Return the cached draws of a metric in one analysis, or None."""
         return next((drawn for owner, drawn in self._batches if owner is source and metric in drawn.metrics), None)
 
     def make_room(self, numbers: int) -> None:
-        """Drop the oldest draws until so many numbers more may be kept."""
+        """Drop the oldest draws until a number of new values fits."""
         while self._batches and numbers + sum(drawn.draws.values.size for _, drawn in self._batches) > _MOST_DRAWS:
             self._batches.pop(0)
 
     def keep(self, source: object, drawn: Resampled) -> None:
-        """Keep the draws of an analysis."""
+        """Add the draws of an analysis."""
         self._batches.append((source, drawn))
 
 
 def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) -> tuple[Interval, float]:
-    """Return `Draws.max_t` of the differences of all pairs of columns, without holding them all at once.
+    """Return joint (max-t) intervals of the differences of all pairs of columns, without holding them all at once.
 
-    And the p-value of no difference at all: the share of draws whose largest distance is at least that from 0.
+    The p-value is that of no difference at all: the share of draws whose largest distance is at least that from 0.
     """
     i, j = np.triu_indices(len(estimate), 1)
     centre, around = estimate[i] - estimate[j], (values - estimate).T
@@ -334,11 +334,11 @@ def resample_groups(
     Parameters
     ----------
     cells : with one stratum; or with several and `support`, for values standardised over strata.
-    metrics : each with the user's function or None.
+    metrics : the metrics, each with the user's function or None.
     reference : position of the reference group.
     resamples, rng : how many, and the source of randomness.
     support : for each metric the strata in which every compared group can be compared.
-    blocks : what BCa intervals may be asked of; the fewer, the faster are their accelerations.
+    blocks : the values and contrasts for BCa intervals; fewer blocks make their accelerations faster.
     """
     groups = len(cells.labels)
     batch = max(1, _MOST_DRAWS // (resamples * (groups + 1)))
@@ -358,7 +358,7 @@ def resample_groups(
 
 
 def _statistic(shape: tuple[int, ...], metrics: Metrics, support: Support | None) -> Statistic:
-    """Return the function from cells to values: for each metric one a group, and everybody's."""
+    """Return the function from cells to values: each metric's groups, then everybody."""
 
     def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
         parts, strata = Sums.build(shape, counts, sums), support or {}
@@ -380,5 +380,5 @@ def _contrasts(statistic: Statistic, groups: int, reference: int, blocks: tuple[
 
 
 def _accelerations(moments: CellMoments, statistic: Statistic) -> FloatArray:
-    """Return BCa's accelerations of a statistic; of the draws that come with them nothing is used."""
+    """Return BCa's accelerations of a statistic; the two draws are discarded."""
     return resample(moments, statistic, resamples=2, rng=np.random.default_rng(0)).acceleration

@@ -45,7 +45,7 @@ class ParityResult(Result):
     Parameters
     ----------
     values, gaps, calibration : the tables, as records.
-    favourable : for each model the side of the decision that is good for the person, where the user said it.
+    favourable : for each model the side of the decision that is good for the person, if the user gave it.
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT

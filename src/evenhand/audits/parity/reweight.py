@@ -1,4 +1,4 @@
-"""Verdicts of the parity audit among people with other shares of groups; `stats/weighted.py` has the formulas."""
+"""Verdicts of the parity audit under other shares of groups; `stats/weighted.py` has the formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.records import OK, STANDARDISED
 from evenhand.core.reweighting import Mix, threshold_of
 from evenhand.core.thresholds import Verdict, judge
-from evenhand.stats.weighted import Judged, Moments, Weighted, everybody_judged, gap_judged, value_judged
+from evenhand.stats.weighted import Judged, Moments, Weighted, gap_to_everybody, largest_gap, value_with_limits
 from evenhand.table.keys import column_key
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ParityReweighter:
     by_counts: ClassVar[bool] = True
 
     def why_not(self, finding: Finding) -> str | None:
-        """Return why a verdict cannot be judged again; None where it can."""
+        """Return why a verdict cannot be recomputed, or None."""
         metric = self.result.spec.known_metrics().get(finding.metric)
         if finding.value is None:
             return "there is no number to begin with"
@@ -43,41 +43,41 @@ class ParityReweighter:
         return None
 
     def depends_on(self, finding: Finding, column: str) -> bool:
-        """Tell whether shares of a column can matter: of its own columns only for a gap to everybody."""
+        """Tell whether shares of a column matter: of the finding's own columns only for a gap to everybody."""
         return finding.against == "overall" or column not in self.table.groupings[str(finding.grouping)]
 
     def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
-        """Return the number among weighted people with its limits, and the verdict."""
+        """Return the reweighted number with its limits, and the verdict."""
         sums, labels = self._sums(finding, mix)
         confidence = self.result.spec.confidence
         bounds = None
         if METRICS[finding.metric].method == "mean":
-            own = self.table.prediction(str(finding.model)).range
-            bounds = own if finding.metric == "mean_score" else (0.0, 1.0)
+            score_range = self.table.prediction(str(finding.model)).range
+            bounds = score_range if finding.metric == "mean_score" else (0.0, 1.0)
         if finding.against == "overall":
-            sums = sums.rest(labels.index(str(finding.group)))
+            sums = sums.against_others(labels.index(str(finding.group)))
         else:
-            sums = sums.only(self._compared(finding, labels))
-        values = Weighted.of(sums, mix.weight, bounds, mix.spread)
+            sums = sums.select(self._compared(finding, labels))
+        values = Weighted.from_sums(sums, mix.weight, bounds, mix.spread)
         if finding.kind is None:
-            found = value_judged(values, confidence)
+            judged = value_with_limits(values, confidence)
         elif finding.against == "overall":
-            found = everybody_judged(values, finding.kind, confidence)
+            judged = gap_to_everybody(values, finding.kind, confidence)
         else:
-            found = gap_judged(values, finding.kind, confidence)
-        return found, judge(threshold_of(finding), *found)
+            judged = largest_gap(values, finding.kind, confidence)
+        return judged, judge(threshold_of(finding), *judged)
 
     def _compared(self, finding: Finding, labels: tuple[str, ...]) -> list[int]:
-        """Return the groups that the finding is about: one, two with the group first, or all of a worst pair."""
+        """Return the groups that the finding compares: one, two with the group first, or all of a worst pair."""
         if finding.kind is None:
             return [labels.index(str(finding.group))]
         if finding.against == "reference":
             return [labels.index(str(finding.group)), labels.index(str(finding.reference))]
-        place = {name: getattr(finding, name) for name in ("model", "grouping", "metric", "stratum")}
-        return [labels.index(value.group) for value in self.result.rows("values", **place) if value.status == OK]
+        coordinates = {name: getattr(finding, name) for name in ("model", "grouping", "metric", "stratum")}
+        return [labels.index(value.group) for value in self.result.rows("values", **coordinates) if value.status == OK]
 
     def _sums(self, finding: Finding, mix: Mix) -> tuple[Moments, tuple[str, ...]]:
-        """Return the sums of a metric by group and part of the other column."""
+        """Return the sums of a metric by group and value of the other column."""
         model, spec, metric = str(finding.model), self.result.spec, METRICS[finding.metric]
         scored = self.table.has_scores(model)
         cells = (
@@ -86,16 +86,16 @@ class ParityReweighter:
         if finding.stratum is not None:
             strata, names = cells.joint(spec.within)
             cells = cells.where(strata == names.index(finding.stratum))
-        found = GroupCells.build(cells, model, self.table.groupings[str(finding.grouping)], [mix.column])
+        group_cells = GroupCells.build(cells, model, self.table.groupings[str(finding.grouping)], [mix.column])
         above, below = metric.coefficients()
         parts = (
-            np.einsum("pgyd,yd->gp", found.first[..., 0], below),
-            np.einsum("pgydi,ydi->gp", found.first, above),
-            np.einsum("ydi,pgydij,ydj->gp", above, found.second, above),
+            np.einsum("pgyd,yd->gp", group_cells.first[..., 0], below),
+            np.einsum("pgydi,ydi->gp", group_cells.first, above),
+            np.einsum("ydi,pgydij,ydj->gp", above, group_cells.second, above),
         )
         every = self.table.cells.labels[column_key(mix.column)]
-        at = [every.index(label) for label in found.strata]
-        whole = [np.zeros((len(found.labels), len(every))) for _ in parts]
+        positions = [every.index(label) for label in group_cells.strata]
+        whole = [np.zeros((len(group_cells.labels), len(every))) for _ in parts]
         for target, part in zip(whole, parts, strict=True):
-            target[:, at] = part
-        return Moments(*whole), found.labels
+            target[:, positions] = part
+        return Moments(*whole), group_cells.labels

@@ -13,10 +13,10 @@ from evenhand.core.display import (
     Method,
     Number,
     Range,
+    figure_sentence,
     gap_table,
     make_table,
     value_table,
-    what_it_shows,
 )
 from evenhand.forest import MOST_ROWS
 from evenhand.messages.formats import show, show_confidence
@@ -73,8 +73,8 @@ def _gap_figure(result: ParityResult) -> Figure:
         )
     panels = tuple(charts.gap_panels(result, result.groupings))
     shown = ("difference", "worst_pair", None)
-    told = [finding for finding in result.findings if (finding.kind, finding.against, finding.stratum) == shown]
-    shows = what_it_shows(told, charts.gap_metrics(result), result.spec.finding_alpha)
+    findings = [finding for finding in result.findings if (finding.kind, finding.against, finding.stratum) == shown]
+    shows = figure_sentence(findings, charts.gap_metrics(result), result.spec.finding_alpha)
     return Figure("Largest gap between any two groups", caption, description, panels, shows)
 
 
@@ -85,20 +85,20 @@ def _value_figure(result: ParityResult, grouping: str) -> Figure:
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
     description = " ".join(_extremes(result, grouping, metric) for metric in charts.headline_metrics(result))
-    told = [f for f in result.findings if (f.grouping, f.stratum) == (grouping, None) and f.kind is not None]
-    shows = what_it_shows(told, charts.headline_metrics(result), result.spec.finding_alpha)
+    findings = [f for f in result.findings if (f.grouping, f.stratum) == (grouping, None) and f.kind is not None]
+    shows = figure_sentence(findings, charts.headline_metrics(result), result.spec.finding_alpha)
     return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)), shows)
 
 
 def _extremes(result: ParityResult, grouping: str, name: str) -> str:
-    """Say in words which groups a panel shows at its ends."""
+    """Describe the highest and lowest groups of a panel."""
     metric = result.metrics[name]
     in_points = metric.style() == "percent"
     style, unit = "points" if in_points else metric.style(), " percentage points" if in_points else ""
-    place = {"grouping": grouping, "metric": name, "kind": "difference", "against": "worst_pair", "stratum": None}
+    coordinates = {"grouping": grouping, "metric": name, "kind": "difference", "against": "worst_pair", "stratum": None}
     sentences = [
         f"{gap.model}: highest {gap.group}, lowest {gap.reference}, {show(gap.value, style)}{unit} apart"
-        for gap in result.rows("gaps", **place)
+        for gap in result.rows("gaps", **coordinates)
         if gap.value is not None
     ]
     return f"{metric.title}: {'; '.join(sentences)}." if sentences else ""

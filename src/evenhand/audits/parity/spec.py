@@ -1,4 +1,4 @@
-"""What the parity audit can be told: arguments of `eh.parity` and the `[parity]` section of `audit.toml`."""
+"""The settings of the parity audit: arguments of `eh.parity` and the `[parity]` section of `audit.toml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
-from evenhand.errors import SettingError, did_you_mean
+from evenhand.errors import SettingError, require_name
 
 
 class ParitySpec(Spec):
@@ -58,20 +58,15 @@ class ParitySpec(Spec):
     resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the cells.")
 
     def known_metrics(self) -> Mapping[str, ParityMetric]:
-        """Return the metrics of the table, and the user's own; whatever was asked for by name is told as a finding."""
-        asked = {name: replace(BUILT_IN[name], headline=True) for name in self.metrics or () if name in BUILT_IN}
-        return {**BUILT_IN, **asked, **{name: custom_metric(name) for name in self.custom}}
+        """Return the built-in metrics and the user's own; requested ones are headlines."""
+        requested = {name: replace(BUILT_IN[name], headline=True) for name in self.metrics or () if name in BUILT_IN}
+        return {**BUILT_IN, **requested, **{name: custom_metric(name) for name in self.custom}}
 
     @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
-            if name not in BUILT_IN:
-                raise SettingError(
-                    "there is no metric {name!r}; {hint}",
-                    name=name,
-                    hint=did_you_mean(name, BUILT_IN),
-                )
+            require_name(name, BUILT_IN, "there is no metric {name!r}; {hint}", SettingError)
         return value
 
     @field_validator("custom")

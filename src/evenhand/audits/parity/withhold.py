@@ -1,4 +1,4 @@
-"""What of a parity audit tells of few people: strata and score bins."""
+"""Small counts of a parity audit: strata and score bins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.withhold import Kept, Withholder, has_small
+from evenhand.core.withhold import AllowedSettings, Withholder, has_small
 from evenhand.messages import Message
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ _BINS = (5, 4, 3, 2)
 
 
 class ParityWithholder(Withholder[ParitySpec]):
-    """Strata and score bins are left out, or made coarser; counts by group, outcome and decision are never small."""
+    """Leaves out or coarsens strata and score bins; counts by group, outcome and decision are never small."""
 
     by_decision: ClassVar[bool] = True
 
-    def after(self, table: Table, spec: ParitySpec, least: int, *, is_entangled: bool) -> Kept:
+    def after(self, table: Table, spec: ParitySpec, least: int, *, is_entangled: bool) -> AllowedSettings:
         """Return the settings without small strata and score bins."""
         changed: dict[str, Any] = {}
         notes = []
@@ -32,11 +32,11 @@ class ParityWithholder(Withholder[ParitySpec]):
         changed |= {} if bins is None else {"bins": bins}
         notes += _bin_notes(table, spec, bins, is_entangled=is_entangled)
         dropped = () if bins is not None else ("calibration",)
-        return Kept(spec.model_copy(update=changed), {}, dropped, tuple(notes))
+        return AllowedSettings(spec.model_copy(update=changed), {}, dropped, tuple(notes))
 
 
 def _bin_notes(table: Table, spec: ParitySpec, bins: int | None, *, is_entangled: bool) -> Iterator[Message]:
-    """Yield what is left out of the calibration: some score bins, or all of it."""
+    """Yield notes on the calibration that is left out: some score bins, or all of it."""
     scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
     if bins is not None and bins != spec.bins:
         yield say("fewer_bins", bins=bins, asked=spec.bins)
@@ -50,7 +50,7 @@ def _small_strata(table: Table, within: Sequence[str], least: int) -> bool:
 
 
 def _enough_bins(table: Table, spec: ParitySpec, least: int) -> int | None:
-    """Return the largest number of score bins in which no count is small; None where there is none."""
+    """Return the largest number of score bins without a small count, or None."""
     scored = [model for model in table.models if table.has_scores(model)]
     if not scored or table.roles.outcome is None:
         return spec.bins
@@ -62,4 +62,4 @@ def _enough_bins(table: Table, spec: ParitySpec, least: int) -> int | None:
 
 
 WITHHOLD = ParityWithholder()
-"""What the parity audit withholds."""
+"""The parity audit's rules for small counts."""

@@ -1,4 +1,4 @@
-"""Reliability: when the inputs contain mistakes, whose result suffers more?"""
+"""Reliability: whose results suffer more from mistakes in the inputs?"""
 
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ AUDIT = AuditDescriptor(
     not_reweighted="models and mistakes were made from these people, and others would have other ones",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.reliability.withhold:WITHHOLD",
-    transfer="evenhand.audits.reliability.transfer:TRANSFER",
+    transfer="evenhand.audits.reliability.gather:TRANSFER",
 )
 
 __getattr__ = lazy(

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from evenhand.audits.reliability.derived import make_derivation
 from evenhand.audits.reliability.estimate import Setup, model_records, run_simulation, value_records
 from evenhand.audits.reliability.findings import make_claims
-from evenhand.audits.reliability.gaps import (
-    GapPlace,
-    attribution_records,
-    gap_place,
-    gap_records,
-    undefined_gaps,
-    with_worse_off,
-)
-from evenhand.audits.reliability.gather import People, deal_folds, gather
+from evenhand.audits.reliability.gaps import attribution_records, gap_key, gap_records, undefined_gaps, with_worse_off
+from evenhand.audits.reliability.gather import ScoredPeople, deal_folds, gather
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.mistakes import make_mistakes, untouched_features
 from evenhand.audits.reliability.mitigation import mitigation_records
@@ -32,11 +25,11 @@ from evenhand.audits.reliability.result import (
     ReliabilityValue,
 )
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.estimates import Estimate
+from evenhand.core.estimates import estimates_at
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.messages import Message
@@ -46,7 +39,7 @@ from evenhand.table.table import Table
 
 @audit_function(ReliabilitySpec)
 def reliability(model: object, table: Table, **settings: Any) -> ReliabilityResult:
-    """Ask whom mistakes in the inputs of a model hurt more.
+    """Measure whom mistakes in the inputs of a model hurt more.
 
     A second rater is simulated who enters the same people's features with mistakes. The model scores both entries, and
     in each group the agreement of the two is measured, at rising shares of wrong entries.
@@ -98,11 +91,11 @@ def reliability(model: object, table: Table, **settings: Any) -> ReliabilityResu
     >>> gap.group, gap.reference, gap.status.text
     ('Female', 'Male', 'ok')
     """
-    return settled(run(table, ReliabilitySpec.parse({"model": model, **settings}, "the arguments of reliability()")))
+    return finalize(run(table, ReliabilitySpec.parse({"model": model, **settings}, "the arguments of reliability()")))
 
 
 def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
-    """Audit models on a table as a spec says."""
+    """Audit models on a table under the settings of a spec."""
     require_known(spec.thresholds, groupings=table.groupings, models=spec.model)
     step("Reading the features")
     people = gather(table, spec)
@@ -139,12 +132,11 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
                 notes += () if remarked else simulation_notes(simulated)
                 remarked = True
 
-    @cache
-    def gaps_at(confidence: float) -> Mapping[GapPlace, ReliabilityGap]:
-        at = spec.at(confidence)
-        return {gap_place(gap): with_worse_off(gap) for gaps in compared for gap in gaps(at)}
+    def gaps_at(confidence: float) -> Iterator[ReliabilityGap]:
+        spec_at_level = spec.with_confidence(confidence)
+        return (with_worse_off(gap) for gaps in compared for gap in gaps(spec_at_level))
 
-    gaps = [Estimate(gap, partial(_limited, gaps_at, place)) for place, gap in gaps_at(spec.confidence).items()]
+    gaps = estimates_at(gaps_at, spec.confidence, gap_key)
     result = ReliabilityResult(
         spec=spec,
         findings=(),
@@ -165,18 +157,11 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
         result=result,
         claims=list(make_claims(gaps, groups, spec)),
         own=say,
-        notes=lambda found: outcome_notes(values, found.gaps, spec),
+        notes=lambda draft: outcome_notes(values, draft.gaps, spec),
     )
 
 
-def _limited(
-    gaps_at: Callable[[float], Mapping[GapPlace, ReliabilityGap]], place: GapPlace, confidence: float
-) -> ReliabilityGap:
-    """Return a gap with limits at another confidence, from the same simulated mistakes and resampled people."""
-    return gaps_at(confidence)[place]
-
-
-def _models(table: Table, people: People, spec: ReliabilitySpec) -> list[Model]:
+def _models(table: Table, people: ScoredPeople, spec: ReliabilitySpec) -> list[Model]:
     fitting = any(needs_folds(source, spec) for source in spec.model.values())
     fold = deal_folds(people, spec.folds or FOLDS, spec.seed) if fitting else None
     positive = table.roles.positive
@@ -186,7 +171,7 @@ def _models(table: Table, people: People, spec: ReliabilitySpec) -> list[Model]:
     ]
 
 
-def _left_out(table: Table, people: People, groups: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
+def _left_out(table: Table, people: ScoredPeople, groups: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
     if table.dropped:
         yield LeftOut(n=table.dropped, reason=shared("rows_dropped"))
     if people.dropped:

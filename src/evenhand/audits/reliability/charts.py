@@ -21,7 +21,7 @@ PARTS = ("Cohen's kappa", "with prevalence", "with bias", "PABAK")
 
 
 class Run(NamedTuple):
-    """One simulation of a result: the fields are columns of its records."""
+    """One simulation of a result, by columns of its records."""
 
     model: str
     setting: str
@@ -43,12 +43,12 @@ def runs(result: ReliabilityResult, grouping: str | None = None) -> list[Run]:
 
 
 def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
-    """Return all groups of a grouping: each has one colour in all figures, also where the reference is not drawn."""
+    """Return all groups of a grouping, so that each has one colour in all figures."""
     return list(dict.fromkeys(record.group for record in matching(result.values, grouping=grouping)))
 
 
 def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
-    """Return the groups that have a line: all of them, or the largest of very many."""
+    """Return the groups with a line: all, or the largest of very many."""
     groups = groups_of(result, grouping)
     if len(groups) <= len(PALETTE):
         return groups
@@ -60,12 +60,12 @@ def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
 def curve_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: a line for each group, with bands for other people."""
     titles = {name: result.metrics[name].title for name in result.spec.metrics}
-    known = {record.metric for record in matching(result.values, **run.columns) if record.value is not None}
-    return [_value_curves(result, run, name, title) for name, title in titles.items() if name in known]
+    defined = {record.metric for record in matching(result.values, **run.columns) if record.value is not None}
+    return [_value_curves(result, run, name, title) for name, title in titles.items() if name in defined]
 
 
 def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return the error and the spread of scores, which ICC is made of."""
+    """Return the error and the spread of scores, the components of ICC."""
     return [_value_curves(result, run, name, "Scores, squared") for name in ("mean_squared_error", "variance_second")]
 
 
@@ -94,7 +94,7 @@ def _curve_row(record: ReliabilityValue | ReliabilityGap) -> dict[str, Any]:
 
 
 def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return one panel per metric: each group less the reference, with bands that hold at all levels together."""
+    """Return one panel per metric: each group less the reference, with bands for all levels jointly."""
     panels, groups = [], drawn_groups(result, run.grouping)
     for name in result.spec.metrics:
         every = matching(result.gaps, metric=name, against="reference", **run.columns)
@@ -117,7 +117,7 @@ def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 
 
 def part_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return one panel per group: kappa and PABAK with bands, and kappa with the part that each index makes."""
+    """Return one panel per group: kappa and PABAK with bands, and kappa with the part of each index."""
     if not {"kappa", "pabak"} <= set(result.spec.metrics):
         return []
     return [_part_panel(result, run, group) for group in groups_of(result, run.grouping)]
@@ -152,7 +152,7 @@ def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str
 
 
 def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return what the mistakes in each feature add to the gap, a panel for each metric and group."""
+    """Return the contribution of each feature's mistakes to the gap, a panel for each metric and group."""
     panels = []
     records = [r for r in matching(result.attribution, **run.columns) if r.value]
     for name, group in dict.fromkeys((r.metric, r.group) for r in records):
@@ -194,7 +194,7 @@ def _model_panels(
     ]
 
 
-def _of_first_run(
+def _chart_of_first_run(
     panels: Callable[[ReliabilityResult, Run], list[Any]],
 ) -> Callable[[Any, str | None], list[Any]]:
     """Return a chart of the first model and setting of a grouping."""
@@ -207,11 +207,11 @@ def _models_of_first_setting(result: ReliabilityResult, grouping: str | None) ->
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
-    "values": _of_first_run(curve_panels),
-    "gaps": _of_first_run(gap_panels),
-    "parts": _of_first_run(part_panels),
-    "spread": _of_first_run(companion_panels),
-    "attribution": _of_first_run(attribution_panels),
+    "values": _chart_of_first_run(curve_panels),
+    "gaps": _chart_of_first_run(gap_panels),
+    "parts": _chart_of_first_run(part_panels),
+    "spread": _chart_of_first_run(companion_panels),
+    "attribution": _chart_of_first_run(attribution_panels),
     "models": _models_of_first_setting,
 }
 """The charts by name; the first is the audit's main one."""

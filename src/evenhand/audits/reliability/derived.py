@@ -1,4 +1,4 @@
-"""Features made of others: derived ones follow their sources, and those that tell the group are known."""
+"""Derived features, which follow their sources, and features that reveal the group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.audits.reliability.gather import ModelFeature, People
+from evenhand.audits.reliability.gather import ModelFeature, ScoredPeople
 from evenhand.audits.reliability.noise import as_names
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, problem
@@ -24,14 +24,14 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class Derivation:
-    """The features that follow others, and the function that makes them do so; None where there are none."""
+    """The features that follow others, and the function that computes them; None without any."""
 
     following: tuple[str, ...]
     derive: RowFunction | None
 
 
-def make_derivation(people: People, group_columns: Sequence[str], spec: ReliabilitySpec) -> Derivation:
-    """Return how derived features follow; they must be what the data says they are.
+def make_derivation(people: ScoredPeople, group_columns: Sequence[str], spec: ReliabilitySpec) -> Derivation:
+    """Return how derived features follow; refuse rules that do not reproduce the data.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def make_derivation(people: People, group_columns: Sequence[str], spec: Reliabil
     spec : the settings of the audit.
     """
     linked = spec.noise.linked
-    hook = None if spec.noise.derive is None else _Hook(spec.noise.derive, people)
+    hook = None if spec.noise.derive is None else _DeriveFunction(spec.noise.derive, people)
     made = () if hook is None else hook.names
     for name in (*linked, *made):
         if name in group_columns:
@@ -74,7 +74,7 @@ def make_derivation(people: People, group_columns: Sequence[str], spec: Reliabil
 
 
 def _in_order(linked: Mapping[str, str | tuple[str, ...]], made: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return linked features, each after its sources: those ahead of `derive`, and those that need what it makes."""
+    """Return linked features, each after its sources: those before `derive`, and those that need its output."""
     sources = {name: set(as_names(of)) for name, of in linked.items()}
     order = [name for name in TopologicalSorter(sources).static_order() if name in linked]
     waiting = set(made)
@@ -84,7 +84,7 @@ def _in_order(linked: Mapping[str, str | tuple[str, ...]], made: Sequence[str]) 
     return [name for name in order if name not in waiting], [name for name in order if name in waiting]
 
 
-def _require_same(people: People, following: Sequence[str], derive: RowFunction) -> None:
+def _require_same(people: ScoredPeople, following: Sequence[str], derive: RowFunction) -> None:
     made = derive(people.matrix.copy())
     for name in following:
         position = people.positions([name])[0]
@@ -99,7 +99,7 @@ def _require_same(people: People, following: Sequence[str], derive: RowFunction)
             )
 
 
-def _linked(name: str, sources: str | tuple[str, ...], people: People) -> RowFunction:
+def _linked(name: str, sources: str | tuple[str, ...], people: ScoredPeople) -> RowFunction:
     if isinstance(sources, str):
         return _function_of(name, sources, people)
     target, *factors = people.positions([name, *sources])
@@ -117,15 +117,15 @@ def _linked(name: str, sources: str | tuple[str, ...], people: People) -> RowFun
     return product
 
 
-def _function_of(name: str, source: str, people: People) -> RowFunction:
-    """Return the rule that gives a feature the value it has in the data for the nearest value of its source."""
+def _function_of(name: str, source: str, people: ScoredPeople) -> RowFunction:
+    """Return the rule that gives a feature its value in the data for the nearest value of its source."""
     target, position = people.positions([name, source])
-    known, column = people.features[position].distinct, people.matrix[:, position]
-    nearest = np.searchsorted(known, column)
+    known_values, column = people.features[position].distinct, people.matrix[:, position]
+    nearest = np.searchsorted(known_values, column)
     present = ~np.isnan(column)
-    value = np.full(len(known), np.nan)
+    value = np.full(len(known_values), np.nan)
     value[nearest[present]] = people.matrix[present, target]
-    wrong = present & ~(value[np.minimum(nearest, len(known) - 1)] == people.matrix[:, target])
+    wrong = present & ~(value[np.minimum(nearest, len(known_values) - 1)] == people.matrix[:, target])
     if wrong.any():
         raise DataError(
             "`linked` makes {name!r} a function of {source!r}, but people with the same {source!r} differ "
@@ -133,7 +133,7 @@ def _function_of(name: str, source: str, people: People) -> RowFunction:
             name=name,
             source=source,
         )
-    middle = (known[:-1] + known[1:]) / 2
+    middle = (known_values[:-1] + known_values[1:]) / 2
 
     def follow(rows: FloatArray) -> FloatArray:
         values = value[np.searchsorted(middle, rows[:, position])]
@@ -143,15 +143,15 @@ def _function_of(name: str, source: str, people: People) -> RowFunction:
     return follow
 
 
-class _Hook:
+class _DeriveFunction:
     """The user's function: columns by name in, the derived columns by name out."""
 
-    def __init__(self, derive: Callable[..., Any], people: People) -> None:
+    def __init__(self, derive: Callable[..., Any], people: ScoredPeople) -> None:
         self.derive, self.people = derive, people
-        self.names = tuple(self._made(people.matrix))
+        self.names = tuple(self._derived_columns(people.matrix))
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        made = self._made(rows)
+        made = self._derived_columns(rows)
         if tuple(made) != self.names:
             raise EvenhandError(
                 "`derive` must return the same columns each time: {names}.",
@@ -163,7 +163,7 @@ class _Hook:
         return rows
 
     def require_rows_alone(self) -> None:
-        """Refuse a function that draws at random, or makes a row's value of other rows."""
+        """Refuse a function that draws at random, or uses several rows for one row's value."""
         rows = self.people.matrix[self.people.sample()]
         first = self(rows.copy())
         if not _equal(first, self(rows.copy())).all():
@@ -180,7 +180,7 @@ class _Hook:
             )
 
     def require_sources(self, unfinished: Sequence[str]) -> None:
-        """Refuse a function that looks at columns which are not made yet when it is called."""
+        """Refuse a function that reads columns that do not exist yet when it is called."""
         rows, made = self.people.matrix[self.people.sample()], self.people.positions(self.names)
         first = self(rows.copy())[:, made]
         for name in unfinished:
@@ -205,7 +205,7 @@ class _Hook:
             "which `linked` makes of what `derive` returns; let `derive` make {name!r} too, and use that.", name=name
         )
 
-    def _made(self, rows: FloatArray) -> dict[str, Any]:
+    def _derived_columns(self, rows: FloatArray) -> dict[str, Any]:
         columns = {f.name: f.as_column(rows[:, i].copy()) for i, f in enumerate(self.people.features)}
         try:
             made = self.derive(columns)
@@ -254,23 +254,25 @@ def _as_numbers(feature: ModelFeature, column: object, rows: int) -> FloatArray:
 
 def _text_codes(feature: ModelFeature, values: npt.NDArray[Any], absent: BoolArray | None) -> FloatArray:
     text = values.astype(str)
-    known, codes = np.unique(text if absent is None else np.where(absent, feature.labels[0], text), return_inverse=True)
-    unknown = [label for label in known.tolist() if label not in feature.labels]
+    distinct, codes = np.unique(
+        text if absent is None else np.where(absent, feature.labels[0], text), return_inverse=True
+    )
+    unknown = [label for label in distinct.tolist() if label not in feature.labels]
     if unknown:
         raise EvenhandError(
             "`derive` returns {unknown!r} for {name!r}, which the data does not have.",
             unknown=unknown[0],
             name=feature.name,
         )
-    numbers = np.array([float(feature.labels.index(label)) for label in known.tolist()])[codes]
+    numbers = np.array([float(feature.labels.index(label)) for label in distinct.tolist()])[codes]
     return numbers if absent is None else np.where(absent, np.nan, numbers)
 
 
 def _plain_numbers(feature: ModelFeature, values: npt.NDArray[Any], absent: BoolArray | None) -> FloatArray:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
-    there = values if absent is None else values[~absent]
-    if absent is not None and not any(isinstance(value, str) for value in there[:1]):
+    present = values if absent is None else values[~absent]
+    if absent is not None and not any(isinstance(value, str) for value in present[:1]):
         try:
             return np.where(absent, np.nan, values).astype(np.float64)
         except (TypeError, ValueError):
@@ -278,19 +280,19 @@ def _plain_numbers(feature: ModelFeature, values: npt.NDArray[Any], absent: Bool
     raise EvenhandError(
         "`derive` must return numbers for {name!r}, which holds numbers; got {value!r}.",
         name=feature.name,
-        value=there.tolist()[0],
+        value=present.tolist()[0],
     )
 
 
-def features_of_groups(people: People) -> dict[str, str]:
-    """Return the features that are a function of a column that defines groups in every row, and that column."""
+def features_of_groups(people: ScoredPeople) -> dict[str, str]:
+    """Return the features that are a function of a group-defining column in every row, with that column."""
     return {
         people.names[function.column]: column for function, column in functions_of_groups(people) if function.share == 1
     }
 
 
-def functions_of_groups(people: People) -> list[tuple[FixedFunction, str]]:
-    """Return the features that are all but a function of a column that defines groups, and the column."""
+def functions_of_groups(people: ScoredPeople) -> list[tuple[FixedFunction, str]]:
+    """Return the features that are almost a function of a group-defining column, with that column."""
     codes, features = people.groups.codes, len(people.names)
     matrix = np.column_stack([people.matrix, *codes.values()])
     columns = list(codes)

@@ -1,4 +1,4 @@
-"""One simulation, of a model, a way of going wrong and a grouping; its values as records, and what may be tested."""
+"""One simulation of a model, a noise setting and a grouping; its records, and what may be tested."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
-from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.gather import ScoredPeople
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import COMPANIONS, METRICS
 from evenhand.audits.reliability.mistakes import Mistakes
@@ -51,21 +51,21 @@ from evenhand.stats.reliability import (
 from evenhand.stats.types import FloatArray, Interval
 
 PEOPLE_REPLICATES = 20
-"""Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
+"""Replicates of the bootstrap over people; with fewer the interval is longer, not shorter."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulated:
-    """What was simulated.
+    """The output of one simulation.
 
     Parameters
     ----------
-    model, mistakes, groups : the model, the way of going wrong, and the grouping.
+    model, mistakes, groups : the model, the mistakes, and the grouping.
     experiment : people, predictors and noise as the engine takes them.
     runs : the sums of every replicate, level, fold and group.
     draws : every metric of resampled people.
-    attributions : for each metric, its value shared out among features; empty where that was not asked for.
-    same_pilot : where each replicate learns by group from a resampled pilot, others that learn from the pilot itself.
+    attributions : for each metric, the contributions of features; empty unless requested.
+    same_pilot : runs that learn from the pilot itself, if each replicate learns by group from a resampled pilot.
     """
 
     model: Model
@@ -79,34 +79,34 @@ class Simulated:
 
     @property
     def changed(self) -> dict[str, float]:
-        """For each feature the share of people whose entry was changed at the highest noise level."""
+        """For each feature the share of people with a changed entry at the highest noise level."""
         return dict(zip(self.mistakes.names, self.runs.changed.tolist(), strict=True))
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The names of model, setting and grouping, as columns of a record."""
+        """The model, setting and grouping, as columns of a record."""
         return {"model": self.model.name, "setting": self.mistakes.setting.name, "grouping": self.groups.name}
 
     def label(self, group: int) -> str:
-        """Return the name of a group by its position."""
+        """Return a group's label by its position."""
         return self.groups.groups[group]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Setup:
-    """One simulation to run: a model, the mistakes that it meets, and the people by group.
+    """The inputs of one simulation: a model, its mistakes, and the people by group.
 
     Parameters
     ----------
-    model, mistakes, groups : the model, the way of going wrong, and the grouping.
-    people, derivation : the people's features, and those that are computed from others.
+    model, mistakes, groups : the model, the mistakes, and the grouping.
+    people, derivation : the people's features, and the derived ones.
     spec : the settings of the audit.
     """
 
     model: Model
     mistakes: Mistakes
     groups: ComparedGroups
-    people: People
+    people: ScoredPeople
     derivation: Derivation
     spec: ReliabilitySpec
 
@@ -117,23 +117,23 @@ class Setup:
 
 
 def run_simulation(setup: Setup) -> Simulated:
-    """Simulate mistakes, resample people, and share the gap out."""
+    """Simulate mistakes, resample people, and attribute the gap to features."""
     model, mistakes, groups, spec = setup.model, setup.mistakes, setup.groups, setup.spec
     experiment, rng = make_experiment(setup), setup.rng
     seeds = replicate_seeds(spec.replicates, rng)
-    place = f"{model.name} by {groups.name}, noise {mistakes.setting.name}"
-    step(f"Simulating mistakes: {place}")
+    title = f"{model.name} by {groups.name}, noise {mistakes.setting.name}"
+    step(f"Simulating mistakes: {title}")
     runs = simulate(experiment, seeds)
-    step(f"Resampling people: {place}")
+    step(f"Resampling people: {title}")
     names = (*spec.metrics, *COMPANIONS)
     draws = bootstrap_people(experiment, seeds[:PEOPLE_REPLICATES], names, resamples=spec.resamples, rng=rng)
     attributions = {}
     if mistakes.attribution_level is not None and len(groups.groups) > 1 and len(mistakes.items) > 1:
-        step(f"Sharing out the gap among features: {place}")
+        step(f"Sharing out the gap among features: {title}")
         attributions = _attributions(experiment, mistakes.attribution_level, seeds, spec)
     same_pilot = None
     if experiment.renew is not None and spec.replicates > 1 and mistakes.learned_by_group:
-        step(f"Simulating mistakes of one pilot: {place}")
+        step(f"Simulating mistakes of one pilot: {title}")
         same_pilot = simulate(replace(experiment, renew=None), replicate_seeds(spec.replicates, rng))
     return Simulated(
         model=model,
@@ -150,9 +150,9 @@ def run_simulation(setup: Setup) -> Simulated:
 def _attributions(
     experiment: Experiment, level: float, seeds: Sequence[np.random.SeedSequence], spec: ReliabilitySpec
 ) -> dict[str, Attribution]:
-    """Share metrics out at a noise level, in the replicates of the curves: the parts add up to their gaps.
+    """Attribute metrics to features at a noise level, in the replicates of the curves: the parts sum to the gaps.
 
-    A level between those of the curves is added to them, which moves no mistake.
+    A level between those of the curves is added to them, which changes no mistake.
     """
     levels = np.union1d(experiment.levels, [level])
     if levels.size > experiment.levels.size or experiment.raters != 1:
@@ -167,7 +167,7 @@ def _metric_of_sums(name: str, spread: FloatArray, sums: PairSums) -> FloatArray
 
 
 def make_experiment(setup: Setup) -> Experiment:
-    """Return the experiment of the people who are compared; folds that none of them is in are left out."""
+    """Return the experiment of the compared people, without folds that hold none of them."""
     model, mistakes, groups, spec = setup.model, setup.mistakes, setup.groups, setup.spec
     inside = np.flatnonzero(groups.code >= 0)
     predictors, fold = model.predictors, None
@@ -195,7 +195,7 @@ def make_experiment(setup: Setup) -> Experiment:
 
 
 def unused_items(simulated: Simulated) -> Iterator[str]:
-    """Yield the items whose mistakes change no score of anybody: every entry of theirs was touched once."""
+    """Yield the items whose mistakes change nobody's score, after one change of every entry."""
     paces = simulated.experiment.paces
     most = np.array([1.0 if paces is None else 1.0 / max(1.0, float(paces.max()))])
     for item, name in zip(simulated.mistakes.items, simulated.mistakes.names, strict=True):
@@ -205,16 +205,16 @@ def unused_items(simulated: Simulated) -> Iterator[str]:
             yield name
 
 
-# What may be tested ---------------------------------------------------------------------------------------------------
+# Testability ---------------------------------------------------------------------------------------------------------
 
 
 def centred(draws: Draws, value: FloatArray) -> Draws:
-    """Return draws around the value of all replicates; the bootstrap itself uses fewer of them."""
+    """Return draws centred on the value of all replicates; the bootstrap itself uses fewer."""
     return Draws(value, draws.values + (value - draws.estimate))
 
 
 def why_no_intervals(draws: Draws) -> list[Message | None]:
-    """Return for each number of the resamples why it has no interval, None where it has one."""
+    """Return for each number of the resamples why it has no interval, or None."""
     stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
     rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
     return [
@@ -228,7 +228,7 @@ def why_no_intervals(draws: Draws) -> list[Message | None]:
 
 
 def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> Message | None:
-    """Return why a metric of some groups has no value at a noise level, None where it has one."""
+    """Return why a metric of some groups has no value at a noise level, or None."""
     lost = [group for group in groups if np.isnan(curve.mean[level, group])]
     if not lost:
         return None
@@ -281,7 +281,7 @@ def _curve_records(
 
 
 def _possible(name: str, limits: Interval) -> Interval:
-    """Cut limits off where the metric ends: a share at 0 and 1, a coefficient of agreement at 1."""
+    """Clip limits to the metric's range: shares at 0 and 1, coefficients of agreement at 1."""
     share = METRICS[name].unit == "share"
     ends = (0.0 if share else -np.inf, 1.0 if share or METRICS[name].limits else np.inf)
     return Interval(np.clip(limits.low, *ends), np.clip(limits.high, *ends))
@@ -303,8 +303,8 @@ def undefined_in_every_run(record: ReliabilityValue) -> bool:
     return without_kind(record.status).id == "reliability.in_every_run"
 
 
-def model_records(models: Sequence[Model], people: People) -> Iterator[ModelRecord]:
-    """Yield what each model is, and how it does on people without mistakes."""
+def model_records(models: Sequence[Model], people: ScoredPeople) -> Iterator[ModelRecord]:
+    """Yield each model's description, and its performance on people without mistakes."""
     for model in models:
         base = base_predictions(model, people)
         accuracy = auc = None
@@ -328,8 +328,8 @@ def model_records(models: Sequence[Model], people: People) -> Iterator[ModelReco
         )
 
 
-def base_predictions(model: Model, people: People) -> Predictions:
-    """Return everybody's score and decision without mistakes, out of fold where the model was fitted here."""
+def base_predictions(model: Model, people: ScoredPeople) -> Predictions:
+    """Return everybody's score and decision without mistakes, out of fold for models fitted here."""
     fold = model.fold if model.fold is not None else np.zeros(len(people.matrix), dtype=np.int64)
     score, label = np.empty(len(fold)), np.empty(len(fold), dtype=np.bool_)
     for number, predict in enumerate(model.predictors):

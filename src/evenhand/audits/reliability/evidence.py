@@ -1,4 +1,4 @@
-"""What may be said of a gap: whether its groups are large enough, its limits at any confidence, its test."""
+"""The evidence on a gap: whether its groups are large enough, its limits at any confidence, its test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.intervals import t_quantile, tail_share
 from evenhand.stats.reliability import (
     Curves,
-    Gap,
+    GapOverLevels,
     bounded_difference,
     bounded_limits,
     bounded_p,
@@ -30,59 +30,65 @@ from evenhand.stats.reliability import (
 from evenhand.stats.types import FloatArray
 
 LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
-"""People of a group, in all and in a fold on average, below which the bootstrap gives no interval, test or verdict.
+"""The people of a group, in total and per fold, below which the bootstrap gives no interval, test or verdict.
 
-Below them intervals miss and tests reject more often than they say: a few people do not show how skewed the effect of
-mistakes is. Kappa, ICC and their like are ratios, which are biased in small folds, so that they need more people there
-than means over people do. No fold may have less than three quarters as many. See the table of levels in
+Below them intervals miss and tests reject more often than their level: few people do not show how skewed the effect of
+mistakes is. Kappa, ICC and similar metrics are ratios, which are biased in small folds, so they need more people there
+than means over people. No fold may have less than three quarters as many. See the table of levels in
 docs/methods/reliability.md.
 """
 
 LEAST_DAMAGED, LEAST_MOVED = 5, 10
-"""People that the damage must rest on, to decisions and to scores, for the bootstrap's interval, test or verdict.
+"""The effective number of people with damage to decisions, and to scores, that the bootstrap needs.
 
-Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
-show that: they only know these few. The agreement audit asks for as many.
+If a few people make most of it, other people of the group may make none, or twice as much, and the resamples, which
+contain only these few, do not show that. The agreement audit requires as many.
 """
 
 BOUNDED = "pabak"
-"""The metric whose gap is one of means between 0 and 1, of shares of changed decisions: it has limits that hold for any
-number of people, however few of them are hurt."""
+"""The metric whose gap is one of means between 0 and 1, of shares of changed decisions: its limits hold for any number
+of people, even if few are hurt."""
 
 
 def least_in_a_fold(metric: str) -> int:
-    """Return the people of a group that a test of a metric needs in each fold."""
+    """Return the people per fold that a test of a metric needs in a group."""
     return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
 
 
 def too_few(status: Message) -> Message | None:
-    """Return who is too few for a test, as a clause; None where that is not why there is none."""
+    """Return the group that is too small for a test, as a clause.
+
+    None if another reason applies.
+    """
     why = without_kind(status)
     who = why.args.get("who") if why.id == "reliability.few_people" else None
     return who if isinstance(who, Message) else None
 
 
 def rests_on_few(status: Message) -> str | None:
-    """Return the group whose damage rests on too few people for a test; None where that is not why there is none."""
+    """Return the group whose damage is too concentrated for a test.
+
+    None if another reason applies.
+    """
     why = without_kind(status)
     return str(why.args["group"]) if why.id in ("reliability.rests_on", "reliability.rests_on_nobody") else None
 
 
-def _too_few(simulated: Simulated, group: int, metric: str) -> Message | None:
-    """Return why a group is too small for a test, None where it is not."""
+def _size_reason(simulated: Simulated, group: int, metric: str) -> Message | None:
+    """Return why a group is too small for a test, or None."""
     sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
     if sizes.sum() < LEAST_PEOPLE:
         who = say("has_people", group=label, n=int(sizes.sum()))
         return shared("no_interval", why=say("few_people", who=who, least=LEAST_PEOPLE))
     least = least_in_a_fold(metric)
-    if len(sizes) > 1 and (sizes.mean() < least or sizes.min() < 0.75 * least):  # folds are dealt one person apart
+    if len(sizes) > 1 and (sizes.mean() < least or sizes.min() < 0.75 * least):  # folds differ by one person at most
         who = say("has_people_in_a_fold", group=label, n=int(sizes.min()))
         return shared("no_interval", why=say("few_people", who=who, least=least))
     return None
 
 
-def _too_concentrated(simulated: Simulated, group: int, metric: str) -> Message | None:
-    """Return why the damage to a group rests on too few people for a test, None where it does not."""
+def _concentration_reason(simulated: Simulated, group: int, metric: str) -> Message | None:
+    """Return why the damage to a group is too concentrated for a test, or None."""
     scores = metric not in COUNT_METRICS
     people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
     if people >= least:
@@ -92,8 +98,8 @@ def _too_concentrated(simulated: Simulated, group: int, metric: str) -> Message 
     return shared("no_interval", why=why if people else say("rests_on_nobody", group=label, least=least))
 
 
-def _pilot_unknown(simulated: Simulated) -> Message | None:
-    """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
+def _pilot_reason(simulated: Simulated) -> Message | None:
+    """Return why the gaps' variation over pilots is unknown, or None if it is known or irrelevant."""
     pilot = simulated.mistakes.setting.pilot
     if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
         return None
@@ -101,14 +107,9 @@ def _pilot_unknown(simulated: Simulated) -> Message | None:
 
 
 def _why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
-    """Return why a gap of two groups is not tested by the bootstrap, None where it may be."""
-    few = next((why for group in pair if (why := _too_few(simulated, group, metric))), None)
-    return few or _pilot_unknown(simulated)
-
-
-def _why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
-    """Return why the damage to one of two groups rests on too few people, None where it does not."""
-    return next((why for group in pair if (why := _too_concentrated(simulated, group, metric))), None)
+    """Return why a gap of two groups is not tested by the bootstrap, or None."""
+    few = next((why for group in pair if (why := _size_reason(simulated, group, metric))), None)
+    return few or _pilot_reason(simulated)
 
 
 # A gap at every level -------------------------------------------------------------------------------------------------
@@ -123,18 +124,21 @@ class LevelGaps:
     gap : at every noise level above 0, and on average.
     levels : those noise levels.
     sd : (levels + 1,) standard deviations between replicates.
-    untested : why nothing of it is tested, None where it may be.
-    no_interval : for each level, and last for the average, why there is no interval.
+    untested : why it is not tested, or None.
+    no_interval : why there is no interval, for each level, and last for the average.
     """
 
-    gap: Gap
+    gap: GapOverLevels
     levels: FloatArray
     sd: FloatArray
     untested: Message | None
     no_interval: list[Message | None]
 
     def clear_at(self, level: float) -> bool:
-        """Tell whether the interval of the gap at a noise level leaves out 0; between levels that of the average."""
+        """Tell whether the interval of the gap at a noise level excludes 0.
+
+        Between levels, the average's interval decides.
+        """
         gap, positions = self.gap, np.flatnonzero(self.levels == level)
         position = int(positions[0]) if positions.size else -1
         low, high = gap.average_low, gap.average_high
@@ -163,7 +167,7 @@ def level_gaps(simulated: Simulated, name: str, pair: tuple[int, int], spec: Rel
         more_variance=more,
         unseen=unseen,
     )
-    rests = _why_rests_on_few(simulated, name, pair)
+    rests = next((why for group in pair if (why := _concentration_reason(simulated, group, name))), None)
     return LevelGaps(
         gap,
         curve.levels[above],
@@ -190,10 +194,10 @@ def _with_pilot(
     freedom: float,
     spec: ReliabilitySpec,
 ) -> tuple[FloatArray | None, float]:
-    """Return what a pilot that was learned by group adds to the variance of gaps, and the degrees of freedom with it.
+    """Return the variance of gaps due to a pilot learned by group, and the resulting degrees of freedom.
 
-    What random mistakes add is taken off where that is known well enough; otherwise, where the interval is shorter for
-    it, it stays in.
+    The part of random mistakes is subtracted if it is known well enough; otherwise it stays, if the interval is shorter
+    with it.
     """
     settings = simulated.mistakes.setting.pilot
     if simulated.same_pilot is None or settings is None:
@@ -213,17 +217,17 @@ def _with_pilot(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeanGap:
-    """What is known of a gap averaged over noise levels, the first group less the second.
+    """A gap averaged over noise levels, the first group less the second, with limits and test.
 
     Parameters
     ----------
     value : the gap.
-    unknown : why it has no value or no limits, None where it has both.
-    limits : from a confidence to its limits.
-    p_value : the smallest alpha at which the limits of confidence 1 - alpha leave out 0; nan without limits.
+    unknown : why it has no value or no limits, or None.
+    limits : the limits at a confidence.
+    p_value : the smallest alpha at which the limits of confidence 1 - alpha exclude 0; nan without limits.
     stderr, freedom : of the bootstrap's limits; nan for others.
-    least_shown : of limits that hold for few people, the least gap that they can show if nobody of the smaller group is
-        hurt; without a test, the least that any could; None for the bootstrap's.
+    least_shown : for limits that hold for few people, the least gap they can show if nobody of the smaller group is
+        hurt; without a test, the least that any could show; None for the bootstrap's.
     """
 
     value: float
@@ -238,12 +242,12 @@ class MeanGap:
 def mean_gap(
     whole: LevelGaps, simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec
 ) -> MeanGap:
-    """Return the mean gap with the bootstrap's limits, or where people are few with others that hold all the same."""
+    """Return the mean gap with the bootstrap's limits, or with others valid for few people."""
     gap = whole.gap
     undefined = _why_undefined(gap, curves(simulated.experiment, simulated.runs, name), pair)
     untested = whole.untested or whole.no_interval[-1]
     if undefined is None and untested is not None and name == BOUNDED and not simulated.mistakes.learned_by_group:
-        return _bounded(simulated, pair, gap.average, spec)
+        return _bounded_gap(simulated, pair, gap.average, spec)
     few = undefined is None and untested is not None and (too_few(untested) or rests_on_few(untested))
     least = _least_of_any_test(simulated, name, pair, spec) if few else None
     return MeanGap(
@@ -258,35 +262,35 @@ def mean_gap(
 
 
 def _least_of_any_test(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> float | None:
-    """Return the gap below which no test of any kind could show one, however many people the larger group has.
+    """Return the gap below which no test of any kind could show one, regardless of the larger group's size.
 
-    Where nobody of n people is hurt, no limit that holds for every distribution puts the share of the hurt below
-    1 - tail^(1 / n). Kappa and alpha are 1 - D / (2 p q), AC1 1 - D / (1 - 2 p q) with p and q = 1 - p the shares of
-    the two decisions and D that of the changed ones; ICC and its like 1 - D / (2 variance) with D a mean of squared
+    Where nobody of n people is hurt, no limit that holds for every distribution puts the share of the hurt below 1 -
+    tail^(1 / n). Kappa and alpha are 1 - D / (2 p q), AC1 1 - D / (1 - 2 p q) with p and q = 1 - p the shares of the
+    two decisions and D that of the changed ones; ICC and similar metrics 1 - D / (2 variance) with D a mean of squared
     changes, each at most 1.
     """
     base, groups = simulated.experiment.base, simulated.experiment.cells[1]
     small = min(pair, key=lambda group: int(simulated.draws.sizes[:, group].sum()))
-    own = base.cell % groups == small
-    yes = float(base.label[own].mean())
-    spread = float(np.var(base.score if name == "icc_spread" else base.score[own]))
+    in_smaller = base.cell % groups == small
+    yes = float(base.label[in_smaller].mean())
+    spread = float(np.var(base.score if name == "icc_spread" else base.score[in_smaller]))
     expected = 2.0 * yes * (1.0 - yes)
     unit = {"kappa": expected, "alpha": expected, "ac1": 1.0 - expected}.get(name, 2.0 * spread)
-    known = name in COUNT_METRICS or bool(np.all((base.score >= 0) & (base.score <= 1)))
-    share = 1.0 - tail_share(spec.confidence) ** (1.0 / int(own.sum()))
-    return share / unit if known and unit > 0 else None
+    is_bounded = name in COUNT_METRICS or bool(np.all((base.score >= 0) & (base.score <= 1)))
+    share = 1.0 - tail_share(spec.confidence) ** (1.0 / int(in_smaller.sum()))
+    return share / unit if is_bounded and unit > 0 else None
 
 
-def _bounded(simulated: Simulated, pair: tuple[int, int], value: float, spec: ReliabilitySpec) -> MeanGap:
+def _bounded_gap(simulated: Simulated, pair: tuple[int, int], value: float, spec: ReliabilitySpec) -> MeanGap:
     """Return the gap of PABAK with limits of bounded damage: it is 2 (mean of the second - mean of the first).
 
-    A group's mean is that of its folds' means, so that a person of a small fold counts more; the most that anybody can
-    count is the bound.
+    A group's mean is that of its folds' means, so that a person of a small fold weighs more; the largest possible
+    weight is the bound.
     """
     folds, groups = simulated.experiment.cells
     fold, group = np.divmod(simulated.experiment.base.cell, groups)
     sizes = simulated.draws.sizes[:, pair]
-    counts = sizes.sum(axis=0) / (folds * sizes)  # how much a person of each fold counts
+    counts = sizes.sum(axis=0) / (folds * sizes)  # the weight of a person of each fold
     top = float(counts.max())
     first, second = (
         simulated.runs.damage[group == code] * counts[fold[group == code], number] / top
@@ -302,7 +306,7 @@ def _bounded(simulated: Simulated, pair: tuple[int, int], value: float, spec: Re
     return MeanGap(value=value, unknown=None, limits=limits, p_value=bounded_p(second, first), least_shown=least)
 
 
-def _why_undefined(gap: Gap, curve: Curves, groups: tuple[int, int]) -> Message | None:
+def _why_undefined(gap: GapOverLevels, curve: Curves, groups: tuple[int, int]) -> Message | None:
     if not np.isnan(gap.average):
         return None
     levels = np.flatnonzero(curve.levels > 0)

@@ -1,4 +1,4 @@
-"""The reliability findings: what is told of a gap."""
+"""The reliability findings: claims on gaps."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from evenhand.audits.reliability.noise import GroupNoise
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Clarity
-from evenhand.core.findings import Arguments, Claim, all_together, in_one, without_kind
+from evenhand.core.families import Significance
+from evenhand.core.findings import Arguments, Claim, all_of_things, join_sentences, without_kind
 from evenhand.core.groups import ComparedGroups
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 
 SMALLEST_TOLD = 0.001
-"""A smaller gap stands in the detail, not in the headline."""
+"""Smaller gaps are in the detail, not in the headline."""
 
 
 def make_claims(
     gaps: Sequence[Estimate[ReliabilityGap]], groups: Sequence[ComparedGroups], spec: ReliabilitySpec
 ) -> Iterator[Claim]:
-    """Yield what can be told: every gap averaged over noise levels. Those to the reference are told in any case."""
+    """Yield a claim for every gap averaged over noise levels.
+
+    Claims on gaps to the reference are headlines.
+    """
     records = [estimate.record for estimate in gaps]
     levels = _levels(records)
     counts = _group_counts(records)
@@ -33,26 +36,26 @@ def make_claims(
         if gap.noise_level is not None:
             continue
         compared = counts[gap.grouping]
-        asides = list(_asides(gap, levels.get(_place(gap)), unequal))
+        asides = list(_asides(gap, levels.get(_gap_arguments(gap)), unequal))
         yield Claim(
             estimates=(estimate,),
             sentence_id=_sentence_id(gap, compared),
-            when=_when(gap, compared, asides),
+            when=_sentence_by_significance(gap, compared, asides),
             undefined_id="gap_undefined" if gap.group is not None else None,
             arguments=_arguments(gap, spec),
             headline=gap.against == "reference" and gap.group is not None,
-            aside=in_one(asides),
+            aside=join_sentences(asides),
             family=_family(gap, compared),
-            key=_place(gap) if compared == 2 else None,
+            key=_gap_arguments(gap) if compared == 2 else None,
         )
 
 
-def _place(gap: ReliabilityGap) -> tuple[str | None, ...]:
+def _gap_arguments(gap: ReliabilityGap) -> tuple[str | None, ...]:
     return gap.model, gap.setting, gap.grouping, gap.metric
 
 
 def _group_counts(gaps: Sequence[ReliabilityGap]) -> dict[str | None, int]:
-    """Return how many groups each grouping compares."""
+    """Return the number of compared groups by grouping."""
     others: dict[str | None, set[str | None]] = {}
     for gap in gaps:
         if gap.against == "reference":
@@ -63,11 +66,11 @@ def _group_counts(gaps: Sequence[ReliabilityGap]) -> dict[str | None, int]:
 def _family(gap: ReliabilityGap, groups: int) -> Message | None:
     if groups <= 2:
         return None
-    return shared("all_pairs") if gap.against == "worst_pair" else all_together(groups - 1, "groups")
+    return shared("all_pairs") if gap.against == "worst_pair" else all_of_things(groups - 1, "groups")
 
 
 def _sentence_id(gap: ReliabilityGap, groups: int) -> str:
-    """Return what is said beside a verdict: how large the gap is."""
+    """Return the sentence beside a verdict: the size of the gap."""
     if not gap.value:
         return "same"
     small = abs(gap.value) < SMALLEST_TOLD
@@ -76,10 +79,10 @@ def _sentence_id(gap: ReliabilityGap, groups: int) -> str:
     return "slightly_lower" if small else "lower"
 
 
-def _when(
+def _sentence_by_significance(
     gap: ReliabilityGap, groups: int, asides: Sequence[Message]
-) -> dict[Clarity, dict[str, str | Message | None]]:
-    """Return what is said of the gap alone: whom mistakes hurt more only where the metric is of nothing else."""
+) -> dict[Significance, dict[str, str | Message | None]]:
+    """Return the sentence on the gap: whom mistakes hurt more only if the metric measures harm alone."""
     if not gap.value or (gap.against == "worst_pair" and groups > 2):
         return {}
     plain = _sentence_id(gap, groups)
@@ -87,14 +90,14 @@ def _when(
     if measures_harm(gap.metric):
         clear = {"sentence_id": "hurt_more" if plain == "lower" else "hurt_slightly_more"}
     else:
-        clear["aside"] = in_one([*asides, say(f"moves_{gap.metric}")])
+        clear["aside"] = join_sentences([*asides, say(f"moves_{gap.metric}")])
     unclear: dict[str, str | Message | None] = {"sentence_id": "no_clear_difference"}
     untested: dict[str, str | Message | None] = {"sentence_id": "not_tested"}
     if gap.least_shown is not None:
-        unclear["aside"] = in_one([*asides, say("few_people_show", least=gap.least_shown)])
+        unclear["aside"] = join_sentences([*asides, say("few_people_show", least=gap.least_shown)])
         none = "few_people_show_none_below" if gap.least_shown < 1 else "few_people_show_none"
-        untested["aside"] = in_one([*asides, say(none, least=gap.least_shown)])
-    return {"clear": clear, "unclear": unclear, "untested": untested}
+        untested["aside"] = join_sentences([*asides, say(none, least=gap.least_shown)])
+    return {"significant": clear, "not_significant": unclear, "untested": untested}
 
 
 def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Arguments:
@@ -116,7 +119,7 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Arguments:
 
 
 def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None) -> Iterator[Message]:
-    """Yield what belongs to a gap beside its size, interval and p-value."""
+    """Yield additions to a gap's size, interval and p-value."""
     if gap.value is not None:
         pair = gap.against == "reference"
         words = {"group": gap.group, "reference": gap.reference} if pair else {}
@@ -128,11 +131,11 @@ def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None
 
 
 def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -> Message | None:
-    """Return by what people were given different mistakes; None where all go wrong alike."""
+    """Return the grouping by which people had different mistakes, or None."""
     for grouping, by_group in spec.noise.group_noise.items():
         labels = [label for compared in groups if compared.name == grouping for label in compared.groups]
-        ways = [by_group.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *by_group))]
-        if any(way != ways[0] for way in ways):
+        profiles = [by_group.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *by_group))]
+        if any(profile != profiles[0] for profile in profiles):
             return say("given_apart", grouping=grouping)
     if spec.noise.pilot is not None and spec.noise.pilot.by is not None:
         return say("learned_apart", grouping=spec.noise.pilot.by)
@@ -140,14 +143,14 @@ def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -
 
 
 def _levels(gaps: Sequence[ReliabilityGap]) -> dict[tuple[str | None, ...], Message]:
-    """Return for each mean gap the noise levels that it is over."""
+    """Return the noise levels behind each mean gap."""
     levels: dict[tuple[str | None, ...], set[float]] = {}
     for gap in gaps:
         if gap.noise_level is not None:
-            levels.setdefault(_place(gap), set()).add(gap.noise_level)
+            levels.setdefault(_gap_arguments(gap), set()).add(gap.noise_level)
     return {
-        place: say("one_level", level=max(over))
+        key: say("one_level", level=max(over))
         if len(over) == 1
         else say("several_levels", number=len(over), low=min(over), high=max(over))
-        for place, over in levels.items()
+        for key, over in levels.items()
     }

@@ -1,4 +1,4 @@
-"""Gaps between groups as records: to the reference group, the largest of all pairs, and what each feature adds."""
+"""Gaps between groups as records: to the reference group, the largest of all pairs, and by feature."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evenhand.stats.reliability import Curves, curves, run_band, share_lower
 def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
     """Yield the gaps of every metric to the reference group, and the largest of all pairs of groups.
 
-    A gap to the reference is yielded as the mean over levels above 0, and then at each of them.
+    Each gap to the reference is yielded as the mean over levels above 0, and then at each of them.
     """
     if not np.any(simulated.experiment.levels > 0):
         return
@@ -45,7 +45,7 @@ def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[Reliabi
 
 
 def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
-    """Yield the gaps of a grouping without two groups that are large enough: they say why there is no number."""
+    """Yield the undefined gaps of a grouping without two large enough groups, with the reason."""
     against: tuple[Against, ...] = ("reference", "worst_pair")
     for name in spec.metrics:
         for pair in against:
@@ -62,24 +62,24 @@ def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: Relia
             )
 
 
-GapPlace = tuple[str | float | None, ...]
-"""What tells one gap of a result from all others."""
+GapKey = tuple[str | float | None, ...]
+"""The key of a gap within a result."""
 
 
-def gap_place(gap: ReliabilityGap) -> GapPlace:
+def gap_key(gap: ReliabilityGap) -> GapKey:
     """Return model, setting, grouping, metric, comparison, groups and noise level of a gap."""
     whose = (gap.model, gap.setting, gap.grouping, gap.metric, gap.against)
     return (*whose, gap.group, gap.reference, gap.noise_level)
 
 
 def with_worse_off(gap: ReliabilityGap) -> ReliabilityGap:
-    """Return a gap with whom mistakes hurt more, if the gap is beyond chance."""
+    """Return a gap with the group that mistakes hurt more, if the gap is beyond chance."""
     lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
     return replace(gap, worse_off=lower if gap.value and measures_harm(gap.metric) else None)
 
 
-def is_clear(gap: ReliabilityGap, spec: ReliabilitySpec) -> bool:
-    """Tell whether a gap differs clearly from 0, all tables of the run considered."""
+def is_significant(gap: ReliabilityGap, spec: ReliabilitySpec) -> bool:
+    """Tell whether a gap is significantly different from 0, adjusted over all tables of the run."""
     return bool(gap.value) and gap.p_adjusted is not None and gap.p_adjusted <= 1.0 - spec.confidence
 
 
@@ -112,7 +112,7 @@ def _gaps_to_reference(
         replicate_sd=finite(whole.sd[-1]),
     )
     untested = replace(mean, least_shown=average.least_shown)
-    yield _tested(mean, average, len(simulated.groups.others), spec) if average.unknown is None else untested
+    yield _tested_mean_gap(mean, average, len(simulated.groups.others), spec) if average.unknown is None else untested
     for position, level in enumerate(above.tolist()):
         undefined = why_undefined_at(curve, level, pair)
         status = undefined or whole.untested or whole.no_interval[position] or OK
@@ -132,8 +132,11 @@ def _gaps_to_reference(
         )
 
 
-def _tested(mean: ReliabilityGap, gap: MeanGap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
-    """Return a mean gap with its limits and its test; with several groups also with limits for all of them."""
+def _tested_mean_gap(mean: ReliabilityGap, gap: MeanGap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
+    """Return a mean gap with its limits and its test.
+
+    With several groups, it also has simultaneous limits.
+    """
     low, high = gap.limits(spec.confidence)
     joint = gap.limits(bonferroni(spec.confidence, together)) if together > 1 else (None, None)
     return replace(
@@ -152,7 +155,7 @@ def _tested(mean: ReliabilityGap, gap: MeanGap, together: int, spec: Reliability
 
 
 def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
-    """Return the only gap of two groups as that of the worst pair: the group is the higher one."""
+    """Return the only gap of two groups as that of the worst pair, the higher group first."""
     value, low, high = size_of_gap("difference", gap.value, gap.low, gap.high)
     group, reference = gap.group, gap.reference
     if (gap.value or 0.0) < 0:
@@ -173,17 +176,21 @@ def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
 
 
 def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> ReliabilityGap:
-    """Return the largest gap of all pairs, with limits that hold for all pairs together (Bonferroni).
+    """Return the largest gap of all pairs, with simultaneous limits (Bonferroni).
 
     The largest true gap is at least the largest of the pairs' lower limits, and at most the largest of their upper
-    limits. A pair without limits leaves it open upwards. The p-value is the least of the pairs', times their number.
+    limits. A pair without limits leaves the upper limit open. The p-value is the least of the pairs', times their
+    number.
     """
-    pairs = {pair: _pair(simulated, name, pair, spec) for pair in combinations(range(len(simulated.groups.groups)), 2)}
+    pairs = {
+        pair: mean_gap(level_gaps(simulated, name, pair, spec), simulated, name, pair, spec)
+        for pair in combinations(range(len(simulated.groups.groups)), 2)
+    }
     sized = {pair: gap for pair, gap in pairs.items() if np.isfinite(gap.value)}
     (first, second), worst = max((sized or pairs).items(), key=lambda item: abs(item[1].value))
     higher, lower = (second, first) if worst.value < 0 else (first, second)
     low, high, p_value = _worst_limits(list(pairs.values()), spec)
-    known = worst.unknown is None
+    has_limits = worst.unknown is None
     return ReliabilityGap(
         **simulated.coordinates,
         group=simulated.label(higher),
@@ -199,27 +206,23 @@ def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> Relia
         joint_high=high,
         p_value=p_value,
         status=_worst_status(list(pairs.values())) if sized else worst.unknown or OK,
-        stderr=finite(worst.stderr) if known else None,
-        df=finite(worst.freedom) if known else None,
+        stderr=finite(worst.stderr) if has_limits else None,
+        df=finite(worst.freedom) if has_limits else None,
         least_shown=worst.least_shown,
     )
 
 
-def _pair(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> MeanGap:
-    return mean_gap(level_gaps(simulated, name, pair, spec), simulated, name, pair, spec)
-
-
 def _worst_limits(pairs: Sequence[MeanGap], spec: ReliabilitySpec) -> tuple[float | None, float | None, float | None]:
-    """Return the limits of the largest gap, and the p-value of none."""
-    known = [pair for pair in pairs if pair.unknown is None]
-    if not known:
+    """Return the limits of the largest gap, and the p-value of no gap."""
+    with_limits = [pair for pair in pairs if pair.unknown is None]
+    if not with_limits:
         return None, None, None
-    limits = [pair.limits(bonferroni(spec.confidence, len(pairs))) for pair in known]
+    limits = [pair.limits(bonferroni(spec.confidence, len(pairs))) for pair in with_limits]
     least = max([0.0, *(max(low, -high) for low, high in limits)])
-    p_value = min([1.0, *(len(pairs) * pair.p_value for pair in known)])
-    if len(known) == len(pairs):
+    p_value = min([1.0, *(len(pairs) * pair.p_value for pair in with_limits)])
+    if len(with_limits) == len(pairs):
         return finite(least), finite(max(max(high, -low) for low, high in limits)), finite(p_value)
-    return finite(least) if least > 0 else None, None, finite(p_value)  # without a gap that is sure, nothing is known
+    return finite(least) if least > 0 else None, None, finite(p_value)  # without a significant gap, nothing is known
 
 
 def _worst_status(pairs: Sequence[MeanGap]) -> Message:
@@ -231,11 +234,14 @@ def _worst_status(pairs: Sequence[MeanGap]) -> Message:
     return shared("unbounded_above", why=without)
 
 
-# What each feature adds -----------------------------------------------------------------------------------------------
+# Attribution to features ---------------------------------------------------------------------------------------------
 
 
 def attribution_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
-    """Yield what the mistakes in each feature add to the gaps; no shares of a gap that may be 0."""
+    """Yield the contribution of each feature's mistakes to the gaps.
+
+    Gaps that may be 0 have no shares.
+    """
     for name, attribution in simulated.attributions.items():
         for group in simulated.groups.others:
             yield from _parts_of_gap(simulated, name, attribution, group, spec)

@@ -1,4 +1,4 @@
-"""What is read: the people of a table (features as numbers and codes, groups, outcome), and the ratings of a pilot."""
+"""Read the people of a table (features as numbers and codes, groups, outcome), and a pilot's ratings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.findings import in_one
+from evenhand.core.findings import join_sentences
 from evenhand.errors import ConfigError, DataError, EvenhandError, problem
 from evenhand.messages import Message, showable
 from evenhand.models.features import Feature, FeatureMatrix, read_features
@@ -21,6 +21,7 @@ from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.coding import Coded
+from evenhand.table.engines import MOST_ROWS, REFUSED, TransferLimit
 from evenhand.table.frames import TableData
 from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.roles import MISSING, Scalar
@@ -28,16 +29,19 @@ from evenhand.table.sources import engine_errors, open_source
 from evenhand.table.table import Table
 
 Groupings = Mapping[str, tuple[str, ...]]
-"""The groupings of a table: the columns of each."""
+"""The groupings of a table with their columns."""
 
 FEW_RATED_TWICE = 60
-"""People of a pilot below which a note warns: with so many, the gap of a simulated pilot was near the true one."""
+"""The size of a pilot below which a note warns: at this size, the gap of a simulated pilot was near the true one."""
 
-MOST_ASKED = 500  # people about whom a model or a function of the user's is asked on trial
+MOST_ASKED = 500  # people scored in trials of a model or a user's function
+
+TRANSFER = TransferLimit("the features and the outcome, once", MOST_ROWS, REFUSED)
+"""The most data that an engine sends to this process for a reliability audit."""
 
 
 class ModelFeature(Feature):
-    """One column as models see it."""
+    """One column in the form that models receive."""
 
     @property
     def is_text(self) -> bool:
@@ -55,7 +59,7 @@ class ModelFeature(Feature):
         return bool(np.all(self.distinct == np.rint(self.distinct)))
 
     def number_of(self, value: Scalar) -> float:
-        """Return the number that stands for a value as the user writes it."""
+        """Return the number for a value as the user writes it."""
         word = value if isinstance(value, str) else label_of(value)
         if self.is_text:
             if word in self.labels:
@@ -65,29 +69,29 @@ class ModelFeature(Feature):
                 return {"true": 1.0, "false": 0.0}[word] if word in ("true", "false") else float(value)
             except ValueError:
                 pass
-        known = ", ".join(self.shown(number) for number in self.distinct[:8])
+        allowed = ", ".join(self.shown(number) for number in self.distinct[:8])
         raise ConfigError(
             "`noise` names the value {value!r} of {name!r}, which does not hold it; it has {known}.",
             value=value,
             name=self.name,
-            known=known,
+            known=allowed,
         )
 
     def shown(self, number: float) -> str:
-        """Return a number as the data has it."""
+        """Return a number in the form of the data."""
         return repr(showable(self.labels[int(number)])) if self.is_text else f"{number:g}"
 
     def as_column(self, numbers: FloatArray) -> npt.NDArray[Any]:
-        """Return numbers as a column of the kind that the data has; missing text is None."""
+        """Return numbers as a column of the data's kind; missing text is None."""
         if self.is_text:
-            known = np.array([*self.labels, None], dtype=object)
-            return known[np.where(np.isnan(numbers), len(self.labels), numbers).astype(np.int64)]
+            values = np.array([*self.labels, None], dtype=object)
+            return values[np.where(np.isnan(numbers), len(self.labels), numbers).astype(np.int64)]
         if self.kind == "truth" and not np.isnan(numbers).any():
             return numbers.astype(np.bool_)
         return numbers
 
     def as_model_input(self, numbers: FloatArray) -> npt.NDArray[Any]:
-        """Return numbers as a column of a frame for a model: integers where the data has them and all are whole."""
+        """Return numbers as a column of a frame for a model: integers if the data has them and all are whole."""
         column = self.as_column(numbers)
         if self.integer and np.all(np.abs(numbers) < 2.0**53) and np.all(numbers == np.rint(numbers)):
             return column.astype(np.int64)
@@ -95,17 +99,17 @@ class ModelFeature(Feature):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class People:
+class ScoredPeople:
     """The people of a reliability audit.
 
     Parameters
     ----------
     features : the columns of `matrix`.
     matrix : (people, features) numbers, and codes of text; nan where missing.
-    groups : one cell a person.
-    outcome : whether the outcome is positive; None where the table has none.
+    groups : one cell per person.
+    outcome : whether the outcome is positive; None without an outcome.
     dropped : people left out for a missing feature.
-    copies : people who equal another one in all of this, where no id tells people apart; 0 where one does.
+    copies : people who equal another person in all of this; 0 if the table has an id.
     """
 
     features: tuple[ModelFeature, ...]
@@ -121,15 +125,18 @@ class People:
         return tuple(feature.name for feature in self.features)
 
     def positions(self, names: Sequence[str]) -> list[int]:
-        """Return where features are in the matrix."""
+        """Return the positions of features in the matrix."""
         return [self.names.index(name) for name in names]
 
     def sample(self) -> IntArray:
-        """Return the positions of some people from all over the table, to try a model or a function on."""
+        """Return the positions of some people, spread over the table, to try a model or a function on."""
         return np.linspace(0, len(self.matrix) - 1, min(MOST_ASKED, len(self.matrix))).astype(np.int64)
 
     def digest(self) -> str:
-        """Return the SHA-256 of what every number is computed from; the same on every engine and in any order."""
+        """Return the SHA-256 of all inputs of the numbers.
+
+        It is the same on every engine and in any order of rows.
+        """
         head = repr(
             (self.names, [feature.labels if feature.is_text else None for feature in self.features], self.matrix.shape)
         )
@@ -142,8 +149,8 @@ class People:
         return digest.hexdigest()
 
 
-def gather(table: Table, spec: ReliabilitySpec) -> People:
-    """Read the people of a table; refuse or drop those with a missing feature, or keep them."""
+def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
+    """Read the people of a table; refuse, drop or keep those with a missing feature."""
     _require_roles(table, spec)
     outcome = {} if table.roles.outcome is None else {"outcome": table.roles.outcome}
     rows = table.coded_rows({f"feature {name}": name for name in spec.features} | outcome)
@@ -151,24 +158,24 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
     read = read_features(columns, rows.groups.rows)
     features, matrix = [_model_feature(feature, columns[feature.name]) for feature in read.features], read.values
     positive = _positive(rows.columns["outcome"], table.roles.positive) if outcome else None
-    keep = _kept(read, spec.scoring.missing or table.roles.missing)
+    keep = _rows_to_keep(read, spec.scoring.missing or table.roles.missing)
     # Engines return rows in any order; people who are equal in all of this are exchangeable.
     outcome_column = [] if positive is None else [positive[keep]]
     columns_used = [*matrix[keep].T, *outcome_column, *rows.groups.where(keep).codes.values()]
     sorting = np.lexsort(columns_used)
     order = np.flatnonzero(keep)[sorting]
-    return People(
+    return ScoredPeople(
         features=tuple(features),
         matrix=np.ascontiguousarray(matrix[order]),
         groups=rows.groups.where(order),
         outcome=None if positive is None else positive[order],
         dropped=int((~keep).sum()),
-        copies=0 if table.roles.id is not None else _copies([column[sorting] for column in columns_used]),
+        copies=0 if table.roles.id is not None else _count_copies([column[sorting] for column in columns_used]),
     )
 
 
-def _kept(read: FeatureMatrix, policy: str) -> BoolArray:
-    """Return whom to keep of people with a missing feature, or refuse them."""
+def _rows_to_keep(read: FeatureMatrix, policy: str) -> BoolArray:
+    """Return the mask of people to keep despite missing features, or refuse them."""
     if policy == "error":
         read.refuse_missing(advice=_MISSING_ADVICE)
     keep = read.complete if policy == "drop" else np.ones(len(read.values), dtype=np.bool_)
@@ -177,8 +184,8 @@ def _kept(read: FeatureMatrix, policy: str) -> BoolArray:
     return keep
 
 
-def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
-    """Return how many of sorted rows equal the row before."""
+def _count_copies(columns: Sequence[npt.NDArray[Any]]) -> int:
+    """Count the sorted rows that equal the row before."""
     same = np.ones(len(columns[0]) - 1, dtype=np.bool_)
     for column in columns:
         same &= (column[1:] == column[:-1]) | ((column[1:] != column[1:]) & (column[:-1] != column[:-1]))  # nan
@@ -206,7 +213,7 @@ def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
 
 
 def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
-    """Return a feature for models of the user's, who get truth values that the data writes as text as that text."""
+    """Return a feature for the user's models, in which truth values written as text stay that text."""
     kind, labels = feature.kind, feature.labels
     if kind == "truth" and isinstance(column.values[0], str):
         written = {value.lower(): value for value in map(str, column.values)}
@@ -234,7 +241,9 @@ def is_positive(value: object, yes: Scalar | None) -> bool:
 
 
 def is_negative(value: object, yes: Scalar | None) -> bool:
-    """Tell whether a value is not the positive one; where none is named it must be a word for no, or -1.
+    """Tell whether a value is the negative one.
+
+    Without a named value it must be a word for no, or -1.
 
     Examples
     --------
@@ -253,10 +262,10 @@ def _same_number(value: object, yes: Scalar) -> bool:
         return False
 
 
-def deal_folds(people: People, folds: int, seed: int) -> IntArray:
+def deal_folds(people: ScoredPeople, folds: int, seed: int) -> IntArray:
     """Return the fold of each person: shuffled, sorted by group and outcome, and dealt out like cards.
 
-    So the folds hold people of every group and outcome in equal numbers, but for one.
+    So the folds hold equal numbers of people of every group and outcome, up to one.
     """
     shuffled = np.random.default_rng(seed).permutation(len(people.matrix))
     by = [codes[shuffled] for codes in people.groups.codes.values()]
@@ -273,14 +282,14 @@ _RATERS = ("first rater", "second rater")
 
 @dataclass(frozen=True, eq=False)
 class LearnedMistakes:
-    """What a pilot says about mistakes.
+    """The mistakes learned from a pilot.
 
     Parameters
     ----------
     pilot : the ratings of both raters, as the noise engine takes them.
-    names : the features that both rated.
-    groups : the groups whose mistakes were learned from their own people of the pilot.
-    notes : remarks on them.
+    names : the features with two ratings.
+    groups : the groups with mistakes learned from their own people in the pilot.
+    notes : notes on them.
     """
 
     pilot: Pilot
@@ -290,23 +299,27 @@ class LearnedMistakes:
 
 
 def read_pilot(
-    settings: PilotTable, free: Sequence[ModelFeature], people: People, groupings: Groupings, spec: ReliabilitySpec
+    settings: PilotTable,
+    free: Sequence[ModelFeature],
+    people: ScoredPeople,
+    groupings: Groupings,
+    spec: ReliabilitySpec,
 ) -> LearnedMistakes:
-    """Return what a pilot says about the features that both raters rated.
+    """Learn the mistakes of the features that both raters of a pilot rated.
 
     Parameters
     ----------
-    settings : where the pilot is, and what its columns are called.
-    free : the features that may go wrong.
+    settings : the pilot, and the names of its columns.
+    free : the features that may have mistakes.
     people : the people of the audit.
     groupings : the groupings of the audit's table.
     spec : the settings of the audit.
     """
     source = settings.data if settings.source is None else str(spec.folder / settings.source)
     with engine_errors():
-        known = open_source(source).frame.collect_schema().names()
-    rated = _rated_features(settings, free, known)
-    grouped_by = _columns_of_groups(settings, groupings, known)
+        columns = open_source(source).frame.collect_schema().names()
+    rated = _rated_features(settings, free, columns)
+    grouped_by = _columns_of_groups(settings, groupings, columns)
     first, second, codes, labels = _ratings(source, rated, grouped_by)
     complete = ~(np.isnan(first) | np.isnan(second)).any(axis=1)
     if not complete.any():
@@ -339,10 +352,10 @@ def read_pilot(
 
 
 def _rated_features(
-    settings: PilotTable, free: Sequence[ModelFeature], known: Sequence[str]
+    settings: PilotTable, free: Sequence[ModelFeature], columns: Sequence[str]
 ) -> list[tuple[ModelFeature, tuple[str, str]]]:
-    """Return the features that both raters rated, with the columns of the two."""
-    rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(known)]
+    """Return the features that both raters rated, with their two columns."""
+    rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(columns)]
     for name in settings.columns:
         if name not in [feature.name for feature, _ in rated]:
             raise ConfigError(
@@ -354,10 +367,10 @@ def _rated_features(
     return rated
 
 
-def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequence[str]) -> tuple[str, ...]:
+def _columns_of_groups(settings: PilotTable, groupings: Groupings, available: Sequence[str]) -> tuple[str, ...]:
     columns = () if settings.by is None else groupings[settings.by]
     for column in columns:
-        if column not in known:
+        if column not in available:
             raise ConfigError(
                 "`pilot` learns by {by!r} and has no column {column!r}.",
                 by=settings.by,
@@ -369,7 +382,7 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequen
 def _ratings(
     source: TableData, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
-    """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
+    """Return (people, features) the ratings of both raters, each person's group, and the groups' labels."""
     try:
         table = Table(source, groups=list(grouped_by))
     except DataError as error:
@@ -385,7 +398,7 @@ def _ratings(
 
 
 def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
-    """Return the ratings of a column in the numbers that stand for the feature's values; nan where missing."""
+    """Return a column's ratings as the numbers of the feature's values; nan where missing."""
     if not feature.is_text and any(isinstance(value, str) for value in coded.values):
         raise DataError(
             "`pilot` holds text for {name!r}, which holds numbers.",
@@ -406,7 +419,7 @@ def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
 def _own_mistakes(
     settings: PilotTable, codes: IntArray, labels: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[IntArray, ...], list[Message]]:
-    """Return the groups with enough people in the pilot for mistakes of their own, their rows, and a remark."""
+    """Return the groups with enough people in the pilot for separate mistakes, their rows, and a note."""
     if settings.by is None:
         return (), (), []
     enough = max(settings.enough, settings.near or 0)
@@ -427,7 +440,7 @@ def _own_mistakes_note(
         for label, n in sizes.items()
         if label != MISSING and label not in learned
     ]
-    return in_one([*notes, say("few_in_pilot", enough=enough, groups=tuple(few))] if few else notes)
+    return join_sentences([*notes, say("few_in_pilot", enough=enough, groups=tuple(few))] if few else notes)
 
 
 def _categories(feature: ModelFeature) -> tuple[float, ...]:

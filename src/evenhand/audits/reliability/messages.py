@@ -309,4 +309,4 @@ say = Catalogue(
         "section": (AUDIT.title, AUDIT.question),
     },
 )
-"""Makes a message of the reliability audit."""
+"""The catalogue of the reliability audit."""

@@ -1,4 +1,4 @@
-"""The metrics of the reliability audit: the rows of agreement between a model's results with and without mistakes."""
+"""The metrics of the reliability audit: agreement between a model's results with and without mistakes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPANIONS = (
     "variance_second",
     "mean_second",
 )
-"""What stands beside the metrics that are compared, and explains them."""
+"""Metrics shown beside the compared ones to explain them."""
 
 _TITLES = {
     "variance_first": "Variance of scores",
@@ -31,17 +31,17 @@ METRICS: dict[str, Metric] = {
     for name, metric in AGREEMENT_METRICS.items()
     if name in COMPUTED
 }
-"""The rows by name: those that the kernel can compute from sums over people."""
+"""The rows by name, for metrics computed from sums over people."""
 
 COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and metric.unit == "index")
-"""The coefficients: more is more reliable, so that a gap has a direction."""
+"""The compared coefficients: higher is more reliable, so that a gap has a direction."""
 
 HEADLINE = ("kappa", "pabak", "icc_a1", "icc_spread")
-"""Those that are compared unless others are asked for."""
+"""The metrics compared by default."""
 
 
 def measures_harm(name: str) -> bool:
-    """Tell whether a metric counts what mistakes do and nothing else.
+    """Tell whether a metric measures the effect of mistakes and nothing else.
 
     Examples
     --------

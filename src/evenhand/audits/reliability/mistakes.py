@@ -1,4 +1,4 @@
-"""From settings to mistakes: which columns go wrong, how, how often, for whom and under which name."""
+"""Convert settings to mistakes: columns, kinds, rates, groups and names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from evenhand.audits.reliability.derived import features_of_groups
-from evenhand.audits.reliability.gather import Groupings, ModelFeature, People, read_pilot
+from evenhand.audits.reliability.gather import Groupings, ModelFeature, ScoredPeople, read_pilot
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.noise import FeatureNoise, GroupNoise, NoiseSetting
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, did_you_mean, problem
+from evenhand.errors import ConfigError, problem, require_name
 from evenhand.messages import Message
 from evenhand.stats.noise import (
     Confusion,
@@ -34,7 +34,7 @@ from evenhand.table.roles import MISSING
 
 MOST_CATEGORIES = 50
 Untouched = Literal["fixed", "follows", "groups"]
-"""Why a feature must not go wrong."""
+"""Why a feature must have no mistakes."""
 
 _UNTOUCHED: dict[Untouched, Message] = {
     "fixed": problem("is held fixed"),
@@ -42,21 +42,21 @@ _UNTOUCHED: dict[Untouched, Message] = {
     "groups": problem("defines groups and stays as it is"),
 }
 Reasons = Mapping[str, Untouched]
-"""Features that must not go wrong, and why."""
+"""Features that must have no mistakes, and why."""
 
 Redraw = Callable[[np.random.Generator], Sequence[NoiseItem]]
 
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """The groups whose mistakes are not those of everybody else.
+    """The groups with separate mistakes.
 
     Parameters
     ----------
-    grouping : the grouping they are of.
+    grouping : their grouping.
     groups : their labels; the first has profile 1, and everybody else has profile 0.
     code : (people,) the profile of each person.
-    paces : (profiles,) how many times as often entries are touched.
+    paces : (profiles,) the factors on the share of touched entries.
     """
 
     grouping: str
@@ -72,14 +72,14 @@ class Mistakes:
     Parameters
     ----------
     setting : the setting.
-    items : what goes wrong.
-    names : what the items are called.
-    shares : how a noise level is turned into touched entries.
-    noise_levels : rising.
-    attribution_level : the noise level at which the gap is shared out, or None.
-    redraw : for a pilot that is drawn anew in every replicate.
-    profiles : who goes wrong in a way of their own; None where all go wrong alike.
-    notes : remarks on them.
+    items : the columns that go wrong together, with their noise.
+    names : the names of the items.
+    shares : the conversion of a noise level to touched entries.
+    noise_levels : the levels, rising.
+    attribution_level : the noise level at which the gap is attributed to features, or None.
+    redraw : resamples the pilot in every replicate, if requested.
+    profiles : the groups with separate mistakes; None without any.
+    notes : notes on them.
     """
 
     setting: NoiseSetting
@@ -94,18 +94,18 @@ class Mistakes:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The positions of the features that go wrong."""
+        """The positions of the features with mistakes."""
         return tuple(column for item in self.items for column in item.columns)
 
     @property
     def learned_by_group(self) -> bool:
-        """Whether groups have mistakes of their own from a pilot."""
+        """Whether groups have separate mistakes from a pilot."""
         return self.setting.pilot is not None and self.setting.pilot.by is not None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Items:
-    """What goes wrong: items and their names, how they are drawn anew, groups with learned mistakes, and remarks."""
+    """Items and their names, how they are redrawn, groups with learned mistakes, and notes."""
 
     items: tuple[NoiseItem, ...]
     names: tuple[str, ...]
@@ -116,20 +116,16 @@ class _Items:
 
 
 def make_mistakes(
-    setting: NoiseSetting,
-    people: People,
-    groupings: Groupings,
-    untouched: Reasons,
-    spec: ReliabilitySpec,
+    setting: NoiseSetting, people: ScoredPeople, groupings: Groupings, untouched: Reasons, spec: ReliabilitySpec
 ) -> Mistakes:
     """Return the mistakes of a setting.
 
     Parameters
     ----------
     setting : the setting.
-    people : whose features go wrong.
+    people : the people whose features go wrong.
     groupings : the groupings of the table, by one of which mistakes may differ.
-    untouched : features that must not go wrong, and why.
+    untouched : features that must have no mistakes, and why.
     spec : the settings of the audit.
     """
     grouping = _noise_grouping(setting, groupings, spec)
@@ -156,19 +152,19 @@ def make_mistakes(
     )
 
 
-def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
-    """Return all that can go wrong, in any setting and for any group: what a model must be able to take.
+def every_mistake(people: ScoredPeople, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
+    """Return all possible mistakes, in any setting and for any group, which a model must accept.
 
     Parameters
     ----------
-    people : whose features go wrong.
+    people : the people whose features go wrong.
     spec : the settings of the audit, without features that follow others.
     """
     defining = [name for name in people.names if column_key(name) in people.groups.codes]
     untouched = untouched_features(people, defining, (), spec)
     items: list[NoiseItem] = []
     for setting in spec.noise.settings:
-        if setting.pilot is not None:  # the groups of a pilot err as some of its people do
+        if setting.pilot is not None:  # a group of the pilot errs like some of its people
             setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})
         items += _make_items(setting, people, {}, untouched, spec).items
     for groups in spec.noise.group_noise.values():
@@ -178,26 +174,22 @@ def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...
 
 
 def untouched_features(
-    people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
+    people: ScoredPeople, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
 ) -> dict[str, Untouched]:
-    """Return the features that must not go wrong, and why."""
+    """Return the features that must have no mistakes, and why."""
     follows: Untouched = "follows"
-    held: dict[str, Untouched] = {name: "fixed" for name in people.names if name in spec.noise.fixed}
-    held |= dict.fromkeys(following, follows)
-    return held | {name: "groups" for name in people.names if name in group_columns}
+    reasons: dict[str, Untouched] = {name: "fixed" for name in people.names if name in spec.noise.fixed}
+    reasons |= dict.fromkeys(following, follows)
+    return reasons | {name: "groups" for name in people.names if name in group_columns}
 
 
 def _make_items(
-    setting: NoiseSetting,
-    people: People,
-    groupings: Groupings,
-    untouched: Reasons,
-    spec: ReliabilitySpec,
+    setting: NoiseSetting, people: ScoredPeople, groupings: Groupings, untouched: Reasons, spec: ReliabilitySpec
 ) -> _Items:
     if setting.published is None and setting.pilot is None:
         return _items_by_feature(setting.features, untouched, people)
-    held = {*untouched, *(features_of_groups(people) if setting.published is not None else ())}
-    free = [feature for feature in people.features if feature.name not in held]
+    excluded = {*untouched, *(features_of_groups(people) if setting.published is not None else ())}
+    free = [feature for feature in people.features if feature.name not in excluded]
     if setting.published is not None:
         return _published_items(setting.published, free, people, spec)
     assert setting.pilot is not None  # noqa: S101
@@ -221,7 +213,7 @@ def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:
 
 
 def _attribution_level(spec: ReliabilitySpec, levels: FloatArray, *, learned: bool) -> float | None:
-    """Return the level asked for; by default the one nearest to two thirds of the highest, with a pilot the pilot's."""
+    """Return the requested level; by default the one nearest two thirds of the highest, or the pilot's."""
     if spec.attribution is False or levels[-1] == 0:
         return None
     if spec.attribution is not True:
@@ -236,7 +228,7 @@ def _require_possible(
     attribution_level: float | None,
     items: Sequence[NoiseItem],
     *,
-    people: People,
+    people: ScoredPeople,
     profiles: Profiles | None,
     shares: Shares,
 ) -> None:
@@ -264,7 +256,7 @@ def _require_possible(
 # Items ----------------------------------------------------------------------------------------------------------------
 
 
-def _published_items(name: str, free: Sequence[ModelFeature], people: People, spec: ReliabilitySpec) -> _Items:
+def _published_items(name: str, free: Sequence[ModelFeature], people: ScoredPeople, spec: ReliabilitySpec) -> _Items:
     noise = published_noise(name)
     numeric, binary, wider = _by_kind(free)
     numeric_at, binary_at, wider_at = (people.positions([f.name for f in kind]) for kind in (numeric, binary, wider))
@@ -272,8 +264,11 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: People, sp
     items = list(noise.items(numeric_at, binary_at, dict(zip(numeric_at, minima, strict=True))))
     perturbed, notes = numeric if noise.sd is not None else [], []
     if noise.flips:
-        items += map(_flipped_item, wider_at, wider)
-        perturbed, notes = [*perturbed, *binary, *wider], list(map(_wider_note, wider))
+        items += (NoiseItem((i,), _other_category(feature)) for i, feature in zip(wider_at, wider, strict=True))
+        perturbed, notes = (
+            [*perturbed, *binary, *wider],
+            [say("wider", name=f.name, number=len(f.distinct)) for f in wider],
+        )
     if not items:
         raise ConfigError(
             "the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.",
@@ -287,7 +282,7 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: People, sp
 def _by_kind(
     features: Sequence[ModelFeature],
 ) -> tuple[list[ModelFeature], list[ModelFeature], list[ModelFeature]]:
-    """Return the features that hold numbers, two categories at most, and more."""
+    """Return the features with numbers, with at most two categories, and with more."""
     categorical = [feature for feature in features if feature.categorical]
     return (
         [feature for feature in features if not feature.categorical],
@@ -296,15 +291,7 @@ def _by_kind(
     )
 
 
-def _flipped_item(position: int, feature: ModelFeature) -> NoiseItem:
-    return NoiseItem((position,), _other_category(feature))
-
-
-def _wider_note(feature: ModelFeature) -> Message:
-    return say("wider", name=feature.name, number=len(feature.distinct))
-
-
-def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: Reasons, people: People) -> _Items:
+def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: Reasons, people: ScoredPeople) -> _Items:
     items = []
     for name, how in noise.items():
         columns = how.columns(name)
@@ -340,7 +327,7 @@ def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
 
 
 def _other_category(feature: ModelFeature) -> NoiseModel:
-    """Return the noise that takes an entry to another category, each with equal chance."""
+    """Return the noise that replaces an entry by another category, each with equal probability."""
     values = feature.distinct
     if not feature.is_text and np.isin(values, (0.0, 1.0)).all():
         return Flip()
@@ -397,50 +384,42 @@ def _require_listed(feature: ModelFeature, values: Sequence[float], setting: str
 
 
 def _noise_grouping(setting: NoiseSetting, groupings: Groupings, spec: ReliabilitySpec) -> str | None:
-    """Return the grouping by which mistakes differ, None where they do not."""
-    given, learned = next(iter(spec.noise.group_noise), None), setting.pilot.by if setting.pilot is not None else None
-    for option, grouping in (("group_noise", given), ("by", learned)):
-        if grouping is not None and grouping not in groupings:
-            raise ConfigError(
-                "`{option}` names the grouping {grouping!r}; {hint}",
-                option=option,
-                grouping=grouping,
-                hint=did_you_mean(grouping, groupings),
-            )
-    if given is not None and learned is not None and given != learned:
+    """Return the grouping by which mistakes differ, or None."""
+    given_grouping, learned = (
+        next(iter(spec.noise.group_noise), None),
+        setting.pilot.by if setting.pilot is not None else None,
+    )
+    for option, grouping in (("group_noise", given_grouping), ("by", learned)):
+        if grouping is not None:
+            require_name(grouping, groupings, "`{option}` names the grouping {name!r}; {hint}", option=option)
+    if given_grouping is not None and learned is not None and given_grouping != learned:
         raise ConfigError(
             "`group_noise` is about {given!r} and `pilot` learns by {learned!r}; let both be about one grouping.",
-            given=given,
+            given=given_grouping,
             learned=learned,
         )
-    return given or learned
+    return given_grouping or learned
 
 
 def _make_profiles(
-    grouping: str, learned: Sequence[str], groupings: Groupings, people: People, spec: ReliabilitySpec
+    grouping: str, learned: Sequence[str], groupings: Groupings, people: ScoredPeople, spec: ReliabilitySpec
 ) -> Profiles:
-    """Return who goes wrong how often; `learned` are the groups with mistakes of their own from a pilot."""
+    """Return the profiles of groups; `learned` are the groups with separate mistakes from a pilot."""
     codes, labels = people.groups.joint(groupings[grouping])
     group_noise = spec.noise.group_noise.get(grouping, {})
-    known = [label for label in labels if label != MISSING]
+    named = [label for label in labels if label != MISSING]
     for group in group_noise:
-        if group not in known:
-            raise ConfigError(
-                "`group_noise` names {group!r} of {grouping!r}; {hint}",
-                group=group,
-                grouping=grouping,
-                hint=did_you_mean(group, known),
-            )
-    groups = tuple(label for label in known if label in group_noise or label in learned)
+        require_name(group, named, "`group_noise` names {name!r} of {grouping!r}; {hint}", grouping=grouping)
+    groups = tuple(label for label in named if label in group_noise or label in learned)
     profile_of = np.array([groups.index(label) + 1 if label in groups else 0 for label in labels], dtype=np.int64)
     paces = np.array([1.0, *(group_noise.get(group, GroupNoise()).times for group in groups)])
     return Profiles(grouping, groups, profile_of[codes], paces)
 
 
 def _with_profiles(
-    made: _Items, profiles: Profiles, untouched: Reasons, people: People, spec: ReliabilitySpec
+    made: _Items, profiles: Profiles, untouched: Reasons, people: ScoredPeople, spec: ReliabilitySpec
 ) -> tuple[tuple[NoiseItem, ...], Redraw | None, list[str]]:
-    """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
+    """Return items with a model for each profile, how they are redrawn, and the names of new items."""
     by_group: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
     names: dict[tuple[int, ...], str] = {}
     for group, how in spec.noise.group_noise.get(profiles.grouping, {}).items():
@@ -475,9 +454,9 @@ def _by_profile(
 
     Parameters
     ----------
-    items : what goes wrong for everybody; their `others` are those of the learned groups.
-    learned, groups : the groups with learned mistakes, and all that have a profile.
-    by_group : for groups, the models of columns that go wrong in another way.
+    items : the items for everybody; their `others` are those of the learned groups.
+    learned, groups : the groups with learned mistakes, and all with a profile.
+    by_group : for groups, the models of columns with separate mistakes.
     """
     common = [item.columns for item in items]
     added = dict.fromkeys(columns for models in by_group.values() for columns in models if columns not in common)

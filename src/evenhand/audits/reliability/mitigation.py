@@ -1,7 +1,7 @@
-"""Models that mistakes hurt less: families of sparse, regularised or monotone models, at no less accuracy.
+"""Models that mistakes hurt less: sparse, regularised or monotone ones of no lower accuracy.
 
-Every model decides about the same people, out of fold where it is fitted here, and meets the same mistakes. So two
-models are compared person by person: who is decided rightly, and how often a mistake changes the decision.
+Every model decides about the same people, out of fold if fitted here, under the same mistakes. So two models are
+compared person by person: by correct decisions, and by the share of mistakes that change the decision.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
 from evenhand.audits.reliability.estimate import Setup, base_predictions, make_experiment
-from evenhand.audits.reliability.gather import People, deal_folds
+from evenhand.audits.reliability.gather import ScoredPeople, deal_folds
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.model_sources import ModelSource
 from evenhand.audits.reliability.models import FOLDS, Model, fit_to_everybody, prepare_model
@@ -34,14 +34,14 @@ from evenhand.stats.types import BoolArray, FloatArray, Interval
 _STRENGTHS = (0.1, 0.01, 0.001)
 
 
-def alternatives(spec: ReliabilitySpec, people: People) -> dict[str, tuple[str, ModelSource]]:
-    """Return the models of the families that were named: their family, and how each is made.
+def alternatives(spec: ReliabilitySpec, people: ScoredPeople) -> dict[str, tuple[str, ModelSource]]:
+    """Return the models of the named families, with the code that makes each.
 
-    Sparse: logistic regressions with the l1 penalty, which drop features. Regularised: with the l2 penalty, which make
-    all weights small. Monotone: boosted trees whose scores only rise, or only fall, with each number, in the direction
+    Sparse: logistic regressions with the l1 penalty, which drop features. Regularised: with the l2 penalty, which
+    shrink all weights. Monotone: boosted trees whose scores only rise, or only fall, with each number, in the direction
     of its correlation with the outcome.
     """
-    found: dict[str, tuple[str, ModelSource]] = {}
+    alternatives_by_name: dict[str, tuple[str, ModelSource]] = {}
     for family in [] if spec.mitigation is None else spec.mitigation.family:
         for strength in _STRENGTHS if family != "monotone" else (None,):
             settings: dict[str, Any] = {"C": strength}
@@ -51,33 +51,33 @@ def alternatives(spec: ReliabilitySpec, people: People) -> dict[str, tuple[str, 
                 settings = {"monotonic_cst": _directions(people), "max_leaf_nodes": 8}
             estimator = "gradient_boosting" if family == "monotone" else "logistic"
             name = family if strength is None else f"{family} {strength:g}"
-            found[name] = family, ModelSource(estimator=estimator, settings=settings)
-    return found
+            alternatives_by_name[name] = family, ModelSource(estimator=estimator, settings=settings)
+    return alternatives_by_name
 
 
-def _directions(people: People) -> list[int]:
-    """Return for each column of the pipeline, text first, which way its scores may go: up, down, or either for text."""
+def _directions(people: ScoredPeople) -> list[int]:
+    """Return the monotone direction of each pipeline column, text first: up, down, or either for text."""
     text, numbers, outcome = [], [], _outcome(people)
     for column, feature in enumerate(people.features):
         values = people.matrix[:, column]
         if feature.kind != "number":
             text += [0] * len(feature.distinct)
         else:
-            known = ~np.isnan(values)
-            slope = np.mean((values[known] - values[known].mean()) * outcome[known])
+            present = ~np.isnan(values)
+            slope = np.mean((values[present] - values[present].mean()) * outcome[present])
             numbers.append(int(np.sign(slope)))
     return [*text, *numbers]
 
 
-def _outcome(people: People) -> BoolArray:
+def _outcome(people: ScoredPeople) -> BoolArray:
     if people.outcome is None:
         raise ConfigError("`mitigation` fits models, which needs an outcome; name its column as `outcome`.")
     return people.outcome
 
 
 @dataclass(frozen=True, eq=False)
-class _Met:
-    """What a model did: (people,) who was decided rightly, and the share of runs in which the decision changed."""
+class _ModelOutcome:
+    """One model's results: (people,) correct decisions, and the share of runs with a changed decision."""
 
     name: str
     family: str
@@ -88,7 +88,7 @@ class _Met:
 
 def mitigation_records(
     models: Sequence[Model],
-    people: People,
+    people: ScoredPeople,
     *,
     settings: Sequence[Mistakes],
     groups: Sequence[ComparedGroups],
@@ -101,7 +101,7 @@ def mitigation_records(
     _outcome(people)
     others = alternatives(spec, people)
     fold = deal_folds(people, spec.folds or FOLDS, spec.seed)
-    tried = [("as given", _given(models, spec.mitigation))]
+    tried = [("as given", _baseline_outcome(models, spec.mitigation))]
     tried += [
         (family, prepare_model(name, made, people, spec=spec, positive=1, fold=fold))
         for name, (family, made) in others.items()
@@ -110,7 +110,7 @@ def mitigation_records(
     for number, (mistakes, grouping) in enumerate(product(settings, compared)):
         step(f"Other models under mistakes: by {grouping.name}, noise {mistakes.setting.name}")
         met = [
-            _meet(
+            _simulate_outcome(
                 family,
                 Setup(model=model, mistakes=mistakes, groups=grouping, people=people, derivation=derivation, spec=spec),
             )
@@ -122,24 +122,24 @@ def mitigation_records(
             _export(next(record.model for record in records if record.chosen), others, people, spec)
 
 
-def _given(models: Sequence[Model], mitigation: Mitigation) -> Model:
-    """Return the model that the others are held against."""
+def _baseline_outcome(models: Sequence[Model], mitigation: Mitigation) -> Model:
+    """Return the model that the others are compared with."""
     return next((model for model in models if mitigation.model in (None, model.name)), models[0])
 
 
-def _meet(family: str, setup: Setup) -> _Met:
-    """Simulate the mistakes of one model, and return whom they changed."""
+def _simulate_outcome(family: str, setup: Setup) -> _ModelOutcome:
+    """Simulate the mistakes of one model, and return the resulting changes by person."""
     experiment, model, people = make_experiment(setup), setup.model, setup.people
     seeds = replicate_seeds(setup.spec.replicates, setup.rng)
     inside = np.flatnonzero(setup.groups.code >= 0)
     damage = np.empty(inside.size)
     damage[experiment.base.order] = simulate(experiment, seeds).damage
     right = (base_predictions(model, people).label == people.outcome)[inside]
-    return _Met(model.name, family, model, right.astype(np.float64), damage)
+    return _ModelOutcome(model.name, family, model, right.astype(np.float64), damage)
 
 
-def accuracy_change(right: FloatArray, given: FloatArray, confidence: float) -> dict[str, float | None]:
-    """Return by how much more people a model decides rightly than the given one, with Tango's limits.
+def accuracy_change(right: FloatArray, baseline: FloatArray, confidence: float) -> dict[str, float | None]:
+    """Return a model's gain in correct decisions over the given one, with Tango's limits.
 
     Examples
     --------
@@ -147,90 +147,102 @@ def accuracy_change(right: FloatArray, given: FloatArray, confidence: float) -> 
     >>> found["accuracy_change"], round(found["accuracy_change_low"], 3)
     (0.0, -0.019)
     """
-    gained, lost = int((right > given).sum()), int((right < given).sum())
+    gained, lost = int((right > baseline).sum()), int((right < baseline).sum())
     low, high = paired_difference(gained, lost, right.size, confidence)
     names = ("accuracy_change", "accuracy_change_low", "accuracy_change_high")
     return dict(zip(names, ((gained - lost) / right.size, low, high), strict=True))
 
 
-def _limited(name: str, value: float, limits: Interval) -> dict[str, float | None]:
+def _with_limits(name: str, value: float, limits: Interval) -> dict[str, float | None]:
     return {name: value, f"{name}_low": finite(float(limits.low)), f"{name}_high": finite(float(limits.high))}
 
 
 def _accuracy(right: FloatArray, confidence: float) -> dict[str, float | None]:
-    """Return the share of right decisions with Wilson's limits."""
+    """Return the share of correct decisions with Wilson's limits."""
     share = float(right.mean())
-    return _limited("accuracy", share, wilson(share, right.size, confidence))
+    return _with_limits("accuracy", share, wilson(share, right.size, confidence))
 
 
 def _reliability(damage: FloatArray, confidence: float) -> dict[str, float | None]:
     """Return PABAK of decisions with and without mistakes, and its limits."""
     values = 1.0 - 2.0 * damage
     mean, stderr = float(values.mean()), float(values.std(ddof=1)) / np.sqrt(values.size)
-    return _limited("reliability", mean, bounded_mean(mean, stderr, values.size, confidence, (-1.0, 1.0)))
+    return _with_limits("reliability", mean, bounded_mean(mean, stderr, values.size, confidence, (-1.0, 1.0)))
 
 
 def _reliability_change(values: FloatArray, confidence: float) -> dict[str, float | None]:
-    """Return the mean of people's differences and its t limits; none where nobody differs, which is no certainty."""
+    """Return the mean of people's differences and its t limits; no limits if nobody differs."""
     mean, half = float(values.mean()), np.nan
     if np.ptp(values) > 0:
         half = t_quantile(values.size - 1, confidence) * values.std(ddof=1) / np.sqrt(values.size)
     low, high = np.maximum(mean - half, -2.0), np.minimum(mean + half, 2.0)
-    return _limited("reliability_change", mean, Interval(low, high))
+    return _with_limits("reliability_change", mean, Interval(low, high))
 
 
 def _compare(
-    met: Sequence[_Met], mistakes: Mistakes, grouping: ComparedGroups, mitigation: Mitigation, confidence: float
+    met: Sequence[_ModelOutcome],
+    mistakes: Mistakes,
+    grouping: ComparedGroups,
+    mitigation: Mitigation,
+    confidence: float,
 ) -> Iterator[MitigationRecord]:
-    """Yield one record a model; changes hold for all alternatives together (Bonferroni).
+    """Yield one record per model; changes hold for all alternatives together (Bonferroni).
 
-    The chosen one has the highest reliability of those that are no less accurate: the given one, and those whose
-    accuracy is shown to be lower by no more than the margin.
+    The chosen one has the highest reliability among the given model and those whose accuracy is shown to be lower by no
+    more than the margin.
     """
     code = grouping.code[grouping.code >= 0]
     together = bonferroni(confidence, max(len(met) - 1, 1))
-    changes = [accuracy_change(one.right, met[0].right, together) for one in met[1:]]
+    changes = [accuracy_change(outcome.right, met[0].right, together) for outcome in met[1:]]
     allowed = [True, *((change["accuracy_change_low"] or 0.0) >= -mitigation.margin for change in changes)]
-    best = max((at for at, ok in enumerate(allowed) if ok), key=lambda at: (-met[at].damage.mean(), -at))
-    for at, one in enumerate(met):
-        columns: dict[str, Any] = _accuracy(one.right, confidence) | _reliability(one.damage, confidence)
-        if at:
-            columns |= changes[at - 1] | _reliability_change(2.0 * (met[0].damage - one.damage), together)
+    best = max(
+        (position for position, ok in enumerate(allowed) if ok),
+        key=lambda position: (-met[position].damage.mean(), -position),
+    )
+    for position, outcome in enumerate(met):
+        columns: dict[str, Any] = _accuracy(outcome.right, confidence) | _reliability(outcome.damage, confidence)
+        if position:
+            columns |= changes[position - 1] | _reliability_change(2.0 * (met[0].damage - outcome.damage), together)
         yield MitigationRecord(
-            model=one.name,
-            family=one.family,
+            model=outcome.name,
+            family=outcome.family,
             setting=mistakes.setting.name,
             grouping=grouping.name,
             n=code.size,
             **columns,
-            **_largest_gap(one.damage, code, grouping, confidence),
-            no_less_accurate=allowed[at],
-            chosen=at == best,
+            **_largest_gap(outcome.damage, code, grouping, confidence),
+            no_less_accurate=allowed[position],
+            chosen=position == best,
         )
 
 
 def _largest_gap(damage: FloatArray, code: object, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
-    """Return the gap in reliability to the reference group that is largest, with limits for all groups together."""
+    """Return the largest gap in reliability to the reference group, with simultaneous limits for all groups."""
     joint = bonferroni(confidence, len(grouping.others))
     base = 1.0 - 2.0 * damage[code == grouping.reference]
-    found: list[dict[str, Any]] = []
+    gaps: list[dict[str, Any]] = []
     for number in grouping.others:
         values = 1.0 - 2.0 * damage[code == number]
         gap = float(values.mean() - base.mean())
         parts = [part.var(ddof=1) / part.size for part in (values, base)]
-        if not all(parts):  # a group whom no mistake touched is no certainty
-            found.append({"group": grouping.groups[number], "gap": gap, "gap_low": None, "gap_high": None})
+        if not all(parts):  # a group that no mistake touched gives no certainty
+            gaps.append({"group": grouping.groups[number], "gap": gap, "gap_low": None, "gap_high": None})
             continue
         freedom = sum(parts) ** 2 / max(
             sum(v**2 / (p.size - 1) for v, p in zip(parts, (values, base), strict=True)), 1e-300
         )
         half = float(t_quantile(max(freedom, 1.0), joint) * np.sqrt(sum(parts)))
-        found.append({"group": grouping.groups[number], "gap": gap, "gap_low": gap - half, "gap_high": gap + half})
-    return max(found, key=lambda one: abs(one["gap"]))
+        gaps.append({"group": grouping.groups[number], "gap": gap, "gap_low": gap - half, "gap_high": gap + half})
+    return max(gaps, key=lambda record: abs(record["gap"]))
 
 
-def _export(chosen: str, others: Mapping[str, tuple[str, ModelSource]], people: People, spec: ReliabilitySpec) -> None:
-    """Write the chosen alternative, fitted to everybody, as a skops file; the given model is the user's already."""
+def _export(
+    chosen: str, others: Mapping[str, tuple[str, ModelSource]], people: ScoredPeople, spec: ReliabilitySpec
+) -> None:
+    """Export the chosen alternative, fitted to everybody, as a skops file.
+
+    The given model is not exported, since the user has it.
+    """
     path = spec.folder / str(spec.mitigation.export if spec.mitigation else None)
     if chosen not in others:
         return

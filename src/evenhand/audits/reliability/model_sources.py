@@ -1,4 +1,4 @@
-"""Which models are audited: estimators to fit by name, files (ONNX, skops, allowed pickles), objects and functions."""
+"""The sources of audited models: estimators by name, files (ONNX, skops, allowed pickles), objects, functions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, ValidationInfo, field_serializer, model_validator
 
-from evenhand.core.spec import is_recorded
-from evenhand.errors import ConfigError, EvenhandError, SettingError, did_you_mean, require_extra
+from evenhand.core.spec import is_from_json
+from evenhand.errors import ConfigError, EvenhandError, SettingError, require_extra, require_name
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 from evenhand.stats.types import FloatArray
@@ -22,7 +22,7 @@ from evenhand.table.roles import Columns
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 FILES = (".onnx", ".skops", *PICKLES)
-"""Endings by which a file of a model is known."""
+"""File name endings of model files."""
 
 _ONNX_NUMBERS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
 
@@ -45,8 +45,8 @@ _SAFE = frozenset(
         "sklearn.utils._bunch.Bunch",
     )
 )
-"""Types of plain scikit-learn pipelines that skops asks about and that only hold values: they run no code of the file,
-and index no memory by it. Trees and their relatives do the latter, so they are not among them."""
+"""Types of plain scikit-learn pipelines that skops asks about and that only hold values: they neither run code of the
+file nor index memory by it. Trees and similar types do the latter, so they are excluded."""
 
 
 class ModelSource(Settings):
@@ -85,14 +85,10 @@ class ModelSource(Settings):
 
     @model_validator(mode="after")
     def _one_of_three(self, info: ValidationInfo) -> Self:
-        if sum(given is not None for given in (self.estimator, self.file, self.model)) != 1:
+        if sum(source is not None for source in (self.estimator, self.file, self.model)) != 1:
             raise SettingError("a model needs exactly one of `estimator`, `file` and `model`")
-        if self.estimator is not None and self.estimator not in ESTIMATORS:
-            raise SettingError(
-                "there is no estimator {estimator!r}; {hint}",
-                estimator=self.estimator,
-                hint=did_you_mean(self.estimator, ESTIMATORS),
-            )
+        if self.estimator is not None:
+            require_name(self.estimator, ESTIMATORS, "there is no estimator {name!r}; {hint}", SettingError)
         if self.settings and self.estimator is None:
             raise SettingError("`settings` go with an `estimator` by name")
         if self.file is not None and PurePath(self.file).suffix.lower() not in FILES:
@@ -101,7 +97,7 @@ class ModelSource(Settings):
                 names=", ".join(FILES),
                 file=self.file,
             )
-        if self.model is not None and not (is_recorded(info) and isinstance(self.model, str)):
+        if self.model is not None and not (is_from_json(info) and isinstance(self.model, str)):
             _require_usable(self.model)
         return self
 
@@ -112,17 +108,17 @@ class ModelSource(Settings):
 
 def as_models(value: object, info: ValidationInfo) -> object:
     """Return models by name from one model, a list of names, or a mapping."""
-    if is_recorded(info):
+    if is_from_json(info):
         return value
     if isinstance(value, Mapping | list | tuple) and not value:
         raise SettingError("`model` names no model; give at least one")
-    if isinstance(value, Mapping) and not _is_one(value):
+    if isinstance(value, Mapping) and not _is_single_model(value):
         return {str(name): _as_source(model) for name, model in value.items()}
     return _named_models(value if isinstance(value, list | tuple) else [value])
 
 
 def _named_models(models: Sequence[Any]) -> dict[str, Any]:
-    named = [(_name(model), _as_source(model)) for model in models]
+    named = [(_default_name(model), _as_source(model)) for model in models]
     names = [name for name, _ in named]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -134,7 +130,7 @@ def _named_models(models: Sequence[Any]) -> dict[str, Any]:
 
 
 def described(model: object) -> str:
-    """Return what an object is: its class, with the steps of a pipeline, or a function as 'module:name'.
+    """Describe an object: its class, with the steps of a pipeline, or a function as 'module:name'.
 
     Examples
     --------
@@ -148,40 +144,40 @@ def described(model: object) -> str:
     return f"{type(model).__module__}.{type(model).__qualname__}{inside}"
 
 
-def _is_one(value: Mapping[Any, Any]) -> bool:
-    """Tell the settings of one model from models by name."""
+def _is_single_model(value: Mapping[Any, Any]) -> bool:
+    """Distinguish the settings of one model from models by name."""
     return set(value) <= set(ModelSource.model_fields) and bool(set(value) & {"estimator", "file", "model"})
 
 
-def _as_source(given: object) -> object:
-    if isinstance(given, Mapping | ModelSource):
-        return given
-    if isinstance(given, PurePath):
-        return {"file": str(given)}
-    if not isinstance(given, str):
-        return {"model": given}
-    if PurePath(given).suffix.lower() in FILES:
-        return {"file": given}
-    if given not in ESTIMATORS:
-        raise SettingError(
-            "{given!r} is neither an estimator nor a file that ends in {names}; {hint}",
-            given=given,
-            names=", ".join(FILES),
-            hint=did_you_mean(given, ESTIMATORS),
-        )
-    return {"estimator": given}
+def _as_source(value: object) -> object:
+    if isinstance(value, Mapping | ModelSource):
+        return value
+    if isinstance(value, PurePath):
+        return {"file": str(value)}
+    if not isinstance(value, str):
+        return {"model": value}
+    if PurePath(value).suffix.lower() in FILES:
+        return {"file": value}
+    require_name(
+        value,
+        ESTIMATORS,
+        "{name!r} is neither an estimator nor a file that ends in {names}; {hint}",
+        SettingError,
+        names=", ".join(FILES),
+    )
+    return {"estimator": value}
 
 
-def _name(given: object) -> str:
-    """Return a name for a model that came without one."""
-    if isinstance(given, Mapping):
-        given = next((given[key] for key in ("estimator", "file", "model") if given.get(key) is not None), "model")
-    if isinstance(given, str | PurePath):
-        return PurePath(given).stem if PurePath(given).suffix.lower() in FILES else str(given)
-    if inspect.isroutine(given):
-        return given.__name__ if given.__name__ != "<lambda>" else "model"
-    steps = getattr(given, "steps", None)
-    last = steps[-1][-1] if isinstance(steps, list) and steps else given
+def _default_name(model: object) -> str:
+    """Return a name for an unnamed model."""
+    if isinstance(model, Mapping):
+        model = next((model[key] for key in ("estimator", "file", "model") if model.get(key) is not None), "model")
+    if isinstance(model, str | PurePath):
+        return PurePath(model).stem if PurePath(model).suffix.lower() in FILES else str(model)
+    if inspect.isroutine(model):
+        return model.__name__ if model.__name__ != "<lambda>" else "model"
+    steps = getattr(model, "steps", None)
+    last = steps[-1][-1] if isinstance(steps, list) and steps else model
     return type(last).__name__
 
 
@@ -240,10 +236,10 @@ def _load_skops(path: Path, trusted: Sequence[str]) -> object:
     require_extra("skops", "models", f"the model file '{path.name}'")
     skops = import_module("skops.io")
     try:
-        asked = skops.get_untrusted_types(file=path)
+        untrusted = skops.get_untrusted_types(file=path)
     except Exception as error:
         raise _unreadable(path, error) from error
-    unknown = [name for name in asked if name not in trusted and name not in _SAFE]
+    unknown = [name for name in untrusted if name not in trusted and name not in _SAFE]
     if unknown:
         listed = ", ".join(repr(name) for name in unknown[:5])
         raise ConfigError(
@@ -253,7 +249,7 @@ def _load_skops(path: Path, trusted: Sequence[str]) -> object:
             listed=listed,
         )
     try:
-        return skops.load(path, trusted=[name for name in asked if name in trusted or name in _SAFE])
+        return skops.load(path, trusted=[name for name in untrusted if name in trusted or name in _SAFE])
     except Exception as error:
         raise _unreadable(path, error) from error
 
@@ -298,12 +294,12 @@ class OnnxModel:
 
     @property
     def width(self) -> int | None:
-        """How many columns its one input has, where it says so."""
+        """The width of its single input, if declared."""
         shape = self.inputs[0].shape
         return shape[1] if len(self.inputs) == 1 and len(shape) == 2 and isinstance(shape[1], int) else None
 
     def predict(self, columns: dict[str, npt.NDArray[Any]]) -> tuple[FloatArray, list[Any] | None]:
-        """Return scores, or the chances of classes and the classes: None for one that is not known."""
+        """Return scores, or class probabilities and the classes: None for an unknown class."""
         if len(self.inputs) > 1:
             fed = {entry.name: self._typed(columns[entry.name][:, np.newaxis], entry.type) for entry in self.inputs}
         else:
@@ -318,15 +314,15 @@ class OnnxModel:
         return scores, self.classes
 
     def _learn_classes(self, scores: FloatArray, labels: npt.NDArray[Any]) -> None:
-        """Note what the model calls the likelier class: an array of chances does not say which is whose."""
-        known = self.classes or [None, None]
+        """Learn the class labels from rows where one class is likelier, since probabilities are unlabelled."""
+        classes = self.classes or [None, None]
         for column in (0, 1):
             likelier = np.flatnonzero(scores[:, column] > scores[:, 1 - column])
-            if known[column] is None and likelier.size:
-                known[column] = labels[likelier[0]].item() if labels.dtype != object else labels[likelier[0]]
-        self.classes = known if known != [None, None] else None
+            if classes[column] is None and likelier.size:
+                classes[column] = labels[likelier[0]].item() if labels.dtype != object else labels[likelier[0]]
+        self.classes = classes if classes != [None, None] else None
         if self.classes is not None and None not in self.classes:
-            self.label = None  # all is known
+            self.label = None  # all classes are known
 
     def _typed(self, values: npt.NDArray[Any], wanted: str) -> npt.NDArray[Any]:
         if wanted == "tensor(string)":
@@ -342,7 +338,7 @@ class OnnxModel:
         return values.astype(_ONNX_NUMBERS[wanted])
 
     def _output(self) -> str:
-        """Return the output that holds scores: probabilities where there are any, else the last one of numbers."""
+        """Return the output that holds scores: probabilities if there are any, else the last numeric one."""
         outputs: dict[str, str] = {entry.name: entry.type for entry in self.session.get_outputs()}
         likely = [name for name in outputs if "prob" in name.lower()]
         numbers = [name for name, kind in outputs.items() if "float" in kind or "double" in kind]
@@ -355,6 +351,6 @@ class OnnxModel:
         return (likely or numbers)[-1]
 
     def _label(self) -> str | None:
-        """Return the output that holds the class of each row, where there is one."""
+        """Return the output that holds the class of each row, if there is one."""
         kinds = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
         return next((entry.name for entry in self.session.get_outputs() if entry.type in kinds), None)

@@ -1,4 +1,4 @@
-"""Models as the noise engine asks them: read, fitted out of fold, and evaluated without rows where they are linear."""
+"""Prepare models for the noise engine: read, fitted out of fold, or converted to linear models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.gather import ScoredPeople
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.mistakes import every_mistake
 from evenhand.audits.reliability.model_sources import ModelSource, OnnxModel, described, file_digest, load_file
@@ -26,7 +26,7 @@ from evenhand.stats.workers import in_parallel
 from evenhand.table.roles import Scalar
 
 TIE = 1e-12
-"""A score that exceeds the threshold by less is a tie, and a tie is not selected: whole numbers make ties common, and
+"""A score that exceeds the threshold by less is a tie, which is not selected: whole numbers make ties common, and
 the last bits of a score depend on the machine."""
 
 FOLDS = 5
@@ -35,26 +35,26 @@ _SCALERS = {"StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"}
 _MOST_VALUES = 20
 _DRAWS = 4
 _FAR = 8.0
-"""Standard deviations that no error is off by."""
+"""More standard deviations than any error has."""
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """One model, ready to be asked.
+    """One model in a form that the engine can evaluate.
 
     Parameters
     ----------
-    name : what the audit calls it.
+    name : its name in the audit.
     kind : 'fitted here', 'object', 'function' or 'file'.
     source : its class, estimator or file.
     sha256 : of its file, or None.
     columns : the features it uses.
     threshold : a person is selected when the score is above it.
-    fold : (people,) who is scored by which predictor; None where one serves all.
-    predictors : one a fold.
+    fold : (people,) the predictor of each person; None for a single predictor.
+    predictors : one per fold.
     linear : whether it is evaluated as a linear model.
-    notes : remarks on it.
+    notes : notes on it.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Model:
 def prepare_model(
     name: str,
     source: ModelSource,
-    people: People,
+    people: ScoredPeople,
     *,
     spec: ReliabilitySpec,
     positive: Scalar | None,
@@ -83,24 +83,24 @@ def prepare_model(
     Parameters
     ----------
     name, source : the model.
-    people : whom it scores, and is fitted to where it is an estimator.
+    people : the people it scores, and is fitted to if it is an estimator.
     spec : the settings of the audit.
     positive : the value of the outcome that counts as positive.
     fold : the folds, for models that are fitted here.
     """
-    asked, digest = _loaded(source, spec)
-    columns = _columns(name, source, asked, people)
+    loaded, digest = _load_model(source, spec)
+    columns = _columns(name, source, loaded, people)
     refit = needs_folds(source, spec)
-    kind, label = ("fitted here", _kind(source, asked)[1]) if refit else _kind(source, asked)
+    kind, label = ("fitted here", _kind(source, loaded)[1]) if refit else _kind(source, loaded)
     threshold = spec.scoring.decision if source.threshold is None else source.threshold
     fold = (np.zeros(len(people.matrix), dtype=np.int64) if fold is None else fold) if refit else None
-    fitted = [asked]
+    fitted = [loaded]
     if fold is not None:
-        fitting = _Fitting(name=name, source=source, model=asked, columns=columns, people=people, fold=fold, spec=spec)
+        fitting = _Fitting(name=name, source=source, model=loaded, columns=columns, people=people, fold=fold, spec=spec)
         fitted = list(in_parallel(fitting.fit, ((number,) for number in range(fold.max() + 1))))
-    yes = 1 if refit else positive  # what is fitted here is fitted to 0 and 1
-    scorers = [Scorer(name, model, columns, people, spec=spec, positive=yes, named=asked is None) for model in fitted]
-    notes = [*_tolerance_notes(name, asked, refit)]
+    yes = 1 if refit else positive  # models fitted here are fitted to 0 and 1
+    scorers = [Scorer(name, model, columns, people, spec=spec, positive=yes, named=loaded is None) for model in fitted]
+    notes = [*_tolerance_notes(name, loaded, refit)]
     for scorer in scorers:
         notes += determinism_notes(name, scorer, people)
     linear = _all_linear(scorers, people, threshold, spec)
@@ -121,8 +121,8 @@ def prepare_model(
     )
 
 
-def _loaded(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None]:
-    """Return the model that was given or that a file holds, and the SHA-256 of the file."""
+def _load_model(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None]:
+    """Return the given model or that of a file, with the SHA-256 of the file."""
     if source.file is None:
         return source.model, None
     path = spec.folder / source.file
@@ -131,15 +131,18 @@ def _loaded(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None
 
 
 def _all_linear(
-    scorers: Sequence[Scorer], people: People, threshold: float, spec: ReliabilitySpec
+    scorers: Sequence[Scorer], people: ScoredPeople, threshold: float, spec: ReliabilitySpec
 ) -> tuple[Linear, ...] | None:
-    """Return the models of all folds as linear ones, None where one is not, or where features follow others."""
+    """Return the models of all folds as linear ones.
+
+    None if one is not, or features follow others.
+    """
     if spec.noise.derive is not None or spec.noise.linked:
         return None
     mistakes = every_mistake(people, spec)
     linear = [as_linear(scorer, people, threshold, mistakes) for scorer in scorers]
-    known = tuple(model for model in linear if model is not None)
-    return known if len(known) == len(scorers) else None
+    linear_models = tuple(model for model in linear if model is not None)
+    return linear_models if len(linear_models) == len(scorers) else None
 
 
 def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
@@ -149,17 +152,17 @@ def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
     return source.model is not None and _is_estimator(source.model) and bool(spec.folds or not _is_fitted(source.model))
 
 
-def _kind(source: ModelSource, asked: object) -> tuple[str, str]:
+def _kind(source: ModelSource, loaded: object) -> tuple[str, str]:
     if source.estimator is not None:
         return "fitted here", source.estimator
     if source.file is not None:
         return "file", source.file.replace("\\", "/").rpartition("/")[2]
-    return ("function" if inspect.isroutine(asked) else "object"), described(asked)
+    return ("function" if inspect.isroutine(loaded) else "object"), described(loaded)
 
 
-def _columns(name: str, source: ModelSource, asked: object, people: People) -> tuple[str, ...]:
-    """Return the features a model uses: those given, those it was fitted to, or all."""
-    names = asked.columns if isinstance(asked, OnnxModel) else getattr(asked, "feature_names_in_", None)
+def _columns(name: str, source: ModelSource, loaded: object, people: ScoredPeople) -> tuple[str, ...]:
+    """Return the features of a model: those given, those it was fitted to, or all."""
+    names = loaded.columns if isinstance(loaded, OnnxModel) else getattr(loaded, "feature_names_in_", None)
     if names is None:
         return source.features or people.names
     fitted_to = tuple(map(str, names))
@@ -173,7 +176,7 @@ def _columns(name: str, source: ModelSource, asked: object, people: People) -> t
                 listed=listed,
             )
         return source.features
-    if len(unknown) == len(fitted_to):  # some libraries make names up
+    if len(unknown) == len(fitted_to):  # some libraries invent names
         return people.names
     if unknown:
         raise ConfigError(
@@ -206,9 +209,9 @@ class _Fitting:
     Parameters
     ----------
     name, source : the model.
-    model : the estimator of the user's, or None for one of ours by name.
+    model : the user's estimator, or None for a built-in one.
     columns : the features it uses.
-    people, fold : whom it is fitted to, and their folds.
+    people, fold : the people it is fitted to, and their folds.
     spec : the settings of the audit.
     """
 
@@ -216,7 +219,7 @@ class _Fitting:
     source: ModelSource
     model: Any
     columns: Sequence[str]
-    people: People
+    people: ScoredPeople
     fold: IntArray
     spec: ReliabilitySpec
 
@@ -250,7 +253,7 @@ class _Fitting:
                 ) from error
 
     def _estimator(self, train: IntArray) -> tuple[Any, Any]:
-        """Return an estimator that is not fitted yet, and the rows of these people as it takes them."""
+        """Return an unfitted estimator, and these people's rows in its form."""
         positions = self.people.positions(self.columns)
         features = [self.people.features[position] for position in positions]
         matrix = self.people.matrix[train][:, positions]
@@ -264,7 +267,7 @@ class _Fitting:
         return made, matrix
 
 
-def fit_to_everybody(name: str, source: ModelSource, people: People, spec: ReliabilitySpec) -> object:
+def fit_to_everybody(name: str, source: ModelSource, people: ScoredPeople, spec: ReliabilitySpec) -> object:
     """Return an estimator by name, fitted to all people."""
     columns = source.features or people.names
     fold = np.zeros(len(people.matrix), dtype=np.int64)
@@ -272,10 +275,10 @@ def fit_to_everybody(name: str, source: ModelSource, people: People, spec: Relia
     return fitting.fit(-1)
 
 
-def _tolerance_notes(name: str, asked: object, refit: bool) -> Iterator[Message]:
-    """Warn of a fit that stops before the optimum: where columns depend on each other its weights are arbitrary."""
-    steps = getattr(asked, "steps", None)
-    last = steps[-1][-1] if isinstance(steps, list) and steps else asked
+def _tolerance_notes(name: str, loaded: object, refit: bool) -> Iterator[Message]:
+    """Warn of a fit that stops before the optimum, since dependent columns make its weights arbitrary."""
+    steps = getattr(loaded, "steps", None)
+    last = steps[-1][-1] if isinstance(steps, list) and steps else loaded
     tolerance = float(getattr(last, "tol", None) or 0.0) if type(last).__name__ == "LogisticRegression" else 0.0
     if refit and tolerance > 1e-6:
         yield say("loose_fit", model=name, tolerance=tolerance)
@@ -284,38 +287,38 @@ def _tolerance_notes(name: str, asked: object, refit: bool) -> Iterator[Message]
 # Linear models -----------------------------------------------------------------------------------------------------
 
 
-def as_linear(scorer: Scorer, people: People, threshold: float, mistakes: Sequence[NoiseItem]) -> Linear | None:
-    """Return a logistic regression, behind scalers or not, as a linear model of the raw columns; None for others.
+def as_linear(scorer: Scorer, people: ScoredPeople, threshold: float, mistakes: Sequence[NoiseItem]) -> Linear | None:
+    """Return a logistic regression, with or without scalers, as a linear model of raw columns, or None.
 
-    Its weights are read off its own sums, one column moved at a time, and must then give its scores for people as they
-    are and with the audit's own mistakes, also the largest ones: scalers that clip, and encoders that leave unknown
-    values out, are linear only inside what they were fitted to.
+    Its weights follow from its scores, with one column changed at a time, and must reproduce its scores for the
+    original people and with the audit's own mistakes, including the largest ones: scalers that clip, and encoders that
+    ignore unknown values, are linear only inside the range they were fitted to.
 
     Parameters
     ----------
-    scorer : the fitted model, and how it is asked.
-    people, threshold : the people, and the limit of its scores.
-    mistakes : all that can go wrong, in any setting and any group.
+    scorer : the fitted model with its input form.
+    people, threshold : the people, and the threshold of its scores.
+    mistakes : all possible mistakes, in any setting and any group.
     """
     if not 0 < threshold < 1 or not _may_be_linear(scorer.model) or np.isnan(people.matrix).any():
         return None
     from scipy.special import expit
 
     try:
-        linear = _read_off(scorer, people, mistakes, threshold)
+        linear = _linear_weights(scorer, people, mistakes, threshold)
         rows = _with_mistakes(people, mistakes)
         expected = linear.sums(rows)
-        # Scores near 0 and 1 hide what a sum does, and rounding is that of the largest term of a sum.
+        # Scores near 0 and 1 hide the sum, and rounding is relative to its largest term.
         near = _SAME * (1.0 + float(np.abs(rows * linear.weights).max()))
         same = np.allclose(expected, scorer.model.decision_function(scorer.inputs(rows)), rtol=0, atol=near)
         same = same and np.allclose(expit(expected), scorer(rows), rtol=0, atol=_SAME)
-    except Exception:  # a model that cannot take some row is not linear; the simulation tells if it meets such a row
+    except Exception:  # a model that cannot score some row is not linear; the simulation reports the error
         return None
     return linear if same else None
 
 
-def _read_off(scorer: Scorer, people: People, mistakes: Sequence[NoiseItem], threshold: float) -> Linear:
-    """Return the linear model that agrees with a model where one column at a time is moved from its least value."""
+def _linear_weights(scorer: Scorer, people: ScoredPeople, mistakes: Sequence[NoiseItem], threshold: float) -> Linear:
+    """Return the linear model that matches a model when one column at a time leaves its least value."""
     moved = {column for item in mistakes for column in item.columns}
     lowest, highest = (np.array([feature.distinct[end] for feature in people.features]) for end in (0, -1))
     highest[[column for column in moved if lowest[column] == highest[column]]] += 1.0
@@ -329,25 +332,25 @@ def _read_off(scorer: Scorer, people: People, mistakes: Sequence[NoiseItem], thr
 
 
 def _without_noise(number: float) -> float:
-    """Return a weight without its last bits, which depend on the processor that fitted or asked the model."""
+    """Return a weight without its last bits, which depend on the processor."""
     return float(f"{number:.11g}")
 
 
-def _with_mistakes(people: People, mistakes: Sequence[NoiseItem]) -> FloatArray:
-    """Return some people as they are, with drawn mistakes in many columns at once, and with the largest in one."""
+def _with_mistakes(people: ScoredPeople, mistakes: Sequence[NoiseItem]) -> FloatArray:
+    """Return some people unchanged, with drawn mistakes in many columns at once, and with the largest in one."""
     rng = np.random.default_rng(0)
     rows = _rows_to_try(people)
-    ways = [(list(item.columns), model) for item in mistakes for model in (item.model, *item.others)]
+    columns_and_models = [(list(item.columns), model) for item in mistakes for model in (item.model, *item.others)]
     tried = [rows]
     for _ in range(_DRAWS):
         other = rows.copy()
-        for columns, model in ways:  # where a column goes wrong in several ways, people have one of them
+        for columns, model in columns_and_models:  # where a column goes wrong in several ways, people have one of them
             touched = rng.random(len(rows)) < 0.8
             other[:, columns] = np.where(
-                touched[:, np.newaxis], _drawn(model, rows[:, columns], rng), other[:, columns]
+                touched[:, np.newaxis], _with_drawn_mistakes(model, rows[:, columns], rng), other[:, columns]
             )
         tried.append(other)
-    for columns, model in ways:
+    for columns, model in columns_and_models:
         for end in (0, -1):
             other = rows.copy()
             other[:, columns] = [people.features[column].distinct[end] for column in columns]
@@ -356,20 +359,20 @@ def _with_mistakes(people: People, mistakes: Sequence[NoiseItem]) -> FloatArray:
                 beyond = other[:, columns] + (largest if end else -largest)
                 other[:, columns] = between(beyond, model.minimum, model.maximum)
             else:
-                other[:, columns] = _drawn(model, other[:, columns], rng)
+                other[:, columns] = _with_drawn_mistakes(model, other[:, columns], rng)
             tried.append(other)
     return np.concatenate(tried)
 
 
-def _drawn(model: NoiseModel, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return values gone wrong, those that never do as they are."""
+def _with_drawn_mistakes(model: NoiseModel, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return values with mistakes; columns without noise stay."""
     rate = model.rate(values)
     drawn = model.draw(values, rng)
     return drawn if rate is None else np.asarray(np.where(rate[:, np.newaxis] > 0, drawn, values))
 
 
-def _rows_to_try(people: People) -> FloatArray:
-    """Return people from all over the table: some for every value of a column with few, and for the ends of others."""
+def _rows_to_try(people: ScoredPeople) -> FloatArray:
+    """Return trial people: one for every value of a column with few values, and for the extremes of others."""
     pick = people.sample().tolist()
     for column, feature in enumerate(people.features):
         values = feature.distinct if len(feature.distinct) <= _MOST_VALUES else feature.distinct[[0, -1]]
@@ -378,7 +381,7 @@ def _rows_to_try(people: People) -> FloatArray:
 
 
 def _may_be_linear(model: object) -> bool:
-    """Tell whether a model is a logistic regression of scikit-learn behind steps that keep it linear."""
+    """Tell whether a model is a logistic regression of scikit-learn behind linear steps."""
     if not type(model).__module__.startswith("sklearn."):
         return False
     name = type(model).__name__
@@ -394,7 +397,7 @@ def _keeps_linear(part: Any) -> bool:
     if type(part).__name__ == "ColumnTransformer":
         return all(_keeps_linear(inner) for _, inner, _ in part.transformers_)
     if type(part).__name__ == "OneHotEncoder":
-        return all(len(known) <= 2 for known in part.categories_)
+        return all(len(categories) <= 2 for categories in part.categories_)
     if type(part).__name__ == "FunctionTransformer":
-        return part.func is None  # a ColumnTransformer holds what it passes through as such
+        return part.func is None  # a ColumnTransformer represents passed-through columns as such
     return type(part).__name__ in _SCALERS and type(part).__module__.startswith("sklearn.")

@@ -1,4 +1,4 @@
-"""Who changes place: agreement of risk levels, and how often a mistake moves a person past somebody no different."""
+"""Changes of place: agreement of risk levels, and how often a mistake moves a person past an equal one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.noise import paths, replicate_seeds
-from evenhand.stats.reliability.moved import Estimate, Reach, level_estimates, risk_level
+from evenhand.stats.reliability.moved import InfluenceEstimate, Reach, level_estimates, risk_level
 from evenhand.stats.types import FloatArray, Interval
 
 PASSING = "passing"
 PARTS, LEAST_FOR_PARTS = ("prevalence_part", "bias_part"), 200
-"""Below so many people the limits of the parts are too short: `benchmarks/coverage/moved.py`."""
+"""The number of people below which the limits of the parts are too short: `benchmarks/coverage/moved.py`."""
 _SHARES = ("stays", "agreement", PASSING)
-"""Numbers that cannot be below 0."""
+"""Numbers that cannot be negative."""
 TITLES = {
     "weighted_kappa_linear": "Weighted kappa, linear",
     "weighted_pabak": "Weighted PABAK, linear",
@@ -39,27 +39,27 @@ TITLES = {
     "stays": "Stays in its level",
     PASSING: "Passing rate",
 }
-"""What the numbers are called."""
+"""The titles of the numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """The numbers of every noise level above 0, by group: kept so that limits can be had at any confidence.
+    """The numbers of every noise level above 0, by group, with limits at any confidence.
 
     Parameters
     ----------
     simulated : the model, the mistakes and the groups.
-    cuts : where one risk level ends and the next begins; empty without risk levels.
-    found : by noise level, group and metric.
+    cuts : the boundaries of risk levels; empty without risk levels.
+    estimates : by noise level, group and metric.
     """
 
     simulated: Simulated
     cuts: FloatArray
-    found: Mapping[tuple[float, int, str], Estimate]
+    estimates: Mapping[tuple[float, int, str], InfluenceEstimate]
 
 
 def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
-    """Simulate people one by one, and estimate what mistakes do to their places."""
+    """Simulate single people, and estimate how mistakes change their places."""
     experiment = simulated.experiment
     step(f"Who changes place: {simulated.model.name} by {simulated.groups.name}")
     rng = named_rng(spec.seed, simulated.mistakes.setting.name, simulated.groups.name)
@@ -68,25 +68,25 @@ def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
     seeds = replicate_seeds(spec.replicates, rng)[:PEOPLE_REPLICATES]
     done = [paths(experiment, [seed]) for seed in seeds]
     group = simulated.groups.code[simulated.groups.code >= 0][experiment.base.order]
-    found: dict[tuple[float, int, str], Estimate] = {}
-    for at, noise_level in enumerate(experiment.levels):
+    estimates: dict[tuple[float, int, str], InfluenceEstimate] = {}
+    for position, noise_level in enumerate(experiment.levels):
         if noise_level == 0:
             continue
-        second = np.stack([one.second_score[0, at] for one in done])
+        second = np.stack([run.second_score[0, position] for run in done])
         reach = Reach(score, second, spec.scoring.alike)
         for number in range(len(simulated.groups.groups)):
             inside = group == number
-            found[float(noise_level), number, PASSING] = reach.passing(inside)
+            estimates[float(noise_level), number, PASSING] = reach.passing(inside)
             if cuts.size:
-                first = np.stack([one.first_score[0, at] for one in done])
+                first = np.stack([run.first_score[0, position] for run in done])
                 levels = risk_level(first, cuts), risk_level(second, cuts)
                 for name, estimate in level_estimates(*levels, cuts.size + 1, inside).items():
-                    found[float(noise_level), number, name] = estimate
-    return Moved(simulated, cuts, found)
+                    estimates[float(noise_level), number, name] = estimate
+    return Moved(simulated, cuts, estimates)
 
 
 def level_labels(cuts: Sequence[float]) -> tuple[str, ...]:
-    """Return what the risk levels are called.
+    """Return the names of the risk levels.
 
     Examples
     --------
@@ -99,10 +99,10 @@ def level_labels(cuts: Sequence[float]) -> tuple[str, ...]:
 
 
 def moved_records(moved: Moved, spec: ReliabilitySpec) -> Iterator[MovedRecord]:
-    """Yield every number with its interval, and how far it is from that of the reference group."""
+    """Yield every number with its interval, and its distance from the reference group's."""
     groups = moved.simulated.groups
     labels = level_labels(moved.cuts.tolist()) if moved.cuts.size else ()
-    for (noise_level, number, name), estimate in moved.found.items():
+    for (noise_level, number, name), estimate in moved.estimates.items():
         metric, _, level = name.partition(" ")
         columns: dict[str, Any] = {
             **moved.simulated.coordinates,
@@ -118,19 +118,19 @@ def moved_records(moved: Moved, spec: ReliabilitySpec) -> Iterator[MovedRecord]:
         limits = None if few else estimate.interval(spec.confidence, least=0.0 if metric in _SHARES else -1.0)
         columns |= _ends("", limits)
         if number != groups.reference:
-            reference = moved.found[noise_level, groups.reference, name]
+            reference = moved.estimates[noise_level, groups.reference, name]
             columns |= {"reference": groups.groups[groups.reference], "gap": finite(estimate.value - reference.value)}
             columns |= _ends("gap_", None if few else estimate.difference(reference, spec.confidence))
         yield MovedRecord(**columns, status=_status(estimate, metric, few=few, has_limits=limits is not None))
 
 
 def _ends(name: str, limits: Interval | None) -> dict[str, float | None]:
-    """Return the columns of two limits, empty where there are none."""
+    """Return two limits as columns, empty without limits."""
     low, high = (None, None) if limits is None else (float(limits.low), float(limits.high))
     return {f"{name}low": low, f"{name}high": high}
 
 
-def _status(estimate: Estimate, metric: str, *, few: bool, has_limits: bool) -> Message:
+def _status(estimate: InfluenceEstimate, metric: str, *, few: bool, has_limits: bool) -> Message:
     if few:
         return shared("no_interval", why=say("fewer_people", least=LEAST_FOR_PARTS))
     if not np.isfinite(estimate.value):

@@ -1,4 +1,4 @@
-"""What can be said about mistakes: how features go wrong, how often, for whom, and which features follow others."""
+"""Settings of mistakes: how features go wrong, how often, for whom, and which features follow others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from evenhand.table.labels import plain_label
 from evenhand.table.roles import Columns, Scalar, grouping_name
 
 BY_FEATURE, LEARNED = "given", "pilot"
-"""The names of settings that were not published: mistakes by feature, and mistakes learned from a pilot."""
+"""The names of unpublished settings: mistakes by feature, and mistakes learned from a pilot."""
 
 SOURCES = ("features", "published", "pilot")
-"""The settings of `Noise` that say what goes wrong. It needs exactly one, so a mapping with none is by feature."""
+"""The settings of `Noise` that define mistakes. Exactly one is needed, so a mapping with none is by feature."""
 
 ENOUGH = 60
-"""People of a pilot from which the mistakes of one group are learned."""
+"""The people of a pilot needed to learn the mistakes of one group."""
 
 
 class FeatureNoise(Settings):
@@ -63,7 +63,7 @@ class FeatureNoise(Settings):
     reach: int = Field(1, ge=1)
     one_hot: Columns | None = None
 
-    def _ways(self) -> dict[str, bool]:
+    def _kinds_set(self) -> dict[str, bool]:
         return {
             "flip": self.flip,
             "sd": self.sd is not None,
@@ -77,13 +77,13 @@ class FeatureNoise(Settings):
         return self.one_hot or (name,)
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        ways = self._ways()
-        chosen = [name for name, asked in ways.items() if asked]
+    def _require_one_kind(self) -> Self:
+        kinds = self._kinds_set()
+        chosen = [name for name, is_chosen in kinds.items() if is_chosen]
         if len(chosen) != 1:
             raise SettingError(
                 "give exactly one of {names}; got {number}",
-                names=tuple(Setting(name=name) for name in ways),
+                names=tuple(Setting(name=name) for name in kinds),
                 number=len(chosen),
             )
         if (self.values is not None) != (self.chances is not None):
@@ -139,33 +139,32 @@ class PilotTable(Settings):
         return self
 
     def pair(self, feature: str) -> tuple[str, str] | None:
-        """Return the columns of the two raters for a feature, None where none is named."""
+        """Return the columns of the two raters for a feature, or None."""
         if feature in self.columns:
             return self.columns[feature]
         return None if self.suffixes is None else (feature + self.suffixes[0], feature + self.suffixes[1])
 
     @field_serializer("data")
     def _kind_of_data(self, value: object) -> str | None:
-        """Write what the data are; a result holds no rows of a pilot."""
+        """Serialise the kind of the data; a result holds no rows of a pilot."""
         return value if value is None or isinstance(value, str) else described(value)
 
 
 def as_feature_noise(value: object) -> object:
-    """Return mistakes by feature; a number is a standard deviation, and "flip" another category."""
-    return {name: _as_feature_noise(given) for name, given in value.items()} if isinstance(value, Mapping) else value
+    """Convert mistakes by feature; a number is a standard deviation, and "flip" another category."""
+    return (
+        {name: _as_feature_noise(settings) for name, settings in value.items()} if isinstance(value, Mapping) else value
+    )
 
 
-def _as_feature_noise(given: object) -> object:
-    if given == "flip":
+def _as_feature_noise(settings: object) -> object:
+    if settings == "flip":
         return {"flip": True}
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return {"sd": given}
-    if isinstance(given, str):
-        raise SettingError(
-            'a feature\'s noise in one word is "flip"; got {given!r}',
-            given=given,
-        )
-    return given
+    if isinstance(settings, int | float) and not isinstance(settings, bool):
+        return {"sd": settings}
+    if isinstance(settings, str):
+        raise SettingError('a feature\'s noise in one word is "flip"; got {given!r}', given=settings)
+    return settings
 
 
 FeatureNoises = Annotated[dict[str, FeatureNoise], BeforeValidator(as_feature_noise)]
@@ -193,7 +192,7 @@ class GroupNoise(Settings):
 
 
 def as_group_noise(value: object) -> object:
-    """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
+    """Convert the mistakes of each group; a number is the factor on their frequency."""
     if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
         raise SettingError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
     named = {grouping_name(name) if isinstance(name, list | tuple) else name: groups for name, groups in value.items()}
@@ -209,14 +208,14 @@ def as_group_noise(value: object) -> object:
 
 
 class NoiseSetting(Settings):
-    """One way in which mistakes are made: what is simulated once for each model.
+    """One setting of mistakes, simulated once for each model.
 
     Parameters
     ----------
-    name : what the results call it.
+    name : its name in the results.
     published : the name of a published setting.
     features : mistakes by feature.
-    pilot : the table that mistakes are learned from.
+    pilot : the table from which mistakes are learned.
     """
 
     name: str
@@ -271,7 +270,7 @@ class Noise(Settings):
 
     @property
     def settings(self) -> tuple[NoiseSetting, ...]:
-        """The ways in which mistakes are made, one after the other."""
+        """The settings of mistakes, in order."""
         if self.pilot is not None:
             return (NoiseSetting(name=LEARNED, pilot=self.pilot),)
         if self.features:
@@ -355,7 +354,7 @@ class Noise(Settings):
 
     @model_validator(mode="after")
     def _named_once(self) -> Self:
-        """Refuse a feature that is told two things."""
+        """Refuse a feature with two settings."""
         for setting, features in self.by_feature:
             columns = [column for name, noise in features.items() for column in noise.columns(name)]
             for name in columns:
@@ -377,12 +376,12 @@ class Noise(Settings):
 
 
 def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
+    """Convert one name or several to a tuple."""
     return (value,) if isinstance(value, str) else value
 
 
 def as_noise(value: object) -> object:
-    """Return the settings of `Noise` from a published name, several of them, or a mapping.
+    """Convert a published name, several of them, or a mapping to the settings of `Noise`.
 
     A mapping with `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
 
@@ -425,7 +424,7 @@ def _noise_of_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _require_features(value: Mapping[str, Any]) -> None:
-    """Refuse settings of Noise that stand among features."""
+    """Refuse settings of Noise among features."""
     for name, how in value.items():
         if name in Noise.model_fields and not _is_noise(how):
             raise SettingError(
@@ -435,7 +434,7 @@ def _require_features(value: Mapping[str, Any]) -> None:
 
 
 def _is_noise(value: object) -> bool:
-    """Tell whether a value says how a feature goes wrong."""
+    """Tell whether a value describes how a feature goes wrong."""
     if isinstance(value, Mapping):
         return bool(value) and set(value) <= set(FeatureNoise.model_fields)
     return (

@@ -1,4 +1,4 @@
-"""Remarks that a reader of a reliability audit needs."""
+"""Notes of the reliability audit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from evenhand.audits.reliability.evidence import (
     rests_on_few,
     too_few,
 )
-from evenhand.audits.reliability.gaps import is_clear
-from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.gaps import is_significant
+from evenhand.audits.reliability.gather import ScoredPeople
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.metrics import METRICS
 from evenhand.audits.reliability.mistakes import Mistakes, Reasons
@@ -37,7 +37,7 @@ from evenhand.table.table import Table
 
 FEW_REPLICATES = 20
 MOST_COPIES = 0.01
-"""Share of rows that are copies, above which a note warns."""
+"""The share of copied rows above which a note warns."""
 _MOST_GROUPS = 20
 _MOST_NAMED = 4
 
@@ -46,9 +46,9 @@ _MOST_NAMED = 4
 
 
 def mistake_notes(
-    people: People, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec
+    people: ScoredPeople, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec
 ) -> Iterator[Message]:
-    """Yield the remarks on a way of going wrong, contradictions first."""
+    """Yield the notes on a setting of mistakes, contradictions first."""
     yield from _contradictions(people, mistakes.columns, following)
     yield from mistakes.notes
     yield from _group_notes(mistakes, people)
@@ -56,22 +56,22 @@ def mistake_notes(
     yield from _copy_notes(people)
 
 
-def _contradictions(people: People, perturbed: Sequence[int], following: Sequence[str]) -> Iterator[Message]:
-    """Warn of features that are made of a perturbed one and are held fixed: they can turn the sign of a gap."""
+def _contradictions(people: ScoredPeople, perturbed: Sequence[int], following: Sequence[str]) -> Iterator[Message]:
+    """Warn of fixed features that follow a perturbed one: they can reverse the sign of a gap."""
     moving = {*perturbed, *people.positions(following)}
     named: dict[int, set[int]] = {}
-    alike: dict[tuple[int, bool, bool], list[FixedFunction]] = {}
+    by_kind: dict[tuple[int, bool, bool], list[FixedFunction]] = {}
     for function in fixed_functions(people.matrix, moving):
         if function.column not in named:
-            alike.setdefault((function.perturbed, function.repeated, function.share == 1), []).append(function)
+            by_kind.setdefault((function.perturbed, function.repeated, function.share == 1), []).append(function)
         named.setdefault(function.column, set()).add(function.perturbed)
-    for functions in alike.values():
+    for functions in by_kind.values():
         yield _function_note(people, functions)
     yield from _product_notes(people, moving, named)
 
 
-def _product_notes(people: People, moving: set[int], named: dict[int, set[int]]) -> Iterator[Message]:
-    """Warn of products of a perturbed feature that are held fixed, and were not named as functions of it."""
+def _product_notes(people: ScoredPeople, moving: set[int], named: dict[int, set[int]]) -> Iterator[Message]:
+    """Warn of fixed products of a perturbed feature that were not declared as functions of it."""
     names = list(people.names)
     indicators, labels = _group_indicators(people)
     for product in fixed_products(np.column_stack([people.matrix, *indicators]), moving):
@@ -80,13 +80,13 @@ def _product_notes(people: People, moving: set[int], named: dict[int, set[int]])
         named[product.column].add(product.perturbed)
         column, source, factor = names[product.column], names[product.perturbed], [*names, *labels][product.factor]
         links = f"{{{column!r}: [{source!r}, {factor!r}]}}"
-        own = product.factor < len(names)
-        mend = say("let_link_product", links=links) if own else say("let_link_group")
+        adds_factor = product.factor < len(names)
+        mend = say("let_link_product", links=links) if adds_factor else say("let_link_group")
         what = say("product", source=source, factor=factor, rows=_rows_of(product.share))
-        yield _contradiction(people, [column], source, what, _mended(mend, product.share))
+        yield _contradiction(people, [column], source, what, _remedy(mend, product.share))
 
 
-def _function_note(people: People, functions: Sequence[FixedFunction]) -> Message:
+def _function_note(people: ScoredPeople, functions: Sequence[FixedFunction]) -> Message:
     columns = [people.names[function.column] for function in functions]
     source = people.names[functions[0].perturbed]
     each = "" if len(columns) == 1 else "_each"
@@ -95,16 +95,19 @@ def _function_note(people: People, functions: Sequence[FixedFunction]) -> Messag
         return _contradiction(people, columns, source, what, mend)
     share = min(function.share for function in functions)
     links = ", ".join(f"{column!r}: {source!r}" for column in columns)
-    mend = _mended(say(f"let_link{each}", links=f"{{{links}}}"), share)
+    mend = _remedy(say(f"let_link{each}", links=f"{{{links}}}"), share)
     return _contradiction(people, columns, source, say("function", source=source, rows=_rows_of(share)), mend)
 
 
-def _mended(mend: Message, share: float) -> Message:
-    """Return what mends a contradiction; where it is not one in every row, the other rows first."""
+def _remedy(mend: Message, share: float) -> Message:
+    """Return the remedy of a contradiction.
+
+    If it does not hold in every row, the remedy begins with the other rows.
+    """
     return mend if share == 1 else say("mend_rows", mend=mend)
 
 
-def _contradiction(people: People, columns: Sequence[str], source: str, what: Message, mend: Message) -> Message:
+def _contradiction(people: ScoredPeople, columns: Sequence[str], source: str, what: Message, mend: Message) -> Message:
     if any(column_key(column) in people.groups.codes for column in columns):
         mend = say("hold_fixed_too", source=source)
     key = "held_fixed" if len(columns) == 1 else "held_fixed_each"
@@ -115,20 +118,20 @@ def _rows_of(share: float) -> Message:
     return say("every_row") if share == 1 else say("share_of_rows", share=f"{math.floor(1000 * share) / 10:g}")
 
 
-def _group_indicators(people: People) -> tuple[list[FloatArray], list[str]]:
-    """Return the groups as columns of 0 and 1, and what they are called."""
+def _group_indicators(people: ScoredPeople) -> tuple[list[FloatArray], list[str]]:
+    """Return the groups as columns of 0 and 1, and their names."""
     indicators, labels = [], []
     for column, codes in people.groups.codes.items():
-        known = people.groups.labels[column]
-        for code, label in enumerate(known if len(known) <= _MOST_GROUPS else ()):
+        group_labels = people.groups.labels[column]
+        for code, label in enumerate(group_labels if len(group_labels) <= _MOST_GROUPS else ()):
             if label != MISSING:
                 indicators.append((codes == code).astype(np.float64))
                 labels.append(label if label.startswith(f"{column} = ") else f"{column} = {label}")
     return indicators, labels
 
 
-def _group_notes(mistakes: Mistakes, people: People) -> Iterator[Message]:
-    """Say which features tell the group and were held fixed for it, and warn of those that go wrong all the same."""
+def _group_notes(mistakes: Mistakes, people: ScoredPeople) -> Iterator[Message]:
+    """Yield the features that reveal the group and stay fixed, and warn of those that go wrong all the same."""
     published = mistakes.setting.published
     for name, column in features_of_groups(people).items() if published is not None else ():
         yield say("held_for_group", name=name, column=column, published=published)
@@ -141,8 +144,8 @@ def _group_notes(mistakes: Mistakes, people: People) -> Iterator[Message]:
             yield say("wrong_for_group", name=name, column=column, rows=rows, fixed=repr([name]))
 
 
-def _limit_notes(mistakes: Mistakes, people: People, spec: ReliabilitySpec) -> Iterator[Message]:
-    """Warn of limits that the data itself does not keep: any mistake takes such an entry to the limit."""
+def _limit_notes(mistakes: Mistakes, people: ScoredPeople, spec: ReliabilitySpec) -> Iterator[Message]:
+    """Warn of limits that the data violate: any mistake moves such an entry to the limit."""
     beyond: dict[tuple[int, str, float], int] = {}
 
     def look(column: int, minimum: float | None, maximum: float | None, members: BoolArray | bool) -> None:
@@ -164,25 +167,21 @@ def _limit_notes(mistakes: Mistakes, people: People, spec: ReliabilitySpec) -> I
         yield say(key, name=people.names[column], limit=limit, n=n, people=len(people.matrix))
 
 
-def _copy_notes(people: People) -> Iterator[Message]:
-    """Warn where rows are repeated: people who were entered twice make intervals too narrow."""
+def _copy_notes(people: ScoredPeople) -> Iterator[Message]:
+    """Warn of repeated rows: people entered twice make intervals too narrow."""
     if people.copies > MOST_COPIES * len(people.matrix):
         yield say("copies", n=people.copies, rows=len(people.matrix))
 
 
-# What was asked -------------------------------------------------------------------------------------------------------
+# The settings --------------------------------------------------------------------------------------------------------
 
 
 def setup_notes(
-    table: Table,
-    people: People,
-    groups: Sequence[ComparedGroups],
-    untouched: Reasons,
-    spec: ReliabilitySpec,
+    table: Table, people: ScoredPeople, groups: Sequence[ComparedGroups], untouched: Reasons, spec: ReliabilitySpec
 ) -> Iterator[Message]:
-    """Yield the remarks on what was asked."""
+    """Yield the notes on the settings."""
     yield say("only_these")
-    yield from _whose_noise(spec)
+    yield from _group_noise_notes(spec)
     still = tuple(name for name, why in untouched.items() if why == "groups")
     if still:
         yield say("groups_stay", columns=still)
@@ -199,21 +198,24 @@ def setup_notes(
         yield say("attributed_for_one")
 
 
-def _whose_noise(spec: ReliabilitySpec) -> Iterator[Message]:
-    """Say whether entries about all groups go wrong alike, which gaps rest on; a pilot by group has its own notes."""
-    alike = spec.noise.pilot is None or not spec.noise.pilot.by
+def _group_noise_notes(spec: ReliabilitySpec) -> Iterator[Message]:
+    """Note whether all groups have the same mistakes, an assumption of gaps.
+
+    A pilot by group has its own notes.
+    """
+    all_alike = spec.noise.pilot is None or not spec.noise.pilot.by
     for grouping, groups in spec.noise.group_noise.items():
-        ways = {group: tuple(_ways(how)) for group, how in groups.items()}
-        differences = tuple(say("about_group", group=group, ways=how) for group, how in ways.items() if how)
+        by_group = {group: tuple(_noise_differences(how)) for group, how in groups.items()}
+        differences = tuple(say("about_group", group=group, ways=how) for group, how in by_group.items() if how)
         if differences:
-            alike = False
+            all_alike = False
             yield say("not_alike", grouping=grouping, differences=differences)
-    if alike:
+    if all_alike:
         yield say("alike")
 
 
-def _ways(how: GroupNoise) -> Iterator[Message]:
-    """Yield how entries about one group go wrong otherwise than all."""
+def _noise_differences(how: GroupNoise) -> Iterator[Message]:
+    """Yield the differences of one group's mistakes."""
     if how.times != 1:
         yield say("times_as_often", times=how.times) if how.times else say("never")
     if how.noise:
@@ -223,8 +225,8 @@ def _ways(how: GroupNoise) -> Iterator[Message]:
 # Models and simulations -----------------------------------------------------------------------------------------------
 
 
-def model_notes(model: Model, people: People) -> Iterator[Message]:
-    """Yield the remarks on a model."""
+def model_notes(model: Model, people: ScoredPeople) -> Iterator[Message]:
+    """Yield the notes on a model."""
     yield from model.notes
     base = base_predictions(model, people)
     if base.score.min() == base.score.max():
@@ -235,7 +237,7 @@ def model_notes(model: Model, people: People) -> Iterator[Message]:
 
 
 def simulation_notes(simulated: Simulated) -> Iterator[Message]:
-    """Yield the remarks on one simulation: mistakes that changed nothing, and mistakes that changed no score."""
+    """Yield the notes on one simulation: mistakes that changed nothing, and mistakes that changed no score."""
     model, setting = simulated.model.name, simulated.mistakes.setting.name
     unchanged = [name for name in simulated.mistakes.names if not simulated.changed[name]]
     ignored = [name for name in unused_items(simulated) if name not in unchanged]
@@ -244,17 +246,17 @@ def simulation_notes(simulated: Simulated) -> Iterator[Message]:
             yield say(key, model=model, setting=setting, features=tuple(map(repr, names)))
 
 
-# What came out --------------------------------------------------------------------------------------------------------
+# The results ---------------------------------------------------------------------------------------------------------
 
 
 def outcome_notes(
     values: Sequence[ReliabilityValue], gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec
 ) -> Iterator[Message]:
-    """Yield the remarks on the numbers: undefined values, groups that are too small, metrics that disagree."""
+    """Yield the notes on the numbers: undefined values, too small groups, metrics that disagree."""
     yield from _undefined(values)
     to_reference = [gap for gap in gaps if gap.against == "reference"]
-    yield from _too_small(to_reference)
-    yield from _too_concentrated(to_reference)
+    yield from _size_notes(to_reference)
+    yield from _concentration_notes(to_reference)
     yield from _disagreements(to_reference, spec)
 
 
@@ -264,18 +266,20 @@ def _undefined(values: Sequence[ReliabilityValue]) -> Iterator[Message]:
     sometimes = [record for record in undefined if not undefined_in_every_run(record)]
     for key, records in (("undefined_always", always), ("undefined_sometimes", sometimes)):
         if records:
-            yield say(key, n=len(records), groups=_named({(record.group, str(record.grouping)) for record in records}))
+            yield say(
+                key, n=len(records), groups=_named_groups({(record.group, str(record.grouping)) for record in records})
+            )
 
 
-def _named(groups: set[tuple[str, str]]) -> Message:
-    """Return the first of some groups, each with its grouping."""
+def _named_groups(groups: set[tuple[str, str]]) -> Message:
+    """Return the first groups, each with its grouping."""
     named = sorted((say("group_of", group=group, grouping=grouping) for group, grouping in groups), key=str)
     key = "groups_named_and_others" if len(named) > _MOST_NAMED else "groups_named"
     return say(key, groups=tuple(named[:_MOST_NAMED]))
 
 
-def _too_small(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
-    """Say which gaps have no test, and for whom bands are too narrow."""
+def _size_notes(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
+    """Yield the gaps without a test, and the groups with too narrow bands."""
     few = sorted({who for gap in gaps if (who := too_few(gap.status)) is not None}, key=str)
     if few:
         more = len(few) - _MOST_NAMED
@@ -289,15 +293,15 @@ def _too_small(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
         )
 
 
-def _too_concentrated(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
-    """Say for whom the damage rests on too few people."""
+def _concentration_notes(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
+    """Yield the groups with too concentrated damage."""
     groups = {(group, str(gap.grouping)) for gap in gaps if (group := rests_on_few(gap.status)) is not None}
     if groups:
-        yield say("too_concentrated", damaged=LEAST_DAMAGED, moved=LEAST_MOVED, groups=_named(groups))
+        yield say("too_concentrated", damaged=LEAST_DAMAGED, moved=LEAST_MOVED, groups=_named_groups(groups))
 
 
 def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Iterator[Message]:
-    """Say where one metric is clearly lower for a group and another one clearly higher."""
+    """Yield the groups for which one metric is clearly lower and another one clearly higher."""
     by_pair: dict[tuple[str | None, ...], list[ReliabilityGap]] = {}
     for gap in gaps:
         if gap.noise_level is None and gap.value:
@@ -310,11 +314,11 @@ def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Ite
 
 
 def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message | None:
-    """Return what is to be said of the gaps of two groups, None where they do not clearly disagree."""
+    """Return the note on two groups' gaps, or None if they do not clearly disagree."""
     first = gaps[0]
     lower = [gap for gap in gaps if (gap.value or 0.0) < 0]
     higher = [gap for gap in gaps if (gap.value or 0.0) > 0]
-    if not all(any(is_clear(gap, spec) for gap in side) for side in (lower, higher)):
+    if not all(any(is_significant(gap, spec) for gap in side) for side in (lower, higher)):
         return None
     return say(
         "metrics_disagree",
@@ -323,15 +327,18 @@ def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Mess
         setting=first.setting,
         group=first.group,
         reference=first.reference,
-        lower=_listed(lower, spec),
-        higher=_listed(higher, spec),
+        lower=_list_metrics(lower, spec),
+        higher=_list_metrics(higher, spec),
     )
 
 
-def _listed(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message:
-    """Return metrics, those that differ clearly marked."""
+def _list_metrics(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message:
+    """List metrics, marking those that differ clearly."""
     named = tuple(
-        say("metric_clearly" if is_clear(gap, spec) else "metric_alone", title=METRICS[gap.metric].title_in_sentence)
+        say(
+            "metric_clearly" if is_significant(gap, spec) else "metric_alone",
+            title=METRICS[gap.metric].title_in_sentence,
+        )
         for gap in gaps
     )
     return say("one_metric", metric=named[0]) if len(named) == 1 else say("several_metrics", metrics=named)

@@ -56,7 +56,7 @@ class ReliabilityGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionRecord(Record):
-    """How much of a gap at one noise level the mistakes in one feature make: its Shapley value.
+    """The part of a gap at one noise level due to mistakes in one feature: its Shapley value.
 
     Over features the values add up to the gap, that of one rater who goes wrong.
     """
@@ -108,7 +108,7 @@ class MovedRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitigationRecord(Record):
-    """A model and what it offers against mistakes: accuracy, reliability, and the largest gap in reliability.
+    """A model compared as a mitigation: accuracy, reliability, and the largest gap in reliability.
 
     Reliability is PABAK on average over the noise levels above 0. Changes are against the given model, person by
     person; their limits hold for all alternatives together, those of the gap for all groups.
@@ -141,7 +141,7 @@ class MitigationRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRecord(Record):
-    """A model: what it is, and how it does without mistakes."""
+    """A model's description, and its performance without mistakes."""
 
     model: str = column("the model", reveals="name")
     kind: str = column("'fitted here', 'object', 'function' or 'file'", reveals="name")
@@ -160,7 +160,7 @@ class ModelRecord(Record):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ReliabilityResult(Result):
-    """Reliability by group and noise level, the gaps between groups, and what makes the gaps.
+    """Reliability by group and noise level, the gaps between groups, and the sources of the gaps.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a model is asked for scores: rows in the form it takes, one score per row out, the same whenever it is asked."""
+"""Ask a model for scores: prepare rows in its form, get one reproducible score per row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.reliability.gather import ModelFeature, People, is_negative, is_positive
+from evenhand.audits.reliability.gather import ModelFeature, ScoredPeople, is_negative, is_positive
 from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.model_sources import OnnxModel
 from evenhand.audits.reliability.spec import ReliabilitySpec
@@ -22,20 +22,20 @@ from evenhand.table.keys import label_of
 from evenhand.table.roles import Scalar
 
 _ALONE = 5
-"""People who are asked about alone, to see whether a score depends on company."""
+"""The number of people scored alone, to check that scores do not depend on other rows."""
 _ROUNDING, _TINY = 1e-12, 1e-6
 
 
 class Scorer:
-    """A model that is asked for the scores of rows of the people's matrix.
+    """Scores rows of the people's matrix with a model.
 
     Parameters
     ----------
     name, model, columns : the model and its features.
-    people : whom it scores.
+    people : the people it scores.
     spec : the settings of the audit.
     positive : the value of the outcome that counts as positive.
-    named : whether it is an estimator of ours, which takes codes of text as they are.
+    named : whether it is a built-in estimator, which takes codes of text.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Scorer:
         name: str,
         model: Any,
         columns: Sequence[str],
-        people: People,
+        people: ScoredPeople,
         *,
         spec: ReliabilitySpec,
         positive: Scalar | None,
@@ -53,8 +53,8 @@ class Scorer:
         self.positions = people.positions(columns)
         self.features = [people.features[position] for position in self.positions]
         self.frame = not named and self._wants_frame(spec)
-        self.ask = _question(model, positive)
-        # Nobody knows whether code of the user's may run twice at once.
+        self.ask = _score_function(model, positive)
+        # The user's code may not be thread-safe.
         self.lock = Lock() if inspect.isroutine(model) or not hasattr(model, "get_params") else None
         if isinstance(model, OnnxModel):
             self.lock = None
@@ -68,14 +68,14 @@ class Scorer:
                 )
 
     def inputs(self, rows: FloatArray) -> object:
-        """Return rows as the model takes them."""
+        """Return rows in the model's form."""
         columns = rows[:, self.positions]
         if isinstance(self.model, OnnxModel):
             return {f.name: f.as_column(columns[:, number]) for number, f in enumerate(self.features)}
         return model_rows(self.features, columns, frame=self.frame)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return the scores of rows; what a model raises becomes an error that names the model."""
+        """Return the scores of rows; errors of the model are re-raised with its name."""
         try:
             with self.lock or nullcontext():
                 return self._checked(rows, self.ask(self.inputs(rows)))
@@ -129,13 +129,13 @@ class Scorer:
 
 
 def _fitted_to(model: object, columns: Sequence[str]) -> bool:
-    """Tell whether a model was fitted to a frame with these columns, and so wants one."""
+    """Tell whether a model was fitted to a frame with these columns, so that it needs a frame."""
     names = getattr(model, "feature_names_in_", None)
     return names is not None and [str(name) for name in names] == list(columns)
 
 
 def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: bool) -> object:
-    """Return rows as an array or a data frame, as the model wants them."""
+    """Return rows as an array or a data frame, as the model needs."""
     if not frame:
         return matrix
     if installed_backend() is None:
@@ -145,8 +145,11 @@ def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: b
     )
 
 
-def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
-    """Return how a model is asked for one score a row; what it raises reads on from 'the model ...'."""
+def _score_function(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
+    """Return the function that asks a model for one score per row.
+
+    Its errors continue 'the model ...'.
+    """
     if isinstance(model, OnnxModel):
         return lambda rows: _chance(*model.predict(rows), positive)
     if callable(getattr(model, "predict_proba", None)):
@@ -159,67 +162,68 @@ def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray
     return lambda rows: _decisions(model.predict(rows), list(classes), positive)
 
 
-def _decisions(decisions: object, known: Sequence[Any], positive: Scalar | None) -> FloatArray:
-    """Return 1 where a model decides for the positive one of its classes, else 0."""
-    if len(known) > 2:
+def _decisions(decisions: object, classes: Sequence[Any], positive: Scalar | None) -> FloatArray:
+    """Return 1 where a model decides for the positive class, else 0."""
+    if len(classes) > 2:
         raise EvenhandError(
             "decides between {number} classes; reliability is about one score: wrap it in a function that "
             "returns that.",
-            number=len(known),
+            number=len(classes),
         )
-    yes = _positive_class(known, positive) if len(known) == 2 else 0
+    yes = _positive_class(classes, positive) if len(classes) == 2 else 0
     chosen = np.asarray(decisions)
     chosen = chosen[:, 0] if chosen.ndim == 2 and chosen.shape[1] == 1 else chosen
-    is_known = np.isin(chosen, known)
+    is_known = np.isin(chosen, classes)
     if not is_known.all():
         raise EvenhandError(
             "decides for {decision!r}, which is none of its classes; wrap it in a function that returns one "
             "score a row.",
             decision=label_of(chosen[~is_known].flat[0]),
         )
-    if len(known) == 1:
-        return np.full(chosen.shape, float(is_positive(known[0], positive)))
-    return np.asarray(chosen == known[yes], dtype=np.float64)
+    if len(classes) == 1:
+        return np.full(chosen.shape, float(is_positive(classes[0], positive)))
+    return np.asarray(chosen == classes[yes], dtype=np.float64)
 
 
 def _chance(output: object, classes: Iterable[object] | None, positive: Scalar | None) -> FloatArray:
-    """Return the chance of the positive class; 0 or 1 where the model knows one class only."""
+    """Return the probability of the positive class; 0 or 1 if the model knows only one class."""
     chances = _numbers(output, two=True)
     if chances.ndim != 2:
         return chances
-    known = None if classes is None else list(classes)
+    known_classes = None if classes is None else list(classes)
     if chances.shape[1] > 2:
         raise EvenhandError(
             "gives the chances of {number} classes; reliability is about one score: wrap it in a function "
             "that returns that.",
             number=chances.shape[1],
         )
-    if known is None:
+    if known_classes is None:
         return chances[:, -1]
-    if len(known) != chances.shape[1]:
+    if len(known_classes) != chances.shape[1]:
         raise EvenhandError(
-            "gives the chances of {given} classes and names {named}.",
-            given=chances.shape[1],
-            named=len(known),
+            "gives the chances of {given} classes and names {named}.", given=chances.shape[1], named=len(known_classes)
         )
-    if len(known) == 1:
-        return np.full(len(chances), float(is_positive(known[0], positive)))
-    return chances[:, _positive_class(known, positive)]
+    if len(known_classes) == 1:
+        return np.full(len(chances), float(is_positive(known_classes[0], positive)))
+    return chances[:, _positive_class(known_classes, positive)]
 
 
-def _positive_class(known: Sequence[Any], positive: Scalar | None) -> int:
-    """Return which of two classes is the positive one; a class that is not known, None, is what the other is not."""
-    fits = [value is not None and is_positive(value, positive) for value in known]
-    negative = [value is not None and is_negative(value, positive) for value in known]
-    if sum(fits) == 1 and (negative[1 - fits.index(True)] or None in known):
+def _positive_class(classes: Sequence[Any], positive: Scalar | None) -> int:
+    """Return the positive one of two classes.
+
+    An unknown class, None, is the complement of the other.
+    """
+    fits = [value is not None and is_positive(value, positive) for value in classes]
+    negative = [value is not None and is_negative(value, positive) for value in classes]
+    if sum(fits) == 1 and (negative[1 - fits.index(True)] or None in classes):
         return fits.index(True)
-    if None in known and sum(negative) == 1:
+    if None in classes and sum(negative) == 1:
         return 1 - negative.index(True)
-    raise _unknown_classes(known, positive)
+    raise _unknown_classes(classes, positive)
 
 
-def _unknown_classes(known: Sequence[Any], positive: Scalar | None) -> EvenhandError:
-    shown = " and ".join(repr(label_of(value)) for value in known if value is not None)
+def _unknown_classes(classes: Sequence[Any], positive: Scalar | None) -> EvenhandError:
+    shown = " and ".join(repr(label_of(value)) for value in classes if value is not None)
     if positive is None:
         return EvenhandError(
             "knows the classes {shown}; say which is the positive one with `positive` of the table.",
@@ -243,27 +247,29 @@ def _numbers(output: object, *, two: bool = False) -> FloatArray:
     return values
 
 
-def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], people: People) -> Iterator[Message]:
-    """Refuse a model whose score of a person changes by itself; yield a remark where only its last digits do.
+def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], people: ScoredPeople) -> Iterator[Message]:
+    """Refuse a model whose scores are not reproducible.
 
-    The simulation takes every change of a score for the work of a mistake, and asks about people in any company. So
-    some people are asked about again, in another order, and alone.
+    Yield a note if only their last digits change.
+
+    The simulation attributes every change of a score to a mistake, and scores people together with any others. So some
+    people are scored again, in another order, and alone.
 
     Parameters
     ----------
-    name : of the model.
-    scores : rows of the people's matrix to scores.
-    people : some of them are asked about.
+    name : the model's name.
+    scores : the function from rows of the people's matrix to scores.
+    people : the people, some of whom are scored.
     """
     rows = people.matrix[people.sample()]
     first = scores(rows)
-    again = _largest_difference(first, scores(rows))
-    if again > _TINY:
+    difference = _largest_difference(first, scores(rows))
+    if difference > _TINY:
         raise EvenhandError(
             "the model {name!r} gives the same people other scores when it is asked again, by up to "
             "{again:.2g}; it must not draw at random: fix its seed, or average over its draws.",
             name=name,
-            again=again,
+            again=difference,
         )
     order = np.random.default_rng(0).permutation(len(rows))
     some = order[:_ALONE]
@@ -277,8 +283,8 @@ def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], peo
             name=name,
             company=company,
         )
-    if max(again, company) > _ROUNDING:
-        yield say("rounding", model=name, size=max(again, company))
+    if max(difference, company) > _ROUNDING:
+        yield say("rounding", model=name, size=max(difference, company))
 
 
 def _largest_difference(first: FloatArray, second: FloatArray) -> float:

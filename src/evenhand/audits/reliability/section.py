@@ -37,10 +37,10 @@ from evenhand.core.display import (
     Method,
     Number,
     Range,
+    figure_sentence,
     gap_table,
     make_table,
     value_table,
-    what_it_shows,
 )
 from evenhand.core.findings import Finding
 from evenhand.core.records import matching
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue
 
 MOST_DRAWN, MOST_EXPLAINED = 4, 2
-"""Simulations (model, setting and grouping) that are drawn, and drawn with what explains them; the tables have all."""
+"""The most simulations (model, setting and grouping) that are drawn, and drawn with explanations; tables have all."""
 
 _PAPER = "T. Räz (2024), Reliability gaps between groups in COMPAS dataset, FAccT '24"
 _BELOW = (
@@ -100,20 +100,20 @@ def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
             f"Gaps{of}",
             f"Each group minus {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
             f"metric and group together. The findings count all tests of the run; a band does not.{largest}",
-            " ".join(str(f.headline) for f in _told(result, run)),
+            " ".join(str(f.headline) for f in _run_findings(result, run)),
             tuple(gap_panels(result, run)),
             _shows(result, run),
         )
 
 
-def _told(result: ReliabilityResult, run: Run) -> list[Finding]:
+def _run_findings(result: ReliabilityResult, run: Run) -> list[Finding]:
     """Return the findings of a simulation."""
     places = ((f, (f.model, f.coordinates.get("setting"), f.grouping)) for f in result.findings)
-    return [finding for finding, place in places if place == tuple(run)]
+    return [finding for finding, key in places if key == tuple(run)]
 
 
 def _shows(result: ReliabilityResult, run: Run) -> Message:
-    return what_it_shows(_told(result, run), result.spec.metrics, result.spec.finding_alpha)
+    return figure_sentence(_run_findings(result, run), result.spec.metrics, result.spec.finding_alpha)
 
 
 def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
@@ -164,12 +164,12 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
 
 
 def _title_of(result: ReliabilityResult, run: Run) -> str:
-    """Return what the figures of a simulation add to their titles: nothing if it is the only one."""
+    """Return the title suffix of a simulation's figures: empty if it is the only one."""
     return "" if len(runs(result)) == 1 else f": {run}"
 
 
 def _not_drawn(result: ReliabilityResult, run: Run) -> str:
-    """Say with the first figure what is not drawn."""
+    """Describe the undrawn simulations, with the first figure."""
     every = runs(result)
     if len(every) <= MOST_EXPLAINED or run != every[0]:
         return ""
@@ -180,7 +180,7 @@ def _not_drawn(result: ReliabilityResult, run: Run) -> str:
 
 
 def _at_the_highest_level(result: ReliabilityResult, run: Run) -> str:
-    """Say each metric at the highest noise level."""
+    """Describe each metric at the highest noise level."""
     records = matching(result.values, **run.columns)
     top = max(record.noise_level for record in records)
     sentences = []
@@ -191,7 +191,7 @@ def _at_the_highest_level(result: ReliabilityResult, run: Run) -> str:
 
 
 def _means_in_words(result: ReliabilityResult, run: Run, metrics: Sequence[str], sentence: str) -> str:
-    """Say for each group the means of two metrics over the noise levels above 0."""
+    """Describe each group's means of two metrics over the noise levels above 0."""
     sentences = []
     for group in groups_of(result, run.grouping):
         means = (_mean(matching(result.values, group=group, metric=name, **run.columns)) for name in metrics)
@@ -201,8 +201,8 @@ def _means_in_words(result: ReliabilityResult, run: Run, metrics: Sequence[str],
 
 def _mean(records: Sequence[ReliabilityValue]) -> float | None:
     values = [record.value for record in records if record.noise_level > 0]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
 
 
 def _features_in_words(result: ReliabilityResult, run: Run) -> str:
@@ -239,14 +239,14 @@ def _model_values(result: ReliabilityResult, setting: str, grouping: str) -> Fig
 
 
 def _model_gaps(result: ReliabilityResult, setting: str, grouping: str, gaps: Sequence[ReliabilityGap]) -> Figure:
-    told = [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)]
+    setting_findings = [f for f in result.findings if (f.grouping, f.coordinates.get("setting")) == (grouping, setting)]
     return Figure(
         f"Gaps of the models: by {grouping}, noise {setting}",
         f"Each group minus {gaps[0].reference}, averaged over noise levels, with intervals over people. "
         f"{_BELOW}{_hollow_points(gaps)}",
         " ".join(f"{g.model}, {METRICS[g.metric].title}, {g.group}: {show(g.value, 'signed')}." for g in gaps),
         tuple(model_gap_panels(result, setting, grouping)),
-        what_it_shows(told, result.spec.metrics, result.spec.finding_alpha),
+        figure_sentence(setting_findings, result.spec.metrics, result.spec.finding_alpha),
     )
 
 
@@ -280,7 +280,7 @@ def _gap_table(result: ReliabilityResult) -> DisplayTable:
         "Levels lower": lambda r: Number(r.share_lower, "percent"),
         "SD of runs": lambda r: Number(r.replicate_sd),
     }
-    # At one level there are joint limits alone; they stand in their own column.
+    # At one level there are only joint limits, in their own column.
     gaps = [replace(gap, low=None, high=None) if gap.noise_level is not None else gap for gap in result.gaps]
     caption = "Gaps: the mean over noise levels, and every level"
     return gap_table(gaps, METRICS, caption, result.spec.confidence, extra=extra)
@@ -315,7 +315,10 @@ def _mitigation_table(result: ReliabilityResult) -> DisplayTable:
 
 
 def _moved_tables(result: ReliabilityResult) -> Iterator[DisplayTable]:
-    """Yield what mistakes do to risk levels and places; without folding only at the highest noise level."""
+    """Yield the effects of mistakes on risk levels and places.
+
+    Only those at the highest noise level are unfolded.
+    """
     from evenhand.audits.reliability.moved import PASSING, TITLES
 
     confidence = show_confidence(result.spec.confidence)
@@ -348,8 +351,8 @@ def _attribution_table(result: ReliabilityResult) -> DisplayTable:
     rows: list[dict[str, Any]] = []
     for _, records in groupby(result.attribution, lambda r: (r.model, r.setting, r.grouping, r.group, r.metric)):
         group = [record.to_dict() for record in records]
-        known = [row["value"] for row in group if row["value"] is not None]
-        total = sum(known) if len(known) == len(group) else None
+        defined = [row["value"] for row in group if row["value"] is not None]
+        total = sum(defined) if len(defined) == len(group) else None
         nothing = {"share": None, "replicate_low": None, "replicate_high": None}
         rows += [*group, {**group[0], **nothing, "feature": "Sum", "value": total}]
     columns = {

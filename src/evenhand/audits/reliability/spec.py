@@ -1,4 +1,4 @@
-"""What the reliability audit can be told: arguments of `eh.reliability`, the `[reliability]` of `audit.toml`."""
+"""The settings of the reliability audit: arguments of `eh.reliability` and its section of `audit.toml`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Names, Reference, Spec, limits
 from evenhand.core.thresholds import Threshold
-from evenhand.errors import SettingError, did_you_mean
+from evenhand.errors import SettingError, did_you_mean, require_name
 from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns
@@ -26,7 +26,7 @@ def _as_tuple(value: object) -> object:
 
 
 def _number_or_truth(value: object) -> object:
-    """Keep the number 1 apart from true."""
+    """Distinguish the number 1 from true."""
     return value if isinstance(value, bool) or not isinstance(value, int) else float(value)
 
 
@@ -95,7 +95,10 @@ class Scoring(Settings):
         return self.threshold[-1] if isinstance(self.threshold, tuple) else self.threshold
 
     def cuts(self, scores: FloatArray) -> FloatArray:
-        """Return the cuts between risk levels for people with these scores without mistakes; none for one threshold."""
+        """Return the cuts between risk levels, given scores without mistakes.
+
+        There are none for one threshold.
+        """
         if isinstance(self.threshold, str):
             return np.unique(np.quantile(scores, np.arange(1, 10) / 10))
         return np.asarray(self.threshold if isinstance(self.threshold, tuple) else (), dtype=np.float64)
@@ -193,7 +196,7 @@ class ReliabilitySpec(Spec):
     resamples: int = Field(1_000, ge=100, le=100_000, description="Bootstrap resamples of people.")
 
     def known_metrics(self) -> Mapping[str, Metric]:
-        """Return the rows of all metrics that can stand in a table."""
+        """Return the rows of all metrics in the tables."""
         return METRICS
 
     @field_validator("features")
@@ -215,37 +218,28 @@ class ReliabilitySpec(Spec):
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if name not in COMPARED:
-                raise SettingError(
-                    "there is no metric {name!r} to compare; {hint}",
-                    name=name,
-                    hint=did_you_mean(name, COMPARED),
-                )
+            require_name(name, COMPARED, "there is no metric {name!r} to compare; {hint}", SettingError)
         return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
     def _known_model(self) -> Self:
-        held = None if self.mitigation is None else self.mitigation.model
-        if held is not None and held not in self.model:
-            raise SettingError(
-                "`mitigation` is compared with {held!r}; {hint}",
-                held=held,
-                hint=did_you_mean(held, self.model),
-            )
+        name = None if self.mitigation is None else self.mitigation.model
+        if name is not None:
+            require_name(name, self.model, "`mitigation` is compared with {name!r}; {hint}", SettingError)
         return self
 
     @model_validator(mode="after")
     def _only_features(self) -> Self:
-        """Refuse names that are not features, in the settings that speak of features."""
+        """Refuse names that are not features, in settings that name features."""
         by_model = [("features", name) for model in self.model.values() for name in model.features or ()]
         for setting, name in (*self.noise.features_named(), *by_model):
-            if name not in self.features:
-                raise SettingError(
-                    "`{setting}` names {name!r}, which is no feature; {hint}",
-                    setting=setting,
-                    name=name,
-                    hint=did_you_mean(name, self.features),
-                )
+            require_name(
+                name,
+                self.features,
+                "`{setting}` names {name!r}, which is no feature; {hint}",
+                SettingError,
+                setting=setting,
+            )
         return self
 
     @model_validator(mode="after")

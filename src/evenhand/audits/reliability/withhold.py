@@ -1,4 +1,4 @@
-"""What of a reliability audit tells of few people: each metric, by risk level, and the people moved."""
+"""Small counts of a reliability audit: each metric, by risk level, and the people moved."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evenhand.core.withhold import Withholder
 
 
 class ReliabilityWithholder(Withholder[ReliabilitySpec]):
-    """Each metric is a part of its own."""
+    """Treats each metric as a separate part."""
 
     places: ClassVar[tuple[str, ...]] = ("setting", "noise_level")
     balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
     def part(self, table: str, record: Record) -> str:
-        """Return the part that a record tells of."""
+        """Return the part that a record belongs to."""
         if table in ("models", "mitigation"):
             return table
         level = " by risk level" if getattr(record, "risk_level", None) is not None else ""
@@ -24,4 +24,4 @@ class ReliabilityWithholder(Withholder[ReliabilitySpec]):
 
 
 WITHHOLD = ReliabilityWithholder()
-"""What the reliability audit withholds."""
+"""The reliability audit's rules for small counts."""

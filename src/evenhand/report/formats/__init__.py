@@ -1,7 +1,7 @@
 """The report in every format, from the same `Audit`: nothing is computed here, and the data are not needed.
 
-A format is a module of this folder with a function `make`, which returns the files of an audit by name; its name is
-that of the module. Modules whose name starts with an underscore are shared by several formats.
+A format is a module of this folder with a function `make` that returns the files of an audit by name; the module's
+name is the format's. Modules whose name starts with an underscore are shared by several formats.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, TypeAlias
 
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import require_name
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -35,7 +35,6 @@ def make_files(audit: Audit, formats: Iterable[str]) -> Files:
     """
     files: Files = {}
     for name in formats:
-        if name not in FORMATS:
-            raise ConfigError("there is no format {name!r}; {hint}", name=name, hint=did_you_mean(name, FORMATS))
+        require_name(name, FORMATS, "there is no format {name!r}; {hint}")
         files |= import_module(f"{__name__}.{name}").make(audit)
     return files

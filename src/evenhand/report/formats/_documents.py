@@ -1,11 +1,11 @@
-"""Documents with fields, some of which are left to be filled in: what model cards and datasheets share."""
+"""Documents with fields, some left blank: the shared part of model cards and datasheets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.core.display import in_markdown
+from evenhand.core.display import escape_markdown
 from evenhand.messages import showable
 from evenhand.report import front
 
@@ -13,14 +13,14 @@ OPEN = "To be filled in: an audit does not know it."
 
 
 def group_sizes(item: front.Compared) -> str:
-    """Return the sizes of the groups of a grouping, in words."""
+    """Describe the sizes of the groups of a grouping."""
     missing = f", not known {item.missing:,}" if item.missing else ""
     few = {group: " (too few to compare)" for group, n in item.sizes if n < item.least}
     return ", ".join(f"{group} {n:,}{few.get(group, '')}" for group, n in item.sizes) + missing
 
 
 def selection_meaning(prediction: Mapping[str, Any]) -> str:
-    """Return what it means to be selected."""
+    """Describe what being selected means."""
     if not prediction:
         return OPEN
     good = {"selected": "good for the person", "not_selected": "bad for the person"}
@@ -30,8 +30,8 @@ def selection_meaning(prediction: Mapping[str, Any]) -> str:
 
 
 def to_markdown(title: str, card: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a document as Markdown: a heading for each part, a paragraph for each field."""
-    lines = [f"# {in_markdown(showable(title))}", ""]
+    """Render a document as Markdown: a heading for each part, a paragraph for each field."""
+    lines = [f"# {escape_markdown(showable(title))}", ""]
     for heading, entries in card.items():
         lines += [f"## {heading.replace('_', ' ').capitalize()}", ""]
         for name, value in entries.items():
@@ -41,13 +41,15 @@ def to_markdown(title: str, card: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _entry(name: str, value: str | list[Any]) -> list[str]:
     if isinstance(value, str):
-        return [f"**{name}.** {in_markdown(showable(value))}"]
+        return [f"**{name}.** {escape_markdown(showable(value))}"]
     if value and isinstance(value[0], dict):
         columns = [column for column in value[0] if column != "title"]
         rows = [[_cell(entry["title" if column == "metric" else column]) for column in columns] for entry in value]
         return [f"**{name}**", "", *("| " + " | ".join(row) + " |" for row in (columns, ["---"] * len(columns), *rows))]
-    return [f"**{name}**", "", *(f"- {in_markdown(showable(str(item)))}" for item in value)]
+    return [f"**{name}**", "", *(f"- {escape_markdown(showable(str(item)))}" for item in value)]
 
 
 def _cell(value: object) -> str:
-    return "–" if value is None else in_markdown(showable(f"{value:.4g}" if isinstance(value, float) else str(value)))
+    return (
+        "–" if value is None else escape_markdown(showable(f"{value:.4g}" if isinstance(value, float) else str(value)))
+    )

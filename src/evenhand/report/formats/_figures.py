@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def all_figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:
-    """Yield every figure as one chart, with a name for its file."""
+    """Yield every figure as one chart, with its file name."""
     for name, section in audit.sections().items():
         figures = [part for part in section.parts if isinstance(part, Figure) and part.charts]
         for number, figure in enumerate(figures, 1):

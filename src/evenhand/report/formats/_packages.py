@@ -1,4 +1,4 @@
-"""Optional packages that formats need."""
+"""Import the optional packages of formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenhand.messages import showable
 
 
 def import_extra(module: str, extra: str, what: str) -> ModuleType:
-    """Import what a format needs, or say how to install it."""
+    """Import a format's package, or explain how to install it."""
     try:
         imported = import_module(module)
     except ImportError:
@@ -19,7 +19,7 @@ def import_extra(module: str, extra: str, what: str) -> ModuleType:
             what=what,
             extra=extra,
         ) from None
-    except OSError as error:  # WeasyPrint loads Pango, a library of the system
+    except OSError as error:  # WeasyPrint loads Pango, a system library
         raise ConfigError(
             "{what} needs a library of the system that is missing ({splitlines}); on Debian install it "
             "with: apt-get install libpango-1.0-0 libpangoft2-1.0-0",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def all_tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:
-    """Yield every table of the audit, findings first: its name, its columns and its rows."""
+    """Yield every table of the audit, findings first: its name, columns and rows."""
     columns = list(Finding.columns())
     yield "findings", columns, [_row(finding, columns) for finding in audit.findings]
     for name, kind, records in _records(audit):
@@ -27,7 +27,7 @@ def all_tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any
 
 
 def _records(audit: Audit) -> Iterator[tuple[str, type[Record], Sequence[Record]]]:
-    """Yield the records of results, extras and profiles: the name of the table, their type, and they themselves."""
+    """Yield the tables of results, extras and profiles: name, record type and records."""
     for name, result in audit.results.items():
         for table, kind in result.record_types().items():
             records = result.tables[table]
@@ -46,6 +46,6 @@ def _row(record: Record, columns: Iterable[str]) -> list[Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a value as one cell, its digits those of `results.json`."""
+    """Return a value as one cell, with the digits of `results.json`."""
     plain = rounded(plain_cell(value))
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain

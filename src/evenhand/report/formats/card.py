@@ -1,4 +1,4 @@
-"""Model cards, in Markdown and JSON, with what an audit knows; the rest is left to be filled in.
+"""Model cards, in Markdown and JSON, filled in from an audit as far as possible.
 
 The fields are those of Mitchell et al. 2019 (Model cards for model reporting, FAT*); the head of a card is that of the
 Hugging Face Hub.
@@ -44,7 +44,7 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
         "model_details": {"name": model, "overview": about.system or OPEN, "owners": OPEN, "version": OPEN},
         "intended_use": {"primary_uses": OPEN, "out_of_scope_uses": OPEN},
         "factors": {
-            "groups_compared": [f"{item.grouping}: {group_sizes(item)}" for item in front.who_was_compared(audit)],
+            "groups_compared": [f"{item.grouping}: {group_sizes(item)}" for item in front.groups_compared(audit)],
             "selected_means": selection_meaning(prediction),
         },
         "metrics": {
@@ -65,13 +65,13 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
 
 
 def _source(audit: Audit) -> str | list[str]:
-    """Return where the data came from: the files with their sums, or the source that the settings name."""
+    """Return the source of the data: the files with their checksums, or the source in the settings."""
     files = [f"{file['name']} (SHA-256 {file['sha256']})" for file in audit.data["files"]]
     return (files if len(files) > 1 else files[0]) if files else audit.config.source or "given in memory"
 
 
 def _judged(audit: Audit, finding: Finding) -> str:
-    """Return a limit and its verdict, with the place that was judged."""
+    """Return a limit and its verdict, with the coordinates judged."""
     metric = audit.results[finding.audit].metrics[finding.metric].title_in_sentence
     parts = {"by": finding.grouping, "within": finding.stratum}
     where = "".join(f" {word} {part}" for word, part in parts.items() if part)
@@ -84,9 +84,9 @@ def _caveats(sections: Iterable[Section]) -> list[str]:
 
 def _values(audit: Audit, model: str) -> list[dict[str, Any]]:
     """Return the values by group, single and intersecting, with their intervals."""
-    kept = ("grouping", "group", "metric", "n", "value", "low", "high")
+    columns = ("grouping", "group", "metric", "n", "value", "low", "high")
     return [
-        {name: rounded(getattr(record, name)) for name in kept} | {"title": result.metrics[record.metric].title}
+        {name: rounded(getattr(record, name)) for name in columns} | {"title": result.metrics[record.metric].title}
         for result in audit.results.values()
         for record in result.tables.get("values", ())
         if isinstance(record, Value) and record.model == model and record.stratum is None and record.value is not None
@@ -94,7 +94,7 @@ def _values(audit: Audit, model: str) -> list[dict[str, Any]]:
 
 
 def _hub_head(audit: Audit, model: str) -> str:
-    """Return the metadata of the Hugging Face Hub: what was measured for everybody, as results of the model."""
+    """Return the metadata of the Hugging Face Hub, with everybody's values as the model's results."""
     overall = [
         {"type": record["metric"], "value": record["value"], "name": record["title"]}
         for record in _values(audit, model)
@@ -107,6 +107,6 @@ def _hub_head(audit: Audit, model: str) -> str:
         "tags": ["fairness", "evenhand", *audit.results],
         **({"model-index": [{"name": model, "results": results}]} if overall else {}),
     }
-    # JSON is YAML, and quotes whatever a name may hold.
+    # JSON is YAML, and quotes any name.
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items()]
     return "\n".join(["---", *lines, "---", "", ""])

@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 def make(audit: Audit) -> Files:
     """Return one CSV file per table."""
     return {
-        f"{name}.csv": write_csv({column: [row[at] for row in rows] for at, column in enumerate(columns)})
+        f"{name}.csv": write_csv({column: [row[position] for row in rows] for position, column in enumerate(columns)})
         for name, columns, rows in all_tables(audit)
     }

@@ -1,4 +1,4 @@
-"""A datasheet of the data, in Markdown and JSON, with what an audit knows; the rest is left to be filled in.
+"""A datasheet of the data, in Markdown and JSON, filled in from an audit as far as possible.
 
 The fields are those of Gebru et al. 2021 (Datasheets for datasets, CACM 64(12)).
 """
@@ -23,7 +23,7 @@ _MISSING = {
 
 
 def make(audit: Audit) -> Files:
-    """Return what is known of the data, by the questions of a datasheet."""
+    """Return the known facts about the data, by the questions of a datasheet."""
     data, about = audit.config.data, audit.config.report
     predictions = data.get("predictions", {})
     left_out = [record for result in audit.results.values() for record in result.left_out]
@@ -31,7 +31,7 @@ def make(audit: Audit) -> Files:
         "motivation": {"purpose": about.scope or OPEN, "creators": OPEN},
         "composition": {
             "instances": f"{audit.data['rows']:,} rows, of which {audit.data['rows_used']:,} are used",
-            "groups": [f"{item.grouping}: {group_sizes(item)}" for item in front.who_was_compared(audit)],
+            "groups": [f"{item.grouping}: {group_sizes(item)}" for item in front.groups_compared(audit)],
             "outcome": data.get("outcome") or "none",
             "predictions": [f"{name}: {selection_meaning(value)}" for name, value in predictions.items()],
             "files": [f"{file['name']}, SHA-256 {file['sha256']}" for file in audit.data["files"]],

@@ -1,4 +1,4 @@
-"""The page, and a CSV file for each table that is too long for it."""
+"""The page, and a CSV file for each table too long for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return the page, and a file for each table that is too long for it."""
+    """Return the page, and a CSV file for each table too long for it."""
     sections = audit.sections()
     files: Files = {"report.html": page.render(audit, sections)}
     for name, section in sections.items():
         for part in section.parts:
-            if isinstance(part, DisplayTable) and part.cut() < len(part.rows):
+            if isinstance(part, DisplayTable) and part.rows_shown() < len(part.rows):
                 files[page.table_file(name, part)] = write_csv(part.numbers())
     return files

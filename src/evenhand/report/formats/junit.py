@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return a test case for every threshold: broken is a failure, undecided is skipped, with the finding's words."""
+    """Return a test case for every threshold: broken is a failure, undecided is skipped, with the finding's text."""
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     broken = sum(finding.verdict == "does_not_meet" for finding in judged)
     undecided = sum(finding.verdict == "insufficient_evidence" for finding in judged)

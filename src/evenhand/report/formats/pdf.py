@@ -1,4 +1,4 @@
-"""The page on paper: paged, tagged PDF."""
+"""The page as a paged, tagged PDF."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return the page as a paged, tagged document; long tables are named and stay in the spreadsheet."""
+    """Return the page as a paged, tagged document.
+
+    Long tables are named and left to the spreadsheet.
+    """
     weasyprint = import_extra("weasyprint", "pdf", "PDF")
-    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything stands in the page itself
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything is in the page itself
     document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
     settings = {"pdf_tags": True, "pdf_identifier": audit.data["hash"].encode()}
     with _without_collection():
@@ -27,7 +30,7 @@ def make(audit: Audit) -> Files:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Leave the collection of garbage for later: it takes a quarter of the time that a printer needs for its boxes."""
+    """Suspend garbage collection, which takes a quarter of the rendering time."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -38,7 +41,10 @@ def _without_collection() -> Iterator[None]:
 
 
 def _scope_of_heads(_: object, pdf: Any) -> None:
-    """Say of which line a head is the head in tables that are set as lines; WeasyPrint links those that it lays out."""
+    """Set the row of each head in tables rendered as lines.
+
+    WeasyPrint links the heads it lays out.
+    """
     for element in pdf.objects:
         if isinstance(element, dict) and element.get("S") == "/TH" and "ID" not in element:
             row = pdf.objects[int(element["P"].split()[0])]

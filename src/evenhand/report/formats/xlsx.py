@@ -22,10 +22,15 @@ _WIDEST_COLUMN = 60
 
 
 def make(audit: Audit) -> Files:
-    """Return one workbook: a sheet a table, numbers as numbers, all text as text and never as a formula."""
+    """Return one workbook with a sheet per table.
+
+    Numbers stay numbers, and text is never a formula.
+    """
     xlsxwriter = import_extra("xlsxwriter", "files", "XLSX")
-    held = io.BytesIO()
-    with xlsxwriter.Workbook(held, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}) as book:
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(
+        buffer, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    ) as book:
         book.set_properties({"title": showable(audit.config.report.title), "created": _started(audit)})
         bold = book.add_format({"bold": True, "bottom": 1})
         taken: set[str] = set()
@@ -38,14 +43,14 @@ def make(audit: Audit) -> Files:
                 )
             sheet = book.add_worksheet(_sheet_name(name, taken))
             sheet.freeze_panes(1, 0)
-            for at, column in enumerate(columns):
-                sheet.write_string(0, at, column, bold)
-                sheet.set_column(at, at, _width(column, rows, at))
+            for position, column in enumerate(columns):
+                sheet.write_string(0, position, column, bold)
+                sheet.set_column(position, position, _width(column, rows, position))
             for number, row in enumerate(rows, 1):
-                for at, value in enumerate(row):
-                    _write_cell(sheet, number, at, value)
+                for position, value in enumerate(row):
+                    _write_cell(sheet, number, position, value)
             sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)
-    return {"tables.xlsx": held.getvalue()}
+    return {"tables.xlsx": buffer.getvalue()}
 
 
 def _sheet_name(name: str, taken: set[str]) -> str:
@@ -58,8 +63,8 @@ def _sheet_name(name: str, taken: set[str]) -> str:
     return short
 
 
-def _width(column: str, rows: Sequence[Sequence[Any]], at: int) -> int:
-    longest = max((len(str(row[at])) for row in rows[:200] if isinstance(row[at], str)), default=9)
+def _width(column: str, rows: Sequence[Sequence[Any]], position: int) -> int:
+    longest = max((len(str(row[position])) for row in rows[:200] if isinstance(row[position], str)), default=9)
     return min(max(len(column), longest) + 2, _WIDEST_COLUMN)
 
 

@@ -1,7 +1,7 @@
-"""How far raters agree: kappa and its relatives, intraclass correlations, Krippendorff's alpha.
+"""Agreement between raters: kappa and related coefficients, intraclass correlations, Krippendorff's alpha.
 
-Every function takes one array per rater with people on the last axis and simulations on the others; what is undefined
-is nan, and `why_undefined` says why.
+Every function takes one array per rater with people on the last axis and simulations on the others; undefined results
+are nan, and `why_undefined` returns the reason.
 """
 
 from evenhand.stats.agreement.categories import (
@@ -23,19 +23,17 @@ from evenhand.stats.agreement.counts import (
     bias_index,
     binary_counts,
     kappa_from_pabak,
-    negative_agreement,
     pabak,
     pabak_from_kappa,
     pabak_minus_kappa,
-    positive_agreement,
     prevalence_index,
 )
 from evenhand.stats.agreement.differences import (
     ac1_limits,
-    alike_stderr,
     coefficient_difference,
     p_of_equality,
     share_difference,
+    shared_shape_stderr,
     unseen_tail,
 )
 from evenhand.stats.agreement.panels import panel_of
@@ -53,7 +51,6 @@ from evenhand.stats.agreement.scores import (
     mean_squares,
     pooled_spread,
     score_moments,
-    spread_adjusted_icc,
 )
 
 __all__ = [
@@ -70,7 +67,6 @@ __all__ = [
     "Undefined",
     "ac1",
     "ac1_limits",
-    "alike_stderr",
     "alpha",
     "bennett_s",
     "bias_index",
@@ -87,18 +83,16 @@ __all__ = [
     "icc_interval",
     "kappa_from_pabak",
     "mean_squares",
-    "negative_agreement",
     "p_of_equality",
     "pabak",
     "pabak_from_kappa",
     "pabak_minus_kappa",
     "panel_of",
     "pooled_spread",
-    "positive_agreement",
     "prevalence_index",
     "score_moments",
     "share_difference",
-    "spread_adjusted_icc",
+    "shared_shape_stderr",
     "unseen_tail",
     "weighted_kappa",
     "why_undefined",

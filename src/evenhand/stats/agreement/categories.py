@@ -1,4 +1,4 @@
-"""Categories from two or many raters, some ratings missing: Cohen's kappa and its relatives, Krippendorff's alpha."""
+"""Coefficients for categorical ratings by two or more raters, with missing ratings: kappas and Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def cohen_kappa(
 ) -> FloatArray:
     """Return Cohen's kappa of two raters: (po - pc) / (1 - pc).
 
-    po is the share of people with the same category from both, pc = sum_k r_k s_k / n² what it would be for raters
-    who do not look. nan where both put everybody into one and the same category.
+    po is the share of people with equal categories from both, pc = sum_k r_k s_k / n² its expected value for
+    independent raters. nan if both put everybody into the same category.
 
     Parameters
     ----------
     first, second
         Categories (numbers or text) of shapes (..., people) that broadcast; each leading index is a simulation.
     categories
-        The categories there are; by default those that occur. They do not change kappa, but unknown ones are found.
+        The possible categories; by default those that occur. They do not change kappa, but unknown ratings raise.
     weight
-        How many people each row stands for, of a shape (..., people) that broadcasts; 1 by default.
+        The number of people each row represents, of a shape (..., people) that broadcasts; 1 by default.
 
     References
     ----------
@@ -80,10 +80,10 @@ def weighted_kappa(
     distance
         'linear' (how many categories apart), 'quadratic' (its square), or a matrix of distances with 0 on the diagonal.
     categories
-        The categories in their order; by default those that occur, sorted. A category that nobody used still counts as
-        a step, so give all of them for an ordered scale.
+        The categories in their order; by default those that occur, sorted. An unused category still counts as a step,
+        so give all of them for an ordered scale.
     weight
-        How many people each row stands for; 1 by default.
+        The number of people each row represents; 1 by default.
 
     References
     ----------
@@ -117,8 +117,8 @@ def category_table(
         return np.zeros((*shape[:-1], max(q, 1), max(q, 1)))
     cell = np.broadcast_to(r * q + s, shape).reshape(simulations, -1)
     cell = cell + (np.arange(simulations) * (q * q))[:, np.newaxis]
-    each = None if weights is None else np.broadcast_to(weights, shape).ravel()
-    counted = np.bincount(cell.ravel(), each, simulations * q * q)
+    flat_weights = None if weights is None else np.broadcast_to(weights, shape).ravel()
+    counted = np.bincount(cell.ravel(), flat_weights, simulations * q * q)
     return np.asarray(counted.astype(np.float64).reshape(*shape[:-1], q, q))
 
 
@@ -146,7 +146,7 @@ def _distances(distance: str | ArrayLike, q: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Agreement:
-    """Observed agreement, and the shares of the categories: over everybody and of each rater."""
+    """Observed agreement, and the shares of the categories: over all ratings and of each rater."""
 
     observed: FloatArray
     shares: list[FloatArray]
@@ -162,11 +162,11 @@ def fleiss_kappa(*raters: ArrayLike, categories: Categories = None, weight: Arra
     Parameters
     ----------
     raters
-        Two or more arrays of categories of shapes (..., people) that broadcast; None or nan where one did not rate.
+        Two or more arrays of categories of shapes (..., people) that broadcast; None or nan if missing.
     categories
-        The categories there are; by default those that occur.
+        The possible categories; by default those that occur.
     weight
-        How many people each row stands for; 1 by default.
+        The number of people each row represents; 1 by default.
 
     References
     ----------
@@ -208,8 +208,8 @@ def conger_kappa(*raters: ArrayLike, categories: Categories = None, weight: Arra
 def bennett_s(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Bennett's S (Brennan and Prediger's kappa) of two or more raters: pe = 1 / q for q categories.
 
-    With two raters and two categories it is PABAK. Parameters as for `fleiss_kappa`; give `categories`, as one that
-    nobody used counts too.
+    With two raters and two categories it is PABAK. Parameters as for `fleiss_kappa`; give `categories`, as unused ones
+    count, too.
 
     References
     ----------
@@ -227,7 +227,7 @@ def bennett_s(*raters: ArrayLike, categories: Categories = None, weight: ArrayLi
 def ac1(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Gwet's AC1 of two or more raters: pe = sum_k pi_k (1 - pi_k) / (q - 1) for q categories.
 
-    Parameters as for `fleiss_kappa`; give `categories`, as one that nobody used counts in q.
+    Parameters as for `fleiss_kappa`; give `categories`, as unused ones count in q.
 
     References
     ----------
@@ -248,19 +248,19 @@ def ac1(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | N
 def alpha(*raters: ArrayLike, scale: AlphaScale = "nominal", weight: ArrayLike | None = None) -> FloatArray:
     """Return Krippendorff's alpha of two or more raters: 1 - observed / expected disagreement.
 
-    With m_u ratings of person u, n_uv of them the value v, and n ratings in all of people who have two or more, the
+    With m_u ratings of person u, n_uv of them the value v, and n ratings in all of people with two or more, the
     disagreement is sum_u sum_v n_uv (m_u - n_uv) / (m_u - 1) against sum_v n_v (n - n_v) / (n - 1) on the nominal
-    scale. On the interval scale squared differences take its place, on the ordinal scale those of the ratings' middle
-    ranks. Only counts and sums are formed, never pairs of people.
+    scale. The interval scale uses squared differences instead, the ordinal scale those of the ratings' middle ranks.
+    Only counts and sums are computed, never pairs of people.
 
     Parameters
     ----------
     raters
-        Two or more arrays of ratings of shapes (..., people) that broadcast; None or nan where one did not rate.
+        Two or more arrays of ratings of shapes (..., people) that broadcast; None or nan if missing.
     scale
         'nominal', 'ordinal' or 'interval'; the last two need numbers.
     weight
-        How many people each row stands for; 1 by default.
+        The number of people each row represents; 1 by default.
 
     References
     ----------
@@ -287,7 +287,7 @@ def alpha(*raters: ArrayLike, scale: AlphaScale = "nominal", weight: ArrayLike |
 
 
 def pairable_people(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
-    """Return how many people have two ratings or more.
+    """Return the number of people with two or more ratings.
 
     Examples
     --------
@@ -353,18 +353,18 @@ def _nominal_alpha(raters: Sequence[ArrayLike], weight: ArrayLike | None) -> Flo
 
 
 def _interval_alpha(scores: Sequence[FloatArray], ratings: FloatArray, pairable: FloatArray) -> FloatArray:
-    """Return alpha from sums of squares: twice m / (m - 1) times those within people, against those over all."""
+    """Return alpha from sums of squares: twice m / (m - 1) times those within people, over the total."""
     shape = np.broadcast_shapes(*(score.shape for score in scores), pairable.shape)
-    known = np.stack([np.broadcast_to(~np.isnan(score), shape) for score in scores], axis=-1)
+    present = np.stack([np.broadcast_to(~np.isnan(score), shape) for score in scores], axis=-1)
     stacked = np.stack([np.broadcast_to(np.nan_to_num(score), shape) for score in scores], axis=-1)
     size = np.abs(stacked).max(axis=(-1, -2), initial=0.0)
-    _, within = mean_and_squares(stacked, known.astype(np.float64), np.broadcast_to(size[..., np.newaxis], shape))
-    within = np.where(pairable > 0, within, 0.0)  # nan where nobody rated a person
+    _, within = mean_and_squares(stacked, present.astype(np.float64), np.broadcast_to(size[..., np.newaxis], shape))
+    within = np.where(pairable > 0, within, 0.0)  # nan without ratings of a person
     observed = (pairable * within * ratings / np.maximum(ratings - 1.0, 1.0)).sum(axis=-1)
-    each = np.broadcast_to(pairable, shape)[..., np.newaxis] * known
+    weights = np.broadcast_to(pairable, shape)[..., np.newaxis] * present
     flat = (*shape[:-1], -1)
-    _, spread = mean_and_squares(stacked.reshape(flat), each.reshape(flat), size)
-    total = np.asarray(each.sum(axis=(-1, -2)))
+    _, spread = mean_and_squares(stacked.reshape(flat), weights.reshape(flat), size)
+    total = np.asarray(weights.sum(axis=(-1, -2)))
     return np.asarray(1.0 - ratio(observed * (total - 1.0), total * spread))
 
 
@@ -372,13 +372,13 @@ def _middle_ranks(scores: Sequence[FloatArray], pairable: FloatArray) -> list[Fl
     """Return each rating's middle rank among the pairable ratings of its simulation; nan stays nan."""
     shape = np.broadcast_shapes(*(score.shape for score in scores), pairable.shape)
     stacked = np.stack([np.broadcast_to(score, shape) for score in scores], axis=-1)
-    known = ~np.isnan(stacked)
+    present = ~np.isnan(stacked)
     simulations = int(np.prod(shape[:-1]))
     values = stacked.reshape(simulations, -1)
-    each = (np.broadcast_to(pairable, shape)[..., np.newaxis] * known).reshape(simulations, -1)
+    flat_weights = (np.broadcast_to(pairable, shape)[..., np.newaxis] * present).reshape(simulations, -1)
     order = np.argsort(values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)
-    weights = np.take_along_axis(each, order, axis=-1)
+    weights = np.take_along_axis(flat_weights, order, axis=-1)
     opens = np.ones(ordered.shape, dtype=np.bool_)
     opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     run = np.cumsum(opens.ravel()) - 1
@@ -386,5 +386,5 @@ def _middle_ranks(scores: Sequence[FloatArray], pairable: FloatArray) -> list[Fl
     before = np.cumsum(in_run) - in_run
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, (before + in_run / 2.0)[run].reshape(values.shape), axis=-1)
-    ranks = np.where(known, ranks.reshape(stacked.shape), np.nan)
+    ranks = np.where(present, ranks.reshape(stacked.shape), np.nan)
     return [ranks[..., rater] for rater in range(len(scores))]

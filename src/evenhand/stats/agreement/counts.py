@@ -1,4 +1,4 @@
-"""Two raters who say 0 or 1: the four counts, and every metric that is a function of them."""
+"""Two raters with ratings 0 or 1: the four counts, and every metric of them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from evenhand.stats.types import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class BinaryCounts:
-    """How many people two raters gave (1, 1), (0, 1), (1, 0) and (0, 0); arrays of any one shape.
+    """The number of people that two raters gave (1, 1), (0, 1), (1, 0) and (0, 0); arrays of one shape.
 
-    The metrics are nan where they are undefined; `why_undefined` says why.
+    Undefined metrics are nan; `why_undefined` returns the reason.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class BinaryCounts:
 
     @property
     def n(self) -> FloatArray:
-        """People."""
+        """The number of people."""
         return self.both + self.only_second + self.only_first + self.neither
 
     def kappa(self) -> FloatArray:
@@ -88,7 +88,7 @@ class BinaryCounts:
         return 1.0 - ratio((2.0 * self.n - 1.0) * differ, ones * zeros)
 
     def why_undefined(self, metric: str) -> Reasons:
-        """Return why a metric is nan, "" where it is not.
+        """Return why a metric is nan, "" if it is defined.
 
         Examples
         --------
@@ -120,7 +120,7 @@ COUNT_METRICS: dict[str, Callable[[BinaryCounts], FloatArray]] = {
     "prevalence_index": BinaryCounts.prevalence_index,
     "bias_index": BinaryCounts.bias_index,
 }
-"""The metrics of two binary raters; every audit of agreement computes what is listed here."""
+"""The metrics of two binary raters; every audit of agreement computes them all."""
 
 
 def binary_counts(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> BinaryCounts:
@@ -131,7 +131,7 @@ def binary_counts(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | No
     first, second
         Ratings, 0 or 1, of shapes (..., people) that broadcast.
     weight
-        How many people each row stands for, of a shape (..., people) that broadcasts; 1 by default.
+        The number of people each row represents, of a shape (..., people) that broadcasts; 1 by default.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def binary_counts(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | No
     if weight is None:
         a, ones_r, ones_s = (np.asarray(np.count_nonzero(yes, axis=-1), dtype=np.float64) for yes in (r & s, r, s))
         return BinaryCounts(*np.broadcast_arrays(a, ones_s - a, ones_r - a, r.shape[-1] - ones_r - ones_s + a))
-    cells = [r & s, ~r & s, r & ~s, ~(r | s)]  # each summed on its own: an empty one is exactly 0
+    cells = [r & s, ~r & s, r & ~s, ~(r | s)]  # summed separately, so that an empty cell is exactly 0
     weights = people_weights(weight, r.shape[-1])
     counted = (np.einsum("...i,...i->...", cell.astype(np.float64), weights) for cell in cells)
     return BinaryCounts(*(np.asarray(cell) for cell in counted))
@@ -157,7 +157,7 @@ def pabak(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = Non
     first, second
         Ratings, 0 or 1, of shapes (..., people) that broadcast.
     weight
-        How many people each row stands for; 1 by default.
+        The number of people each row represents; 1 by default.
 
     References
     ----------
@@ -172,7 +172,7 @@ def pabak(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = Non
 
 
 def prevalence_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return (a - d) / n, the share both rate 1 less the share both rate 0; parameters as for `pabak`.
+    """Return (a - d) / n, the share both rate 1 minus the share both rate 0; parameters as for `pabak`.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def prevalence_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike |
 
 
 def bias_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return (b - c) / n, by how much more often the second rater says 1; parameters as for `pabak`.
+    """Return (b - c) / n, the excess of the second rater's ones; parameters as for `pabak`.
 
     Examples
     --------
@@ -193,34 +193,8 @@ def bias_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None 
     return plain(binary_counts(first, second, weight=weight).bias_index())
 
 
-def positive_agreement(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return 2a / (2a + b + c), the agreement on the class 1; parameters as for `pabak`.
-
-    References
-    ----------
-    D. V. Cicchetti and A. R. Feinstein (1990), High agreement but low kappa: II, Journal of Clinical Epidemiology 43.
-
-    Examples
-    --------
-    >>> float(positive_agreement([1, 1, 0, 0], [1, 1, 1, 0]))
-    0.8
-    """
-    return plain(binary_counts(first, second, weight=weight).positive_agreement())
-
-
-def negative_agreement(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return 2d / (2d + b + c), the agreement on the class 0; parameters as for `pabak`.
-
-    Examples
-    --------
-    >>> round(float(negative_agreement([1, 1, 0, 0], [1, 1, 1, 0])), 4)
-    0.6667
-    """
-    return plain(binary_counts(first, second, weight=weight).negative_agreement())
-
-
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Return a quotient, nan where the denominator is 0; nothing warns.
+    """Return a quotient, nan if the denominator is 0, without a warning.
 
     Examples
     --------
@@ -232,17 +206,17 @@ def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 class PabakParts(NamedTuple):
-    """The parts of PABAK - kappa that prevalence and bias make; they add up to it exactly."""
+    """The parts of PABAK - kappa due to prevalence and to bias; they add up to it exactly."""
 
     prevalence: FloatArray
     bias: FloatArray
 
 
 def kappa_from_pabak(pabak: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_index: ArrayLike = 0.0) -> FloatArray:
-    """Return what kappa is for a PABAK at given indices: (PABAK - PI² + BI²) / (1 - PI² + BI²).
+    """Return the kappa that a PABAK implies at given indices: (PABAK - PI² + BI²) / (1 - PI² + BI²).
 
-    With one index set to 0 this takes that index's effect *out of kappa*: PI = 0 leaves a value near PABAK. The
-    published figures use the other direction, `pabak_from_kappa`. Undefined (nan) where PI is 1 or -1.
+    With one index set to 0 this removes that index's effect *from kappa*: PI = 0 leaves a value near PABAK. The
+    published figures use the other direction, `pabak_from_kappa`. Undefined (nan) if PI is 1 or -1.
 
     References
     ----------
@@ -259,7 +233,7 @@ def kappa_from_pabak(pabak: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_i
 
 
 def pabak_from_kappa(kappa: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_index: ArrayLike = 0.0) -> FloatArray:
-    """Return what PABAK is for a kappa at given indices: kappa (1 - PI² + BI²) + PI² - BI².
+    """Return the PABAK that a kappa implies at given indices: kappa (1 - PI² + BI²) + PI² - BI².
 
     With one index set to 0 this *adds only the other correction to kappa*: BI = 0 gives the prevalence-adjusted kappa
     ("PAK") and PI = 0 the bias-adjusted kappa ("BAK") of the published figures.
@@ -282,8 +256,8 @@ def pabak_minus_kappa(kappa: ArrayLike, prevalence_index: ArrayLike, bias_index:
     >>> [round(float(part), 4) for part in parts]
     [0.3835, -0.0017]
     """
-    rest = 1.0 - np.asarray(kappa, dtype=np.float64)
-    return PabakParts(plain(rest * _square(prevalence_index)), plain(-rest * _square(bias_index)))
+    disagreement = 1.0 - np.asarray(kappa, dtype=np.float64)
+    return PabakParts(plain(disagreement * _square(prevalence_index)), plain(-disagreement * _square(bias_index)))
 
 
 def _square(index: ArrayLike) -> FloatArray:

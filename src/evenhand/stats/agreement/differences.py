@@ -1,4 +1,4 @@
-"""Two groups' agreement compared: limits of the difference, and the p-value that goes with them."""
+"""Comparison of two groups' agreement: limits of the difference, and the matching p-value."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _HALVINGS = 40
 def share_difference(a: ArrayLike, trials_a: ArrayLike, b: ArrayLike, trials_b: ArrayLike, tail: ArrayLike) -> Interval:
     """Return limits of the difference a - b of two observed shares: MOVER of their exact limits.
 
-    With Clopper and Pearson's limits l and u of each share, [d - sqrt((a - l_a)² + (u_b - b)²),
-    d + sqrt((u_a - a)² + (b - l_b)²)]. Newcombe takes Wilson's limits instead, which are too short far out in the tails
-    when a small group is held against a large one; these are not (`benchmarks/coverage/agreement_coverage.py`). A share
-    of 0 or 1 has limits as any other.
+    With Clopper and Pearson's limits l and u of each share, [d - sqrt((a - l_a)² + (u_b - b)²), d + sqrt((u_a - a)² +
+    (b - l_b)²)]. Newcombe takes Wilson's limits instead, which are too short far out in the tails when a small group is
+    compared with a large one; these are not (`benchmarks/coverage/agreement_coverage.py`). A share of 0 or 1 has limits
+    like any other.
 
     Parameters
     ----------
     a, b
         Observed shares.
     trials_a, trials_b
-        People behind them; may be fractional (an effective sample size).
+        Their numbers of people; may be fractional (an effective sample size).
     tail
-        The share that the interval leaves on either side, 0.025 for 95 % confidence; one for all, or one for each.
+        The share beyond either limit, 0.025 for 95 % confidence; one for all, or one for each.
 
     References
     ----------
@@ -49,22 +49,22 @@ def share_difference(a: ArrayLike, trials_a: ArrayLike, b: ArrayLike, trials_b: 
 def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, tail: float) -> Interval:
     """Return limits of Gwet's AC1 = 1 - D / (1 - chance) of one group, D = 1 - agreement.
 
-    Clopper and Pearson's limits of D, over 1 - chance. The agreement by chance is estimated too; so the distances from
-    the value are multiplied by the standard error of AC1 over that with a known chance, sqrt(D (1 - D) / n) /
-    (1 - chance), where it is larger. There are limits for any number of people and of disagreements, so that none are
-    picked out by having them. Their exact coverage, summed over all tables of 15 to 50 people, is at least 0.96
-    (`benchmarks/coverage/agreement_coverage.py`), where a bootstrap of those with five disagreements has 0.85.
+    Clopper and Pearson's limits of D, over 1 - chance. The agreement by chance is estimated, too; so the distances from
+    the value are multiplied by the ratio of the standard error of AC1 to that with a known chance, sqrt(D (1 - D) / n)
+    / (1 - chance), if that is above 1. There are limits for any number of people and of disagreements, so that no
+    samples are selected by having them. Their exact coverage, summed over all tables of 15 to 50 people, is at least
+    0.96 (`benchmarks/coverage/agreement_coverage.py`); a bootstrap of tables with five disagreements has 0.85.
 
     Parameters
     ----------
     agreement, trials
-        Observed agreement, and how many people it is worth.
+        Observed agreement, and its effective number of people.
     chance
         Agreement by chance, sum p (1 - p) / (q - 1) over the shares p of q ratings.
     stderr
-        Standard error of AC1; nan or 0 where it is not known.
+        Standard error of AC1; nan or 0 if unknown.
     tail
-        The share that the interval leaves on either side.
+        The share beyond either limit.
 
     References
     ----------
@@ -77,30 +77,30 @@ def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, ta
     [0.845, 1.0]
     """
     low, high = _exact(1.0 - agreement, trials, tail)
-    known = np.sqrt(agreement * (1.0 - agreement) / trials) / (1.0 - chance)
-    more = max(1.0, stderr / known) if known > 0 and stderr > 0 else 1.0
+    stderr_known_chance = np.sqrt(agreement * (1.0 - agreement) / trials) / (1.0 - chance)
+    widening = max(1.0, stderr / stderr_known_chance) if stderr_known_chance > 0 and stderr > 0 else 1.0
     value = 1.0 - (1.0 - agreement) / (1.0 - chance)
-    ends = (value + more * (1.0 - limit / (1.0 - chance) - value) for limit in (high, low))
+    ends = (value + widening * (1.0 - limit / (1.0 - chance) - value) for limit in (high, low))
     return Interval(*(np.clip(end, -1.0, 1.0) for end in ends))
 
 
 def coefficient_difference(a: Summary, b: Summary, tail: ArrayLike, unseen: Sequence[ArrayLike] = ()) -> Interval:
-    """Return limits of the difference a - b of two coefficients of agreement, from 1 (full) downwards.
+    """Return limits of the difference a - b of two coefficients of agreement with maximum 1.
 
     Each is 1 - D with D an observed over an expected disagreement. Two intervals are formed by MOVER from Student's t
     limits of each coefficient, a ± t se and 1 - (1 - a) exp(±t se / (1 - a)), the latter on the scale of log D; the
-    wider one on either side is returned. The first alone is too sure when a small group is held against a large one,
-    the second when errors have heavy tails. nan where a standard error is 0, or agreement full.
+    wider one on either side is returned. The first alone is too narrow when a small group is compared with a large one,
+    the second when errors have heavy tails. nan if a standard error is 0, or agreement is perfect.
 
     Parameters
     ----------
     a, b
         Each coefficient, below 1, with its standard error and its degrees of freedom, people - 1.
     tail
-        The share that the interval leaves on either side; one for all, or one for each.
+        The share beyond either limit; one for all, or one for each.
     unseen
-        For scores, how far below its lower limit each coefficient may lie for large errors that its people have missed
-        (`unseen_tail`).
+        For scores, how far below its lower limit each coefficient may lie because of large errors missing from its
+        sample (`unseen_tail`).
 
     References
     ----------
@@ -113,39 +113,42 @@ def coefficient_difference(a: Summary, b: Summary, tail: ArrayLike, unseen: Sequ
     """
     plain, logs = (
         [
-            Interval(found.low - np.asarray(more), found.high)
-            for found, more in zip(limits, unseen or (0.0, 0.0), strict=True)
+            Interval(interval.low - np.asarray(more), interval.high)
+            for interval, more in zip(limits, unseen or (0.0, 0.0), strict=True)
         ]
-        for limits in ([_t_limits(*one, tail) for one in (a, b)], [_log_limits(*one, tail) for one in (a, b)])
+        for limits in (
+            [_t_limits(*first_part, tail) for first_part in (a, b)],
+            [_log_limits(*first_part, tail) for first_part in (a, b)],
+        )
     )
-    first, second = (mover_difference(a[0], one, b[0], other) for one, other in (plain, logs))
+    first, second = (mover_difference(a[0], first_part, b[0], other) for first_part, other in (plain, logs))
     return Interval(np.minimum(first.low, second.low), np.maximum(first.high, second.high))
 
 
-def alike_stderr(a: Summary, b: Summary) -> tuple[FloatArray, FloatArray]:
-    """Return two coefficients' standard errors, each at least what it is if the errors of both groups are shaped alike.
+def shared_shape_stderr(a: Summary, b: Summary) -> tuple[FloatArray, FloatArray]:
+    """Return two coefficients' standard errors, at least those under equally shaped errors of both groups.
 
-    Each coefficient is 1 - D, and h = n se² / D² is the relative variance of a person's disagreement. A small group in
-    which by luck nobody is far off looks both better and surer than it is, where errors have heavy tails; the people
-    of the other group say how far off people can be. With h the mean of both groups' over people, se is at least
-    D sqrt(h / n). The unit of errors does not matter: a group with half the errors keeps half the standard error.
+    Each coefficient is 1 - D, and h = n se² / D² is the relative variance of a person's disagreement. With heavy-tailed
+    errors, a small group that by luck lacks extreme errors looks both better and more certain than it is; the other
+    group shows how extreme errors can be. With h the mean of both groups' over people, se is at least D sqrt(h / n).
+    The unit of errors does not matter: a group with half the errors keeps half the standard error.
 
     Parameters
     ----------
     a, b
-        Each coefficient, below 1, with its standard error and the number of people behind it.
+        Each coefficient, below 1, with its standard error and the number of people.
 
     Examples
     --------
-    >>> small, large = alike_stderr((0.9, 0.005, 50), (0.8, 0.02, 500))
+    >>> small, large = shared_shape_stderr((0.9, 0.005, 50), (0.8, 0.02, 500))
     >>> round(float(small), 3), round(float(large), 3)
     (0.03, 0.02)
     """
-    first, second = ([np.asarray(one, dtype=np.float64) for one in group] for group in (a, b))
+    first, second = ([np.asarray(values, dtype=np.float64) for values in group] for group in (a, b))
     with np.errstate(all="ignore"):
         relative = [n * (se / (1.0 - value)) ** 2 for value, se, n in (first, second)]
-        alike = (first[2] * relative[0] + second[2] * relative[1]) / (first[2] + second[2])
-        least = [(1.0 - value) * np.sqrt(alike / n) for value, _, n in (first, second)]
+        common = (first[2] * relative[0] + second[2] * relative[1]) / (first[2] + second[2])
+        least = [(1.0 - value) * np.sqrt(common / n) for value, _, n in (first, second)]
     return np.asarray(np.fmax(first[1], least[0])), np.asarray(np.fmax(second[1], least[1]))
 
 
@@ -155,25 +158,25 @@ _SHOW_THEIR_OWN, _UNSEEN_PEOPLE, _UNSEEN_SIZE = 500, 5.0, 3.0
 def unseen_tail(
     value: ArrayLike, people: ArrayLike, largest: ArrayLike, other: ArrayLike, tail: ArrayLike
 ) -> FloatArray:
-    """Return how much lower a coefficient of scores may be for large errors that its people have missed.
+    """Return how much lower a coefficient of scores may be because of large errors missing from its sample.
 
-    The coefficient is 1 - D, D a mean over n people. A small group in which by luck nobody is far off looks better than
-    it is, and none of its own numbers shows that. Fewer than 500 people may have missed the share 1 - tail^(1/n) of
-    their group (the exact limit where nobody is seen), each three times as far off, in squares, as the farthest of both
-    groups. From 500 people on it is five more people as far off as their own farthest; beyond the largest of n errors
-    whose squares fall off as x^-1.5 (Student's t with 3 degrees of freedom) lie 3 / n of its size on average, beyond
-    that of normal errors about 1 / n. The three numbers are chosen by simulation
-    (`benchmarks/coverage/agreement_coverage.py`): errors of equal variance, normal in one group and in the other
-    Student's t, log-normal, or of which one in fifty is seven, one in a hundred ten times as large.
+    The coefficient is 1 - D, D a mean over n people. A small group that by luck lacks extreme errors looks better than
+    it is, and its own numbers do not show that. A sample of fewer than 500 people may miss the share 1 - tail^(1/n) of
+    its group (the exact limit if none is seen), each with three times the largest squared error of both groups. From
+    500 people on it is five more people with the group's own largest error; beyond the largest of n errors whose
+    squares fall off as x^-1.5 (Student's t with 3 degrees of freedom) lie 3 / n of its size on average, beyond that of
+    normal errors about 1 / n. The three numbers are chosen by simulation (`benchmarks/coverage/agreement_coverage.py`):
+    errors of equal variance, normal in one group and in the other Student's t, log-normal, or with one in fifty seven
+    times, one in a hundred ten times as large.
 
     Parameters
     ----------
     value, people
-        The coefficient, below 1, and the people behind it.
+        The coefficient, below 1, and its number of people.
     largest, other
-        The squared error about the person farthest off in this group and in the other, over the mean of this group.
+        The largest squared error in this group and in the other, over the mean of this group.
     tail
-        The share that the interval leaves on either side.
+        The share beyond either limit.
 
     Examples
     --------
@@ -182,19 +185,19 @@ def unseen_tail(
     """
     n, size = np.asarray(people, dtype=np.float64), np.asarray(largest, dtype=np.float64)
     missed = _UNSEEN_SIZE * (1.0 - np.asarray(tail, dtype=np.float64) ** (1.0 / n)) * np.maximum(size, other)
-    more = np.where(n >= _SHOW_THEIR_OWN, _UNSEEN_PEOPLE / n * size, missed)
-    return np.asarray(more * (1.0 - np.asarray(value, dtype=np.float64)))
+    excess = np.where(n >= _SHOW_THEIR_OWN, _UNSEEN_PEOPLE / n * size, missed)
+    return np.asarray(excess * (1.0 - np.asarray(value, dtype=np.float64)))
 
 
 def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ...]) -> FloatArray:
-    """Return the p-values of "the difference is 0": twice the tail at which its limits begin to hold 0.
+    """Return the p-values of "the difference is 0": twice the tail at which its limits begin to include 0.
 
-    So an interval of confidence c leaves 0 out exactly where p < 1 - c. nan where there are no limits.
+    So an interval of confidence c excludes 0 exactly if p < 1 - c. nan without limits.
 
     Parameters
     ----------
     limits
-        From tails of this shape to limits, which must widen as the tails shrink.
+        A function from tails of this shape to limits, which must widen as the tails shrink.
     shape
         The shape of the differences.
 
@@ -217,16 +220,16 @@ def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ..
 
 
 def _exact(share: ArrayLike, trials: ArrayLike, tail: ArrayLike) -> Interval:
-    """Return Clopper and Pearson's limits with a tail for each share, never on the wrong side of it."""
+    """Return Clopper and Pearson's limits for one tail per share, never on the wrong side of the share."""
     from scipy.special import betaincinv
 
-    p, n, beyond = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (share, trials, tail)))
+    p, n, tails = np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in (share, trials, tail)))
     with np.errstate(all="ignore"):
         yes, no = p * n, (1 - p) * n
-        low = np.where(yes > 0, betaincinv(yes, no + 1, beyond), 0.0)
-        high = np.where(no > 0, betaincinv(yes + 1, no, 1 - beyond), 1.0)
-        known = (n > 0) & (p >= 0) & (p <= 1)
-    return Interval(np.where(known, np.minimum(low, p), np.nan), np.where(known, np.maximum(high, p), np.nan))
+        low = np.where(yes > 0, betaincinv(yes, no + 1, tails), 0.0)
+        high = np.where(no > 0, betaincinv(yes + 1, no, 1 - tails), 1.0)
+        defined = (n > 0) & (p >= 0) & (p <= 1)
+    return Interval(np.where(defined, np.minimum(low, p), np.nan), np.where(defined, np.maximum(high, p), np.nan))
 
 
 def _half(stderr: ArrayLike, df: ArrayLike, tail: ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Why a coefficient of agreement has no value, in sentences."""
+"""Sentences on why a coefficient of agreement has no value."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ say = Catalogue(
         "zero_denominator": "the formula divides by 0",
     },
 )
-"""Makes a message of why a coefficient has no value."""
+"""Makes a message on why a coefficient has no value."""

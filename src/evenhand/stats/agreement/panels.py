@@ -1,8 +1,8 @@
-"""Scores of raters of whom not everyone rated everybody: variance components, and limits of intraclass correlations.
+"""Scores by raters who did not all rate everybody: variance components, and limits of intraclass correlations.
 
-The model is y = mean + person + rater + error, all three at random, with variances s_p, s_r and s_e. Everything needed
-of a panel with gaps are sums over the people who have the same number of ratings, so that the work does not grow with
-the number of people, and people may carry weights.
+The model is y = mean + person + rater + error, all three random, with variances s_p, s_r and s_e. A panel with gaps is
+reduced to sums over people with the same number of ratings, so that the work does not grow with the number of people,
+and people may carry weights.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from evenhand.stats.intervals import tail_share
 from evenhand.stats.types import FloatArray, Interval
 
 MOST_RATERS = 500
-"""Raters above whom the components of variance are not estimated: the work grows with their cube."""
+"""With more raters the variance components are not estimated: the work grows with the cube."""
 _POINTS = 2**13
-_PLASTIC = 1.2207440846057596  # the root of x**4 = x + 1, whose powers fill the cube evenly
+_PLASTIC = 1.2207440846057596  # the root of x**4 = x + 1, its powers fill the cube evenly
 _TINY = 1e-9
 
 
-def spread_points(points: int = _POINTS) -> FloatArray:
-    """Return (points, 3) numbers that fill the cube evenly: the same in every run, without a seed.
+def spread_points() -> FloatArray:
+    """Return (points, 3) numbers that fill the unit cube evenly, without a seed.
 
     References
     ----------
@@ -34,15 +34,15 @@ def spread_points(points: int = _POINTS) -> FloatArray:
 
     Examples
     --------
-    >>> spread_points(4).shape
-    (4, 3)
+    >>> spread_points().shape
+    (8192, 3)
     """
     steps = _PLASTIC ** -np.arange(1.0, 4.0)
-    return np.asarray((0.5 + np.arange(1, points + 1)[:, np.newaxis] * steps) % 1.0)
+    return np.asarray((0.5 + np.arange(1, _POINTS + 1)[:, np.newaxis] * steps) % 1.0)
 
 
 def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
-    """Return chi-squared numbers (..., points) with three degrees of freedom (...), spread evenly and apart.
+    """Return three sets of evenly spread chi-squared numbers (..., points), with these degrees of freedom (...).
 
     Examples
     --------
@@ -57,13 +57,13 @@ def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """Sums of a panel of scores by the number of ratings of a person; leading axes are simulations (weights).
+    """Sums of a panel of scores by a person's number of ratings; leading axes are simulations (weights).
 
     Attributes
     ----------
-    size : (C,) the numbers of ratings that occur.
-    people : (..., C) how many people have so many.
-    both : (..., C, k, k) how many of them two raters rated.
+    size : (C,) the observed numbers of ratings.
+    people : (..., C) the number of people with each.
+    both : (..., C, k, k) the number of them that both raters of a pair rated.
     scored : (..., C, k) the sum of their totals, by rater.
     totals, squares : (..., C) the sums of their totals and of the squares of these.
     rater : (..., k) the sum of each rater's scores.
@@ -81,17 +81,17 @@ class Panel:
 
     @property
     def raters(self) -> int:
-        """How many raters there are."""
+        """The number of raters."""
         return int(self.rater.shape[-1])
 
     @property
     def n(self) -> FloatArray:
-        """The people."""
+        """The number of people."""
         return np.asarray(self.people.sum(axis=-1))
 
     @property
     def count(self) -> FloatArray:
-        """The ratings."""
+        """The number of ratings."""
         return np.asarray((self.people * self.size).sum(axis=-1))
 
     @property
@@ -100,7 +100,7 @@ class Panel:
         return np.asarray(np.maximum(self.square - (self.squares / self.size).sum(axis=-1), 0.0))
 
     def one_way(self) -> FloatArray:
-        """ICC(1) by the analysis of variance with unequal numbers of ratings; nan where it is undefined."""
+        """ICC(1) by the analysis of variance with unequal numbers of ratings; nan if undefined."""
         n, count = self.n, self.count
         with np.errstate(all="ignore"):
             between = ((self.squares / self.size).sum(axis=-1) - self.totals.sum(axis=-1) ** 2 / count) / (n - 1.0)
@@ -110,18 +110,21 @@ class Panel:
         return np.asarray(np.where((n > 1) & (count > n) & (between + within > 0), value, np.nan))
 
     def iccs(self) -> dict[str, FloatArray]:
-        """Return every form of the intraclass correlation; nan where it is undefined.
+        """Return every form of the intraclass correlation; nan if undefined.
 
-        Those of the mean of k raters are for people who have k ratings each.
+        Those of the mean of k raters are for people with k ratings each.
         """
         people, rater = _reml(self)
         single = {"1": self.one_way(), "A,1": people / (people + rater + 1.0), "C,1": people / (people + 1.0)}
         k = float(self.size[0]) if self.size.size == 1 else np.nan
-        mean = {form.replace("1", "k"): k * one / (1.0 + (k - 1.0) * one) for form, one in single.items()}
+        mean = {
+            form.replace("1", "k"): k * single_value / (1.0 + (k - 1.0) * single_value)
+            for form, single_value in single.items()
+        }
         return {**single, **mean}
 
     def why_undefined(self, form: str) -> ratings.Reasons:
-        """Return why a form has no value, "" where it has one."""
+        """Return why a form has no value, "" if it has one."""
         checks = [
             (self.n == 0, ratings.Undefined.NOBODY),
             (self.n <= 1, ratings.Undefined.ONE_PERSON),
@@ -135,17 +138,17 @@ class Panel:
         return ratings.first_reason([(np.asarray(applies), reason) for applies, reason in checks])
 
     def _with_people(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return Z'V⁻¹Z, Z'V⁻¹y and y'V⁻¹y, with Z the raters and V = 1 + ratio where one person was rated twice."""
+        """Return Z'V⁻¹Z, Z'V⁻¹y and y'V⁻¹y, with Z the raters and V = 1 + ratio between ratings of one person."""
         less = ratio[..., np.newaxis] / (1.0 + ratio[..., np.newaxis] * self.size)
-        each = np.einsum("...cjj->...j", self.both)
+        ratings_of_rater = np.einsum("...cjj->...j", self.both)
         gram = -np.einsum("...c,...cjk->...jk", less, self.both)
-        gram += each[..., np.newaxis] * np.eye(self.raters)
+        gram += ratings_of_rater[..., np.newaxis] * np.eye(self.raters)
         seen = self.rater - np.einsum("...c,...cj->...j", less, self.scored)
         return gram, seen, np.asarray(self.square - (less * self.squares).sum(axis=-1))
 
 
 def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
-    """Return the sums of scores (people on the last axis, nan where one did not rate) with weights (..., people).
+    """Return the sums of scores (people on the last axis, nan if missing) with weights (..., people).
 
     Examples
     --------
@@ -154,20 +157,22 @@ def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
     (3.0, 5.0, 0.938)
     """
     scores = np.stack(ratings.score_ratings(*raters, missing=True), axis=-1)
-    known = ~np.isnan(scores)
-    middle = scores[known].mean() if known.any() else 0.0  # sums of squares about it lose fewer digits
-    there = known.astype(np.float64)
-    centred = np.where(known, scores - middle, 0.0)
-    centred[ratings.is_rounding(centred, np.abs(scores[known]).max(initial=0.0))] = 0.0
-    weights, given = ratings.people_weights(weight, len(scores)), known.sum(axis=-1)
+    present = ~np.isnan(scores)
+    middle = scores[present].mean() if present.any() else 0.0  # sums of squares about the mean lose fewer digits
+    presence = present.astype(np.float64)
+    centred = np.where(present, scores - middle, 0.0)
+    centred[ratings.is_rounding(centred, np.abs(scores[present]).max(initial=0.0))] = 0.0
+    weights, ratings_given = ratings.people_weights(weight, len(scores)), present.sum(axis=-1)
     total = centred.sum(axis=-1)
-    sizes = np.unique(given[given > 0]) if given.any() else np.ones(1, dtype=np.int64)  # of nobody
+    sizes = (
+        np.unique(ratings_given[ratings_given > 0]) if ratings_given.any() else np.ones(1, dtype=np.int64)
+    )  # a panel without people
     parts: list[list[Any]] = []
     for size in sizes:
-        inside = given == size
-        w, m, t = weights[..., inside], there[inside], total[inside]
+        inside = ratings_given == size
+        w, m, t = weights[..., inside], presence[inside], total[inside]
         flat = w.reshape(int(np.prod(w.shape[:-1])), w.shape[-1])
-        both = np.stack([m.T @ (one[:, np.newaxis] * m) for one in flat])
+        both = np.stack([m.T @ (row[:, np.newaxis] * m) for row in flat])
         both = both.reshape(*w.shape[:-1], *both.shape[1:])
         parts.append([w.sum(axis=-1), both, w @ (t[:, np.newaxis] * m), w @ t, w @ t**2])
     people, both, scored, totals, squares = (np.stack(part, axis=weights.ndim - 1) for part in zip(*parts, strict=True))
@@ -191,24 +196,24 @@ _NEAR = 1e-4
 
 
 def _deviance(panel: Panel, root: FloatArray) -> FloatArray:
-    """Return -2 log restricted likelihood, but for a constant, at the roots (..., 2) of s_p / s_e and s_r / s_e."""
+    """Return -2 log restricted likelihood, up to a constant, at the roots (..., 2) of s_p / s_e and s_r / s_e."""
     people, rater = root[..., 0] ** 2, root[..., 1] ** 2
     gram, seen, square = panel._with_people(people)
     inner = np.eye(panel.raters) + rater[..., np.newaxis, np.newaxis] * gram
     right = np.concatenate([gram.sum(axis=-1, keepdims=True), seen[..., np.newaxis]], axis=-1)
     solved = np.linalg.solve(inner, right)
     ones, mean = solved[..., 0].sum(axis=-1), solved[..., 1].sum(axis=-1)
-    left = square - rater * np.einsum("...j,...j->...", seen, solved[..., 1]) - mean**2 / ones
+    residual = square - rater * np.einsum("...j,...j->...", seen, solved[..., 1]) - mean**2 / ones
     with np.errstate(all="ignore"):
         spread = (panel.people * np.log1p(people[..., np.newaxis] * panel.size)).sum(axis=-1)
         volume = np.linalg.slogdet(inner)[1]
-        return np.asarray(spread + volume + np.log(ones) + (panel.count - 1.0) * np.log(np.maximum(left, 1e-300)))
+        return np.asarray(spread + volume + np.log(ones) + (panel.count - 1.0) * np.log(np.maximum(residual, 1e-300)))
 
 
 def _reml(panel: Panel) -> tuple[FloatArray, FloatArray]:
-    """Minimise the deviance by Newton's steps, whose slopes are differences; simulations begin at their mean's end."""
+    """Minimise the deviance by Newton's method, numerically; simulations start at the result of their mean."""
     shape = panel.n.shape
-    if panel.raters > MOST_RATERS or not (known := _is_crossed(panel)).any():
+    if panel.raters > MOST_RATERS or not (crossed := _is_crossed(panel)).any():
         return np.full(shape, np.nan), np.full(shape, np.nan)
     root = np.broadcast_to(_start(panel), (*shape, 2))
     best, damping = _deviance(panel, root), np.full(shape, 1e-3)
@@ -227,36 +232,38 @@ def _reml(panel: Panel) -> tuple[FloatArray, FloatArray]:
         best = np.where(better, reached, best)
         damping = np.where(better, np.maximum(damping / 10.0, 1e-3), damping * 10.0)
     people, rater = np.moveaxis(np.where(root < 3 * _NEAR, 0.0, root) ** 2, -1, 0)
-    return np.where(known, people, np.nan), np.where(known, rater, np.nan)
+    return np.where(crossed, people, np.nan), np.where(crossed, rater, np.nan)
 
 
 def _start(panel: Panel) -> FloatArray:
-    """Return (2,) the roots to begin with: the best point of a grid, or what the simulations' mean comes to."""
+    """Return (2,) starting roots: the best point of a grid, or the result of the simulations' mean."""
     if panel.n.ndim == 0:
         grid = np.sqrt([(a, b) for a in _STARTS for b in _STARTS])
-        return np.asarray(grid[np.argmin([_deviance(panel, at) for at in grid])])
+        return np.asarray(grid[np.argmin([_deviance(panel, point) for point in grid])])
     axes = tuple(range(panel.n.ndim))
     names = (field.name for field in fields(Panel) if field.name != "size")
-    found = _reml(Panel(size=panel.size, **{name: getattr(panel, name).mean(axis=axes) for name in names}))
-    return np.sqrt(np.maximum(np.nan_to_num(np.stack(found), nan=1.0), 0.01))
+    solution = _reml(Panel(size=panel.size, **{name: getattr(panel, name).mean(axis=axes) for name in names}))
+    return np.sqrt(np.maximum(np.nan_to_num(np.stack(solution), nan=1.0), 0.01))
 
 
-def _slopes(panel: Panel, root: FloatArray, here: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the gradient (..., 2) and the second derivatives (..., 2, 2) of the deviance, by central differences."""
+def _slopes(panel: Panel, root: FloatArray, deviance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the gradient (..., 2) and the Hessian (..., 2, 2) of the deviance, by central differences."""
     step = _NEAR * (1.0 + root)
-    one, two = step * np.array([1.0, 0.0]), step * np.array([0.0, 1.0])
-    up, down, right, left = (_deviance(panel, root + move) for move in (one, -one, two, -two))
-    both = _deviance(panel, root + one + two) + _deviance(panel, root - one - two)
+    step_people, step_raters = step * np.array([1.0, 0.0]), step * np.array([0.0, 1.0])
+    up, down, right, backward = (
+        _deviance(panel, root + move) for move in (step_people, -step_people, step_raters, -step_raters)
+    )
+    both = _deviance(panel, root + step_people + step_raters) + _deviance(panel, root - step_people - step_raters)
     gap = np.moveaxis(step, -1, 0)
-    slope = np.stack([(up - down) / (2 * gap[0]), (right - left) / (2 * gap[1])], axis=-1)
-    mixed = (both - up - down - right - left + 2 * here) / (2 * gap[0] * gap[1])
-    first, second = (up - 2 * here + down) / gap[0] ** 2, (right - 2 * here + left) / gap[1] ** 2
+    slope = np.stack([(up - down) / (2 * gap[0]), (right - backward) / (2 * gap[1])], axis=-1)
+    mixed = (both - up - down - right - backward + 2 * deviance) / (2 * gap[0] * gap[1])
+    first, second = (up - 2 * deviance + down) / gap[0] ** 2, (right - 2 * deviance + backward) / gap[1] ** 2
     curve = np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
     return slope, curve
 
 
 def _is_crossed(panel: Panel) -> Any:
-    """Return whether raters share people, so that their own levels can be told from error."""
+    """Return whether raters share people, so that their own levels can be separated from error."""
     alone = np.einsum("...cjk,c->...jk", panel.both, 1.0 / panel.size)
     between = np.einsum("...cjj->...j", panel.both)[..., np.newaxis] * np.eye(panel.raters) - alone
     size = np.linalg.eigvalsh(between)
@@ -272,9 +279,9 @@ Squares: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quadratics:
-    """What limits rest on: sums of squares of people and raters that are known but for one ratio of variances.
+    """The sums of squares of people and raters as functions of one variance ratio.
 
-    people(ratio) / s_e has the chi-squared distribution with `freedom_people` at the true s_p / s_e whatever s_r is,
+    people(ratio) / s_e has the chi-squared distribution with `freedom_people` at the true s_p / s_e for any s_r,
     and raters(ratio) / s_e with `freedom_raters` at the true s_r / s_e; error / s_e with `freedom_error` (Wald 1940).
     """
 
@@ -317,14 +324,14 @@ def quadratics(panel: Panel) -> Quadratics:
 
 
 def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
-    """Return the limits of ICC(1), ICC(C,1) or ICC(A,1) of one panel without weights; nan where there are none.
+    """Return the limits of ICC(1), ICC(C,1) or ICC(A,1) of one panel without weights; nan if there are none.
 
-    Forms 1 and C,1 are exact for normal scores: the ratio s_p / s_e is in the set where the people's sum of squares at
-    that ratio, over the mean square of error, is between the quantiles of F (Wald 1940; Seely and El-Bassiouni 1983).
-    Form A,1 has no exact limits: those of the generalised pivot (Weerahandi 1993; Gilder et al. 2007 for panels without
-    gaps) are the quantiles of what the ICC would be if the three sums of squares were divided by chi-squared numbers of
-    their own, at points spread evenly, so that there is no seed. With gaps the sums of people and of raters are
-    correlated a little, which is left out; `benchmarks/coverage/panels.py` measures what that does.
+    Forms 1 and C,1 are exact for normal scores: the ratio s_p / s_e is in the set for which the people's sum of squares
+    at that ratio, over the mean square of error, is between the quantiles of F (Wald 1940; Seely and El-Bassiouni
+    1983). Form A,1 has no exact limits: those of the generalised pivot (Weerahandi 1993; Gilder et al. 2007 for panels
+    without gaps) are the quantiles of the ICC with the three sums of squares divided by independent chi-squared
+    numbers, at evenly spread points, so that there is no seed. With gaps the sums of people and of raters are slightly
+    correlated, which is neglected; `benchmarks/coverage/panels.py` measures the effect.
 
     References
     ----------
@@ -349,12 +356,12 @@ def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
         return Interval(k * low / (1.0 + (k - 1.0) * low), k * high / (1.0 + (k - 1.0) * high))
     if form == "1":
         return _exact(_one_way_squares(panel), float(panel.within), panel, (panel.n - 1, panel.count - panel.n), tail)
-    found = quadratics(panel)
-    if min(found.freedom_people, found.freedom_raters, found.freedom_error) < 1 or panel.raters > MOST_RATERS:
+    squares = quadratics(panel)
+    if min(squares.freedom_people, squares.freedom_raters, squares.freedom_error) < 1 or panel.raters > MOST_RATERS:
         return Interval(np.asarray(np.nan), np.asarray(np.nan))
     if form == "C,1":
-        return _exact(found.people, found.error, panel, (found.freedom_people, found.freedom_error), tail)
-    return _pivot_interval(found, tail)
+        return _exact(squares.people, squares.error, panel, (squares.freedom_people, squares.freedom_error), tail)
+    return _pivot_interval(squares, tail)
 
 
 def _one_way_squares(panel: Panel) -> Squares:
@@ -379,7 +386,7 @@ def _exact(people: Squares, error: float, panel: Panel, freedom: tuple[Any, Any]
 
 
 def _solve(squares: Squares, target: float, most: float) -> float:
-    """Return the correlation r = ratio / (1 + ratio) at which falling squares reach a target, by bisection."""
+    """Return the correlation r = ratio / (1 + ratio) at which decreasing squares reach a target, by bisection."""
     low, high = -1.0 / (most - 1.0) if most > 1 else -1e9, 1.0
     low += 1e-12 * (1.0 - low)
     for _ in range(60):
@@ -394,24 +401,28 @@ def _solve(squares: Squares, target: float, most: float) -> float:
 _GRID = 120
 
 
-def _pivot_interval(found: Quadratics, tail: float) -> Interval:
-    chi_error, chi_people, chi_raters = chi_squares(found.freedom_error, found.freedom_people, found.freedom_raters)
-    if found.error == 0:
+def _pivot_interval(squares: Quadratics, tail: float) -> Interval:
+    chi_error, chi_people, chi_raters = chi_squares(
+        squares.freedom_error, squares.freedom_people, squares.freedom_raters
+    )
+    if squares.error == 0:
         return Interval(np.asarray(np.nan), np.asarray(np.nan))
-    unit = found.error / chi_error
-    people = _ratios(found.people, unit * chi_people, found.most_ratings)
-    raters = _ratios(found.raters, unit * chi_raters, found.most_people)
+    unit = squares.error / chi_error
+    people = _ratios(squares.people, unit * chi_people, squares.most_ratings)
+    raters = _ratios(squares.raters, unit * chi_raters, squares.most_people)
     with np.errstate(all="ignore"):
         low, high = np.quantile(people / (people + raters + 1.0), [tail, 1.0 - tail])
     return Interval(np.asarray(low), np.asarray(high))
 
 
 def _ratios(squares: Squares, targets: FloatArray, most: float) -> FloatArray:
-    """Return the ratios of variances at which falling squares reach the targets, by interpolation on a fine grid."""
+    """Return the variance ratios at which decreasing squares reach the targets, by interpolation on a fine grid."""
     least = (-1.0 / (most - 1.0) if most > 1 else -20.0) * (1.0 - 1e-6)
-    share = np.linspace(0.0, 1.0, _GRID) ** 2  # finer near 0 and near the ends, where the squares bend most
-    at = np.concatenate([least * (1.0 - share), share, (1.0 - share) * (1.0 - 1e-9)])
-    at = np.unique(at[at < 1.0])
-    values = np.concatenate([squares(part / (1.0 - part)) for part in np.array_split(at, 12)])  # memory
-    found = np.interp(np.log(targets), np.log(np.maximum(values[::-1], 1e-300)), at[::-1])
-    return np.asarray(found / (1.0 - found))
+    share = np.linspace(0.0, 1.0, _GRID) ** 2  # finer near 0 and near the ends, where the curvature is largest
+    grid = np.concatenate([least * (1.0 - share), share, (1.0 - share) * (1.0 - 1e-9)])
+    grid = np.unique(grid[grid < 1.0])
+    values = np.concatenate(
+        [squares(part / (1.0 - part)) for part in np.array_split(grid, 12)]
+    )  # in parts, to save memory
+    correlation = np.interp(np.log(targets), np.log(np.maximum(values[::-1], 1e-300)), grid[::-1])
+    return np.asarray(correlation / (1.0 - correlation))

@@ -1,4 +1,4 @@
-"""Ratings as they come, turned into what the metrics count, and the reasons why a metric can have no value.
+"""Validation of ratings, and the reasons why a metric has no value.
 
 There is one array per rater, with people on the last axis.
 """
@@ -19,7 +19,7 @@ from evenhand.stats.agreement.messages import say
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 
 Reasons = npt.NDArray[np.str_]
-"""Values of `Undefined`, "" where there is no reason to give."""
+"""Values of `Undefined`, "" without a reason."""
 
 _ROUNDING = 8.0 * np.finfo(np.float64).eps
 _FEW = 1_000
@@ -55,7 +55,7 @@ class Undefined(StrEnum):
 
 
 def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
-    """Return for each element the first reason that applies, "" where none does.
+    """Return for each element the first reason that applies, "" if none does.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
 
 
 def mean_and_squares(values: FloatArray, weights: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted mean of values (..., people) and the sum of squares about it; nan mean for nobody.
+    """Return the weighted mean of values (..., people) and the sum of squares about it; nan without people.
 
-    A spread that is only the rounding of numbers as large as `size` is 0.
+    A spread that is only the rounding error of numbers as large as `size` is set to 0.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def mean_and_squares(values: FloatArray, weights: FloatArray, size: FloatArray) 
 
 
 def is_rounding(value: FloatArray, size: FloatArray) -> BoolArray:
-    """Return whether a difference of terms as large as `size` is no more than their rounding.
+    """Return whether a difference of terms as large as `size` is within their rounding error.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def is_binary(rater: ArrayLike) -> bool:
 
 
 def score_ratings(*raters: ArrayLike, missing: bool = False) -> list[FloatArray]:
-    """Return each rater's scores as numbers; an infinite score is an error, and so is a missing one unless allowed.
+    """Return each rater's scores as numbers; raise for infinite scores, and for missing ones unless allowed.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def score_ratings(*raters: ArrayLike, missing: bool = False) -> list[FloatArray]
 
 
 def has_gaps(raters: Sequence[ArrayLike]) -> bool:
-    """Return whether some rater did not score everybody.
+    """Return whether a rater did not score everybody.
 
     Examples
     --------
@@ -150,10 +150,10 @@ def has_gaps(raters: Sequence[ArrayLike]) -> bool:
 def coded_ratings(
     raters: Sequence[ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
 ) -> tuple[list[IntArray], int]:
-    """Return each rater's ratings as the positions of their categories, and how many categories there are.
+    """Return each rater's ratings as positions of their categories, and the number of categories.
 
-    Without `categories` they are those that occur, sorted; ratings that are only 0 and 1 (or False and True) always
-    have both. A missing rating (None or nan) is -1 where `missing` is allowed, else an error.
+    Without `categories` they are those that occur, sorted; ratings with only 0 and 1 (or False and True) always have
+    both. A missing rating (None or nan) is -1 if `missing` is allowed, else an error.
 
     Examples
     --------
@@ -167,12 +167,14 @@ def coded_ratings(
     if not missing and any(mask.any() for mask in absent):
         raise EvenhandError("A rating is missing; leave out people whom some rater did not rate.")
     seen = [array[~mask] for array, mask in zip(arrays, absent, strict=True)]
-    known = _categories(seen) if categories is None else _listed(categories)
-    return [_positions(array, mask, known) for array, mask in zip(arrays, absent, strict=True)], len(known)
+    all_categories = _categories(seen) if categories is None else _listed(categories)
+    return [_positions(array, mask, all_categories) for array, mask in zip(arrays, absent, strict=True)], len(
+        all_categories
+    )
 
 
 def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
-    """Return the number of people each row stands for: 1 each, or the weights as they were given.
+    """Return the number of people each row represents: the weights, or 1 each.
 
     Examples
     --------
@@ -198,7 +200,7 @@ def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
 
 
 def plain(value: ArrayLike) -> FloatArray:
-    """Return an array, or one number (a NumPy float, which behaves as an array does) where there is one only."""
+    """Return an array, or a scalar (a NumPy float) for an array of one number."""
     array: FloatArray = np.asarray(value, dtype=np.float64)
     return array[()]
 
@@ -259,42 +261,42 @@ def _is_missing(values: npt.NDArray[Any]) -> BoolArray:
 
 def _categories(seen: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     try:
-        known = np.unique(np.concatenate([_distinct(values) for values in seen]))
+        distinct = np.unique(np.concatenate([_distinct(values) for values in seen]))
     except TypeError:
         raise EvenhandError("Ratings must all be text or all be numbers.") from None
-    if known.dtype.kind in "iuf" and np.isin(known, [0, 1]).all():
+    if distinct.dtype.kind in "iuf" and np.isin(distinct, [0, 1]).all():
         return np.array([0, 1])
-    return known
+    return distinct
 
 
 def _distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.dtype.kind in "iu" and values.size:
         least, most = int(values.min()), int(values.max())
-        if most - least < _FEW:  # counting is quicker than sorting
+        if most - least < _FEW:  # counting is faster than sorting
             return np.flatnonzero(np.bincount((values - least).ravel())) + least
     return np.unique(values)
 
 
 def _listed(categories: Sequence[object]) -> npt.NDArray[Any]:
-    known = np.asarray(categories)
-    if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
+    distinct = np.asarray(categories)
+    if distinct.ndim != 1 or distinct.size < 2 or np.unique(distinct).size != distinct.size:
         raise EvenhandError(
             "`categories` must be two or more different values; got {categories!r}.",
             categories=list(categories),
         )
-    return known
+    return distinct
 
 
-def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[Any]) -> IntArray:
-    order = np.argsort(known, kind="stable")
+def _positions(values: npt.NDArray[Any], absent: BoolArray, categories: npt.NDArray[Any]) -> IntArray:
+    order = np.argsort(categories, kind="stable")
     present = values[~absent]
-    position = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
-    is_known = known[order][position] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
-    if (unknown := present[~is_known]).size:
+    position = np.minimum(np.searchsorted(categories[order], present), max(categories.size - 1, 0))
+    is_category = categories[order][position] == present if categories.size else np.zeros(present.shape, dtype=np.bool_)
+    if (unknown := present[~is_category]).size:
         raise EvenhandError(
             "The rating {rating!r} is not one of `categories` {known!r}.",
             rating=unknown.tolist()[0],
-            known=known.tolist(),
+            known=categories.tolist(),
         )
     positions = np.full(values.shape, -1, dtype=np.int64)
     positions[~absent] = order[position]
@@ -302,7 +304,7 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[A
 
 
 def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the different rows in order, and how many there are of each, by way of one whole number a row.
+    """Return the sorted distinct rows, and the number of each, by coding each row as an integer.
 
     Examples
     --------
@@ -313,7 +315,7 @@ def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
     number = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
         values = np.unique(column)
-        if (int(number.max(initial=0)) + 1) * values.size > _MOST_NUMBERS:  # close the gaps between the numbers
+        if (int(number.max(initial=0)) + 1) * values.size > _MOST_NUMBERS:  # renumber without gaps
             number = np.unique(number, return_inverse=True)[1]
         number = number * values.size + np.searchsorted(values, column)
     _, first, counted = np.unique(number, return_index=True, return_counts=True)

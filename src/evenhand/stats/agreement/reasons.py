@@ -21,16 +21,16 @@ _NEVER_ONE_CLASS = ("bennett_s", "ac1")
 
 
 def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = None) -> Reasons:
-    """Return why a metric of these raters is nan, a value of `Undefined`; "" where it has a value.
+    """Return why a metric of these raters is nan, a value of `Undefined`; "" if it is defined.
 
     Parameters
     ----------
     metric
         The name of the function, such as 'cohen_kappa', 'icc_a1' or 'alpha'; a form of `icc` as 'icc C,k'.
     raters
-        Ratings as they were given to the function.
+        The ratings passed to the function.
     weight
-        Weights as they were given to the function.
+        The weights passed to the function.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _of_categories(metric: str, raters: tuple[ArrayLike, ...], weight: ArrayLike
         (np.asarray(pairable_people(*raters, weight=weight) == 0), Undefined.NO_PAIR),
     ]
     if metric not in _NEVER_ONE_CLASS:
-        alone = metric == "alpha"  # alpha looks at people with two ratings only
+        alone = metric == "alpha"  # alpha uses only people with two ratings
         ratings = sum((code >= 0 for code in codes), start=np.zeros(1))
         counted = np.where(ratings >= (2 if alone else 1), weights, 0.0) > 0
         used = [(code, counted & (code >= 0)) for code in codes]

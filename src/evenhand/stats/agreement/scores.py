@@ -1,4 +1,4 @@
-"""Raters who give scores: intraclass correlations with their intervals, and every metric of two raters' moments."""
+"""Numeric ratings: intraclass correlations with intervals, and every metric of two raters' moments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ICC_FORMS: tuple[IccForm, ...] = get_args(IccForm)
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """The analysis of variance of n people by k raters; arrays of any one shape.
+    """The analysis of variance of n people by k raters; arrays of one shape.
 
     Attributes
     ----------
     n, raters
         People (fractional with weights) and raters.
     rows, columns, error
-        Mean squares between people (MSR), between raters (MSC), and what is left (MSE).
+        Mean squares between people (MSR), between raters (MSC), and of the residuals (MSE).
 
     Examples
     --------
@@ -52,7 +52,7 @@ class MeanSquares:
             return np.asarray((self.columns + (self.n - 1.0) * self.error) / self.n)
 
     def icc(self, form: IccForm = "A,1") -> FloatArray:
-        """Return the coefficient of a form; nan where it is undefined. See `icc`."""
+        """Return the coefficient of a form; nan if undefined. See `icc`."""
         require_choice("form", form, ICC_FORMS)
         numerator, denominator, size = self._fraction(form)
         with np.errstate(all="ignore"):
@@ -60,18 +60,18 @@ class MeanSquares:
             return np.asarray(np.where(none, np.nan, numerator / denominator))
 
     def interval(self, form: IccForm = "A,1", confidence: float = 0.95) -> Interval:
-        """Return the interval of a form; (1, 1) where the raters agree in everything. See `icc_interval`."""
+        """Return the interval of a form; (1, 1) if the raters agree perfectly. See `icc_interval`."""
         require_choice("form", form, ICC_FORMS)
         with np.errstate(all="ignore"):
             single = self._absolute(confidence) if form.startswith("A") else self._one_f(form, confidence)
             low, high = (self._of_the_mean(limit) for limit in single) if form.endswith("k") else single
             perfect = (self.error == 0) & (self.rows > 0) & (form.startswith("C") | (self.columns == 0))
-            known = ~np.isnan(self.icc(form))
-            low, high = (np.where(perfect, 1.0, np.where(known, limit, np.nan)) for limit in (low, high))
+            defined = ~np.isnan(self.icc(form))
+            low, high = (np.where(perfect, 1.0, np.where(defined, limit, np.nan)) for limit in (low, high))
         return Interval(np.asarray(low), np.asarray(high))
 
     def why_undefined(self, form: IccForm = "A,1") -> ratings.Reasons:
-        """Return why the coefficient is nan, "" where it is not.
+        """Return why the coefficient is nan, "" if it is defined.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class MeanSquares:
         return ratings.first_reason(checks)
 
     def _fraction(self, form: IccForm) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return numerator, denominator, and the size of the terms that make the denominator."""
+        """Return numerator, denominator, and the size of the denominator's terms."""
         k, msr, msc, mse, msw = self.raters, self.rows, self.columns, self.error, self.within
         with np.errstate(all="ignore"):
             if form in {"1", "k"}:
@@ -103,7 +103,7 @@ class MeanSquares:
             return msr - mse, msr + (msc - mse) / self.n, msr + (msc + mse) / self.n
 
     def _of_the_mean(self, single: FloatArray) -> FloatArray:
-        """Return k r / (1 + (k - 1) r), a limit of the mean of k raters from that of one; none where r is too low."""
+        """Return k r / (1 + (k - 1) r), a limit of the mean of k raters from that of one; -inf if r is too low."""
         total = 1.0 + (self.raters - 1) * single
         return np.asarray(np.where(total > 0, self.raters * single / total, np.where(np.isnan(total), np.nan, -np.inf)))
 
@@ -111,9 +111,9 @@ class MeanSquares:
         """Return limits of the single-rater form whose F is rows / within or rows / error."""
         k, between = self.raters, self.n - 1.0
         one_way = not form.startswith("C")
-        rest, below = (self.n * (k - 1), self.within) if one_way else (between * (k - 1), self.error)
+        residual_df, below = (self.n * (k - 1), self.within) if one_way else (between * (k - 1), self.error)
         f = self.rows / below
-        limits = f / _f_quantile(between, rest, confidence), f * _f_quantile(rest, between, confidence)
+        limits = f / _f_quantile(between, residual_df, confidence), f * _f_quantile(residual_df, between, confidence)
         low, high = ((limit - 1.0) / (limit + k - 1.0) for limit in limits)
         return low, high
 
@@ -121,7 +121,7 @@ class MeanSquares:
         """Return limits of ICC(A,1): quantiles of the generalised pivot; see `panels.panel_interval`."""
         n, k = np.asarray(self.n)[..., np.newaxis], self.raters
         msr, msc, mse = (np.asarray(square)[..., np.newaxis] for square in (self.rows, self.columns, self.error))
-        people = self.n.flat[0] if np.all(self.n == self.n.flat[:1]) and self.n.size else self.n  # the usual case
+        people = self.n.flat[0] if np.all(self.n == self.n.flat[:1]) and self.n.size else self.n  # usually equal
         chi_error, chi_people, chi_raters = panels.chi_squares((people - 1.0) * (k - 1), people - 1.0, k - 1.0)
         error = (n - 1.0) * (k - 1) * mse / chi_error
         spread = ((n - 1.0) * msr / chi_people - error) / k
@@ -135,14 +135,14 @@ class MeanSquares:
 def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSquares:
     """Return the mean squares of scores of two or more raters.
 
-    Sums are taken of differences from the first rater, so that raters who agree have an error of exactly 0.
+    Sums are of differences from the first rater, so that raters who agree have an error of exactly 0.
 
     Parameters
     ----------
     raters
         Two or more arrays of scores of shapes (..., people) that broadcast.
     weight
-        How many people each row stands for, of a shape (..., people) that broadcasts; 1 by default.
+        The number of people each row represents, of a shape (..., people) that broadcasts; 1 by default.
 
     Examples
     --------
@@ -183,14 +183,13 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     ``C,k``    ICC(3,k)        (MSR - MSE) / MSR                                 the mean of k raters
     ========== =============== ================================================= ===============================
 
-    The estimate may be negative, and never exceeds 1. nan for fewer than two people, when all scores are one number,
-    and where the variance below the line is estimated below 0, as for the form A,k of raters who contradict each other.
+    The estimate may be negative, and never exceeds 1. nan for fewer than two people, if all scores are equal, and if
+    the denominator's variance is estimated below 0, as for the form A,k of raters who contradict each other.
 
-    With gaps (nan where one did not rate) the form 1 is that of the analysis of variance with unequal numbers: k is
-    n0 = (N - sum k_i² / N) / (n - 1) for k_i ratings of person i, N in all. A,1 and C,1 come from the variances of
-    people, raters and error by restricted maximum likelihood, s_p / (s_p + s_r + s_e) and s_p / (s_p + s_e), which are
-    0 or more; A,k, C,k and k need people with equally many ratings. Without gaps that is the table above, but for
-    estimates below 0.
+    With gaps (nan if missing) the form 1 is that of the analysis of variance with unequal numbers: k is n0 = (N - sum
+    k_i² / N) / (n - 1) for k_i ratings of person i, N in all. A,1 and C,1 come from the variances of people, raters and
+    error by restricted maximum likelihood, s_p / (s_p + s_r + s_e) and s_p / (s_p + s_e), which are 0 or more; A,k, C,k
+    and k need people with equally many ratings. Without gaps these equal the table above, except for estimates below 0.
 
     Parameters
     ----------
@@ -200,7 +199,7 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     form
         The form, in McGraw and Wong's notation.
     weight
-        How many people each row stands for; 1 by default.
+        The number of people each row represents; 1 by default.
 
     References
     ----------
@@ -239,9 +238,9 @@ def icc_interval(
     With F = MSR/MSW (form 1) or MSR/MSE (form C,1) the limits are (F/q - 1)/(F/q + k - 1) and (F q' - 1)/(F q' + k - 1)
     for quantiles q, q' of F: exact for normal scores. The form A,1 has those of the generalised pivot, since McGraw and
     Wong's with Satterthwaite's degrees of freedom are too short (`benchmarks/coverage/panels.py`). Gaps: see
-    `panel_interval`. People and raters are drawn at random; few raters say little about others, and make the limits of
-    A,1 wide. (1, 1) for raters who agree in everything. The limits hold the value itself at every confidence; the lower
-    one is -inf where the mean of the raters has no limit below.
+    `panel_interval`. People and raters are drawn at random; few raters carry little information about others, which
+    widens the limits of A,1. (1, 1) for perfect agreement. The limits contain the value itself at every confidence; the
+    lower one is -inf if the mean of the raters has no lower limit.
 
     References
     ----------
@@ -271,17 +270,17 @@ def _f_quantile(top: FloatArray, bottom: FloatArray, confidence: float) -> Float
     usable = (np.asarray(top) > 0) & (np.asarray(bottom) > 0) & np.isfinite(bottom) & np.isfinite(top)
     top, bottom = np.where(usable, top, 1.0), np.where(usable, bottom, 1.0)
     quantile = fdtri(top, bottom, 1.0 - tail_share(confidence))
-    return np.asarray(np.where(usable, np.maximum(quantile, 1.0), np.nan))  # 1 is the value itself
+    return np.asarray(np.where(usable, np.maximum(quantile, 1.0), np.nan))  # at 1 the limit is the value itself
 
 
 @dataclass(frozen=True)
 class ScoreMoments:
-    """Means and variances (divided by n) of two raters' scores and of their difference; arrays of any one shape.
+    """Means and variances (divided by n) of two raters' scores and of their difference; arrays of one shape.
 
     Attributes
     ----------
     n
-        People.
+        The number of people.
     mean_first, mean_second
         Mean scores.
     variance_first, variance_second, variance_error
@@ -331,7 +330,7 @@ class ScoreMoments:
         return np.asarray(1.0 - ratio(self.mean_squared_error(), np.asarray(spread, dtype=np.float64)))
 
     def why_undefined(self, metric: str) -> ratings.Reasons:
-        """Return why a metric is nan, "" where it is not.
+        """Return why a metric is nan, "" if it is defined.
 
         Examples
         --------
@@ -363,7 +362,7 @@ def score_moments(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | No
     first, second
         Scores of shapes (..., people) that broadcast.
     weight
-        How many people each row stands for, of a shape (..., people) that broadcasts; 1 by default.
+        The number of people each row represents, of a shape (..., people) that broadcasts; 1 by default.
 
     Examples
     --------
@@ -389,7 +388,7 @@ def concordance(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None
     first, second
         Scores of shapes (..., people) that broadcast.
     weight
-        How many people each row stands for; 1 by default.
+        The number of people each row represents; 1 by default.
 
     References
     ----------
@@ -401,38 +400,6 @@ def concordance(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None
     0.5
     """
     return ratings.plain(score_moments(first, second, weight=weight).concordance())
-
-
-def spread_adjusted_icc(
-    first: ArrayLike, second: ArrayLike, spread: ArrayLike, *, weight: ArrayLike | None = None
-) -> FloatArray:
-    """Return 1 - mean((second - first)²) / V with a spread V that is the same for all groups.
-
-    ICC is 1 less the squared error over the *group's own* spread, so a group whose scores lie closer together has a
-    lower ICC at equal errors. With one V for all groups that is gone. It is to ICC what PABAK is to kappa: on 0/1
-    scores with V = 1/2 it is PABAK.
-
-    Parameters
-    ----------
-    first, second
-        Scores of shapes (..., people) that broadcast.
-    spread
-        V > 0: `pooled_spread` of everybody's scores, or 1/6 for scores spread evenly over [0, 1].
-    weight
-        How many people each row stands for; 1 by default.
-
-    Examples
-    --------
-    >>> float(spread_adjusted_icc([1, 1, 0, 0], [1, 0, 0, 0], 0.5))
-    0.5
-    """
-    value = np.asarray(spread, dtype=np.float64)
-    if not np.all(value >= 0):
-        raise EvenhandError(
-            "`spread` must not be negative; got {least:g}.",
-            least=value.min(),
-        )
-    return ratings.plain(score_moments(first, second, weight=weight).spread_adjusted(value))
 
 
 def pooled_spread(scores: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:

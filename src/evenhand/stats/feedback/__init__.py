@@ -1,7 +1,7 @@
-"""Fairness from what critics say of a system's decisions: exact where that is possible, else sharp bounds.
+"""Fairness metrics from critics' feedback on a system's decisions: exact where possible, else sharp bounds.
 
-Critics see cases with the label that a system gave, and agree or disagree. `Feedback` says what an answer leaves open,
-`rates` and `gap` what follows for six metrics of fairness, `gap_intervals` how sure that is.
+Critics see cases with the system's label, and agree or disagree. `Feedback` defines the labels that an answer leaves
+open, `rates` and `gap` compute six metrics of fairness, `gap_intervals` their intervals.
 """
 
 from evenhand.stats.feedback.answers import (
@@ -15,9 +15,9 @@ from evenhand.stats.feedback.answers import (
     FeedbackKind,
     numbered,
 )
-from evenhand.stats.feedback.compare import Comparison, Differences, TooFewSharedError, compare_critics
+from evenhand.stats.feedback.compare import CriticComparison, Differences, TooFewSharedError, compare_critics
 from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
-from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap
+from evenhand.stats.feedback.gaps import FeedbackGap, differences, gap, same_gap
 from evenhand.stats.feedback.inference import GapInterval, gap_intervals, plan_answers
 from evenhand.stats.feedback.limits import numbers_of, set_interval, slacks
 from evenhand.stats.feedback.metrics import (
@@ -29,10 +29,10 @@ from evenhand.stats.feedback.metrics import (
     Bounds,
     FeedbackMetric,
     Rates,
-    Undefined,
+    UndefinedRate,
     rates,
 )
-from evenhand.stats.feedback.pairs import PAIR_METRICS, LikePairs, PairShare, find_like_pairs, split_of_any
+from evenhand.stats.feedback.pairs import PAIR_METRICS, LikePairs, PairShare, find_like_pairs, split_share
 
 __all__ = [
     "AGREE",
@@ -48,20 +48,20 @@ __all__ = [
     "TOO_LOW",
     "Answers",
     "Bounds",
-    "Comparison",
+    "CriticComparison",
     "CrossedDraws",
     "Differences",
     "Feedback",
+    "FeedbackGap",
     "FeedbackKind",
     "FeedbackMetric",
-    "Gap",
     "GapInterval",
     "LikePairs",
     "PairShare",
     "Rates",
     "Resampled",
     "TooFewSharedError",
-    "Undefined",
+    "UndefinedRate",
     "compare_critics",
     "crossed_bootstrap",
     "crossed_draws",
@@ -76,5 +76,5 @@ __all__ = [
     "same_gap",
     "set_interval",
     "slacks",
-    "split_of_any",
+    "split_share",
 ]

@@ -1,7 +1,7 @@
-"""Answers of critics on cases: what an answer says about the label that a critic has in mind.
+"""Answers of critics on cases, and the labels that an answer leaves open.
 
-The system gives label l, the critic thinks of a label z that nobody sees, and answers. Each pair of label and answer
-leaves a set of labels open. That set is all that the bounds need to know, so every kind of feedback is one kernel.
+The system gives label l, the critic has an unobserved label z in mind, and answers. Each pair of label and answer
+leaves a set of labels open. The bounds depend only on that set, so one kernel serves every kind of feedback.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Feedback:
     Attributes
     ----------
     labels
-        The number of labels K that the system may give, seen or not; numbered from 0, in order where they have one.
+        The number of labels K that the system may give, observed or not; numbered from 0, in order if they have one.
     kind
-        'agreement': agree or disagree. 'direction': right, too high or too low, for ordered labels. 'label': the
-        critic says the label itself, as in validation data; nothing is left open, and every rate is exact.
+        'agreement': agree or disagree. 'direction': right, too high or too low, for ordered labels. 'label': the critic
+        names the label, as in validation data; nothing is left open, and every rate is exact.
     tolerance
-        A critic agrees when the two labels are at most this many steps apart; needs ordered labels.
+        A critic agrees if the two labels are at most this many steps apart; needs ordered labels.
 
     Examples
     --------
@@ -79,22 +79,22 @@ class Feedback:
 
     @cached_property
     def admissible(self) -> BoolArray:
-        """(K, answers, K) whether the critic's label may be z when the system gave l and the critic answered f."""
+        """(K, answers, K) whether the critic's label may be z, given system label l and answer f."""
         step = np.arange(self.labels) - np.arange(self.labels)[:, np.newaxis]
         if self.kind == "label":
             return np.broadcast_to(np.eye(self.labels, dtype=np.bool_), (self.labels,) * 3).copy()
         agree = np.abs(step) <= self.tolerance
-        rest = (~agree,) if self.kind == "agreement" else (step < -self.tolerance, step > self.tolerance)
-        return np.stack([agree, *rest], axis=1)
+        disagreements = (~agree,) if self.kind == "agreement" else (step < -self.tolerance, step > self.tolerance)
+        return np.stack([agree, *disagreements], axis=1)
 
     @cached_property
     def possible(self) -> BoolArray:
-        """(K, answers) whether the answer can be given: nothing is too high at the lowest label."""
+        """(K, answers) whether the answer is possible: nothing is too high at the lowest label."""
         return np.asarray(self.admissible.any(axis=2))
 
     @cached_property
     def agreeing(self) -> BoolArray:
-        """(K, answers) whether the answer is the one that agrees with the system."""
+        """(K, answers) whether the answer agrees with the system."""
         if self.kind == "label":
             return np.eye(self.labels, dtype=np.bool_)
         return np.broadcast_to(np.arange(self.answers) == AGREE, (self.labels, self.answers))
@@ -118,7 +118,7 @@ class Feedback:
         return np.asarray(np.einsum("...lz,lfz->...lf", mass, self.admissible.astype(np.float64)))
 
     def check(self, masses: ArrayLike) -> FloatArray:
-        """Return the masses as an array of floats (..., K, answers); refuse what cannot be.
+        """Return the masses as an array of floats (..., K, answers); raise if they are impossible.
 
         Examples
         --------
@@ -156,11 +156,11 @@ class Answers:
     Attributes
     ----------
     critic, case, answer
-        (n,) who answered, on what, and what: codes from 0. A critic answers a case once at most.
+        (n,) codes from 0. A critic answers a case at most once.
     group, label
         (cases,) the group of each case and the label that the system gave it: codes from 0.
     groups, critics
-        How many groups and critics there are, with or without answers.
+        The numbers of groups and critics, with or without answers.
     feedback
         The kind of feedback.
     weight
@@ -222,26 +222,26 @@ class Answers:
 
     @cached_property
     def counted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(critics, groups, K) 1 where a critic answered, (groups, K) the cases, (groups, K, answers) the answers.
+        """(critics, groups, K) 1 if a critic answered, (groups, K) the cases, (groups, K, answers) the answers.
 
         Answers of weight 0 do not count; the others count once.
         """
         cells, shape = self.groups * self.feedback.labels, (self.groups, self.feedback.labels)
         keep = slice(None) if self.weight is None else self.weight > 0
         critic, case, cell = self.critic[keep], self.case[keep], self.cell[keep]
-        asked = np.bincount(critic * cells + cell // self.feedback.answers, minlength=self.critics * cells) > 0
+        answered = np.bincount(critic * cells + cell // self.feedback.answers, minlength=self.critics * cells) > 0
         by_case = np.bincount(self.stratum[numbered(case, self.cases)[0]], minlength=cells)
         masses = np.bincount(cell, minlength=cells * self.feedback.answers)
-        by_critic = asked.reshape(self.critics, *shape).astype(np.float64)
+        by_critic = answered.reshape(self.critics, *shape).astype(np.float64)
         return by_critic, by_case.reshape(shape).astype(np.float64), masses.reshape(self.shape).astype(np.float64)
 
     def where(self, keep: BoolArray) -> Answers:
-        """Return some of the answers; critics and cases without any are left out, and the others numbered anew.
+        """Return some of the answers, without the critics and cases that have none left, renumbered.
 
         Parameters
         ----------
         keep
-            (n,) which answers to keep.
+            (n,) the answers to keep.
         """
         critics, critic = numbered(self.critic[keep], self.critics)
         cases, case = numbered(self.case[keep], self.cases)
@@ -260,7 +260,7 @@ class Answers:
         )
 
     def masses(self) -> FloatArray:
-        """Return (groups, K, answers) the number, or weight, of the answers of each kind."""
+        """Return (groups, K, answers) the number or weight of answers."""
         return np.asarray(self._sums(self.cell, 1)[0])
 
     def by_critic(self) -> FloatArray:
@@ -268,32 +268,32 @@ class Answers:
         return self.by(np.arange(self.critics), self.critics)
 
     def by(self, kind: IntArray, kinds: int) -> FloatArray:
-        """Return (kinds, groups, K, answers) the masses of every kind of critic, as stakeholders.
+        """Return (kinds, groups, K, answers) the masses of every kind of critic, such as stakeholders.
 
         Parameters
         ----------
         kind
             (critics,) the kind of each critic, a code from 0.
         kinds
-            How many kinds there are.
+            The number of kinds.
         """
         size = int(np.prod(self.shape))
         return self._sums(kind.take(self.critic) * size + self.cell, kinds)
 
-    def _sums(self, code: IntArray, many: int) -> FloatArray:
-        counts = np.bincount(code, weights=self.weight, minlength=many * int(np.prod(self.shape)))
-        return counts.astype(np.float64).reshape(many, *self.shape)
+    def _sums(self, code: IntArray, kinds: int) -> FloatArray:
+        counts = np.bincount(code, weights=self.weight, minlength=kinds * int(np.prod(self.shape)))
+        return counts.astype(np.float64).reshape(kinds, *self.shape)
 
 
-def numbered(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:
-    """Return which of `many` codes are used, in order, and the codes numbered anew without the others.
+def numbered(codes: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return the used codes, in order, and the codes renumbered without the unused ones.
 
     Examples
     --------
     >>> numbered(np.array([4, 1, 4]), 6)
     (array([1, 4]), array([1, 0, 1]))
     """
-    seen: BoolArray = np.bincount(codes, minlength=many) > 0
+    seen: BoolArray = np.bincount(codes, minlength=size) > 0
     return np.flatnonzero(seen), codes if seen.all() else (np.cumsum(seen) - 1).take(codes)
 
 

@@ -1,4 +1,4 @@
-"""Where two kinds of critics differ: their disagreement on the same cases, and the gaps that they see."""
+"""Differences between two kinds of critics: their disagreement on the same cases, and their gaps."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Differences:
     Attributes
     ----------
     lower, upper
-        The smallest and largest difference that the answers allow; the same where it is exact.
+        The smallest and largest difference that the answers allow; equal if it is exact.
     low, high
-        The interval of the difference; nan where the answers do not vary.
+        The interval of the difference; nan if the answers do not vary.
     t, p, adjusted_p
-        The statistic, 0 where the bounds include 0; the two-sided p-value, and Holm's for the whole array; nan where
-        the answers do not vary.
+        The statistic, 0 if the bounds include 0; the two-sided p-value, and Holm's for the whole array; nan if the
+        answers do not vary.
     stderr, df
-        (2, ...) the standard errors of `lower` and `upper`, nan where the answers do not vary; degrees of freedom.
+        (2, ...) the standard errors of `lower` and `upper`, nan if the answers do not vary; degrees of freedom.
     """
 
     lower: FloatArray
@@ -48,20 +48,20 @@ class Differences:
     df: int
 
     def at(self, confidence: float) -> Differences:
-        """Return the same with intervals of another confidence; nothing is drawn again."""
+        """Return the same with intervals of another confidence, without resampling."""
         with np.errstate(all="ignore"):
             below, above = t_quantile(self.df, confidence) * self.stderr
         return replace(self, low=self.lower - below, high=self.upper + above)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
-    """How two kinds of critics differ on the cases that both have seen.
+class CriticComparison:
+    """The differences of two kinds of critics on the cases that both have seen.
 
     Attributes
     ----------
     disagreement
-        (groups, K) the differences of the rates at which they disagree with each label.
+        (groups, K) the differences of their rates of disagreement with each label.
     gaps
         (metrics,) the differences of the gaps.
     metrics
@@ -79,8 +79,8 @@ class Comparison:
     critics: tuple[int, int]
     df: int
 
-    def at(self, confidence: float) -> Comparison:
-        """Return the same with intervals of another confidence; nothing is drawn again."""
+    def at(self, confidence: float) -> CriticComparison:
+        """Return the same with intervals of another confidence, without resampling."""
         return replace(self, disagreement=self.disagreement.at(confidence), gaps=self.gaps.at(confidence))
 
 
@@ -108,15 +108,14 @@ def compare_critics(
     metrics: Sequence[FeedbackMetric] = (*DEFINITE[1:], *INDEFINITE),
     draws: int = 2_000,
     confidence: float = 0.95,
-) -> Comparison:
-    """Return where two kinds of critics differ, with tests.
+) -> CriticComparison:
+    """Return the differences between two kinds of critics, with tests.
 
-    Only cases that both kinds have seen count, and each counts the same for both: an answer has the weight 1 / (answers
-    of its kind on its case). Critics are resampled within their kind and cases for both at once, so what the kinds have
-    in common cancels. The test is Student's t of a difference over its standard error (see `CrossedDraws`); for a
-    difference known only up to bounds, of the bound that is nearer to 0, and without a rejection where 0 lies between.
-
-    The gap that fewer critics see is the noisier one and therefore tends to be larger; the rates have no such bias.
+    Only cases that both kinds have seen count, and each counts equally for both: an answer has the weight 1 / (answers
+    of its kind on its case). Critics are resampled within their kind and cases for both at once, so common variation
+    cancels. The test is Student's t of a difference over its standard error (see `CrossedDraws`); for a difference
+    known only up to bounds, of the bound nearer to 0, and without a rejection if 0 lies between them. The gap that
+    fewer critics see is noisier and therefore tends to be larger; the rates have no such bias.
 
     Parameters
     ----------
@@ -129,7 +128,7 @@ def compare_critics(
     rng
         Source of randomness.
     metrics
-        The metrics whose gaps are compared. A gap that is the same as another's is not counted twice in Holm's
+        The metrics whose gaps are compared. A gap that equals another metric's is not counted twice in Holm's
         adjustment.
     draws
         Number of resamples.
@@ -177,14 +176,14 @@ def compare_critics(
         raise TooFewSharedError(shared.cases, (int(counts[0]), int(counts[1])))
     columns = partial(_columns, answers.feedback, tuple(metrics))
     drawn = crossed_draws(shared, columns, rng=rng, draws=draws, kind=kinds)
-    cells, many = answers.groups * answers.feedback.labels, len(metrics)
-    rate, lower, upper = (drawn.part(slice(*ends)) for ends in ((0, cells), (cells, -many), (-many, None)))
+    cells, number = answers.groups * answers.feedback.labels, len(metrics)
+    rate, lower, upper = (drawn.part(slice(*ends)) for ends in ((0, cells), (cells, -number), (-number, None)))
     shape = answers.groups, answers.feedback.labels
     disagreement = _tested(rate, rate, np.arange(cells).reshape(shape), df, confidence)
-    alike = [same_gap(metric, answers.feedback.labels) for metric in metrics]
-    family = np.array([alike.index(metric) for metric in alike], dtype=np.int64)
+    gap_of_metric = [same_gap(metric, answers.feedback.labels) for metric in metrics]
+    family = np.array([gap_of_metric.index(metric) for metric in gap_of_metric], dtype=np.int64)
     gaps = _tested(lower, upper, family, df, confidence)
-    return Comparison(
+    return CriticComparison(
         disagreement=disagreement,
         gaps=gaps,
         metrics=tuple(metrics),
@@ -195,7 +194,7 @@ def compare_critics(
 
 
 def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[Answers, IntArray]:
-    """Return the answers of two kinds of critics on the cases that both have seen, and the kinds as 0 and 1."""
+    """Return two kinds of critics' answers on the cases that both have seen, and the kinds as 0 and 1."""
     side = np.where(kind == pair[0], 0, np.where(kind == pair[1], 1, -1))[answers.critic]
     position = side * answers.cases + answers.case
     weight = np.ones(side.size) if answers.weight is None else answers.weight
@@ -203,29 +202,29 @@ def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[An
     by_both = np.minimum(total[: answers.cases], total[answers.cases :]) > 0
     keep = (side >= 0) & by_both[answers.case]
     equal = np.divide(weight, total[position], out=np.zeros(side.size), where=keep)
-    kept = replace(answers, weight=equal).where(keep)
-    return kept, np.asarray(kind[numbered(answers.critic[keep], kind.size)[0]] == pair[1], dtype=np.int64)
+    shared = replace(answers, weight=equal).where(keep)
+    return shared, np.asarray(kind[numbered(answers.critic[keep], kind.size)[0]] == pair[1], dtype=np.int64)
 
 
 def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], masses: FloatArray) -> FloatArray:
-    """Return the differences of all rates of disagreement, then the lower and the upper ones of the gaps."""
+    """Return the differences of all disagreement rates, then the lower and the upper differences of the gaps."""
     agreed = rates(masses, feedback, "tolerant_calibration").lower
     rate = agreed[..., 1, :, :] - agreed[..., 0, :, :]
-    alike = [same_gap(metric, feedback.labels) for metric in metrics]
-    gaps = {metric: gap(masses, feedback, metric) for metric in set(alike)}
-    lower = [gaps[metric].lower[..., 0] - gaps[metric].upper[..., 1] for metric in alike]
-    upper = [gaps[metric].upper[..., 0] - gaps[metric].lower[..., 1] for metric in alike]
+    gap_of_metric = [same_gap(metric, feedback.labels) for metric in metrics]
+    gaps = {metric: gap(masses, feedback, metric) for metric in set(gap_of_metric)}
+    lower = [gaps[metric].lower[..., 0] - gaps[metric].upper[..., 1] for metric in gap_of_metric]
+    upper = [gaps[metric].upper[..., 0] - gaps[metric].lower[..., 1] for metric in gap_of_metric]
     return np.concatenate([rate.reshape(*rate.shape[:-2], -1), np.stack([*lower, *upper], axis=-1)], axis=-1)
 
 
 def _tested(lower: CrossedDraws, upper: CrossedDraws, family: IntArray, df: int, confidence: float) -> Differences:
-    """Return the differences with their intervals and tests; `family` gives the test that each one repeats."""
+    """Return the differences with intervals and tests; `family` gives the index of each test."""
     from scipy.special import stdtr
 
     shape = family.shape
     ends = [draws.both.estimate.reshape(shape) for draws in (lower, upper)]
     stderr = [draws.stderr().reshape(shape) for draws in (lower, upper)]
-    varies = np.maximum(stderr[0], stderr[1]) > ROUNDING  # else nothing is known of the error
+    varies = np.maximum(stderr[0], stderr[1]) > ROUNDING  # otherwise the error is unknown
     with np.errstate(all="ignore"):
         t = np.maximum(np.fmax(ends[0] / stderr[0], -ends[1] / stderr[1]), 0.0)
         t = np.where(varies & np.isfinite(t), t, np.nan)

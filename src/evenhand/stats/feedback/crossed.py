@@ -1,7 +1,7 @@
-"""The bootstrap of critics and cases, and the normal law that takes its place where answers are many.
+"""The bootstrap of critics and cases, and its normal approximation for many answers.
 
 Critics share cases and cases share critics, so answers are not independent, and neither critics nor cases alone are the
-sample. Both are drawn again, independently: an answer counts as often as its critic times as often as its case.
+sample. Both are resampled, independently: the weight of an answer is the product of its critic's and its case's counts.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Resampled = Literal["both", "critics", "cases"]
 RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
-"""What is a sample: critics and cases, only critics (the cases are all there are), or only cases."""
+"""What is resampled: critics and cases, only critics (the cases are all there are), or only cases."""
 
 MassStatistic: TypeAlias = Callable[[FloatArray], FloatArray]
 """statistic(masses (..., kinds, groups, K, answers)) -> (..., T)."""
 
 FEW_ANSWERS = 50_000
-"""Up to so many answers every mass is resampled answer by answer."""
+"""Up to this many answers, every mass is resampled answer by answer."""
 SURE = 5.0
-"""Beyond, masses of at least so many standard errors are drawn from their normal law."""
+"""With more answers, masses of at least this many standard errors are drawn from their normal distribution."""
 _CHUNK_NUMBERS = 4_000_000
 _ROUNDING = 1e-13
 
@@ -43,16 +43,16 @@ def crossed_bootstrap(
     resampled: Resampled = "both",
     kind: IntArray | None = None,
 ) -> Draws:
-    """Return the statistics of resamples in which critics and cases are drawn again.
+    """Return the statistics of resamples of critics and cases.
 
-    In each resample critics and cases are drawn with replacement, as many as there are and independently of one
-    another, and an answer has the weight (times its critic is drawn) x (times its case is drawn). The masses of all
-    resamples are two matrix products: sparse answers by drawn critics, then sums over drawn cases. The variance is that
-    of critics plus that of cases plus three times that of single answers; `CrossedDraws` takes the excess off.
+    In each resample critics and cases are drawn with replacement, as many as there are and independently, and an answer
+    has the weight (draws of its critic) x (draws of its case). The masses of all resamples are two matrix products:
+    sparse answers by drawn critics, then sums over drawn cases. The variance is that of critics plus that of cases plus
+    three times that of single answers; `CrossedDraws` removes the excess.
 
-    With more than `FEW_ANSWERS` answers, only masses of less than `SURE` standard errors are found so, one by one. The
-    others are drawn from the normal law with the mean and the covariance that the bootstrap has (`Masses.covariance`,
-    exact), given those: the cost of a resample no longer grows with the answers.
+    With more than `FEW_ANSWERS` answers, only masses of less than `SURE` standard errors are resampled answer by
+    answer. The others are drawn from the normal distribution with the bootstrap's mean and covariance
+    (`Masses.covariance`, exact), given those: the cost of a resample no longer grows with the answers.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def crossed_bootstrap(
     draws
         Number of resamples.
     resampled
-        What is drawn again: 'both', 'critics' when the cases are the whole target, or 'cases'.
+        What is resampled: 'both', 'critics' if the cases are the whole target, or 'cases'.
     kind
         (critics,) the kind of each critic, a code from 0. Critics are then drawn within their kind, and the masses kept
-        apart.
+        separate.
 
     References
     ----------
@@ -93,7 +93,7 @@ def crossed_bootstrap(
     """
     require_choice("resampled", resampled, RESAMPLED)
     require_at_least("draws", draws, 2)
-    return _draws(Masses.of(answers, kind), statistic, rng, draws, resampled)
+    return _draws(Masses.from_answers(answers, kind), statistic, rng, draws, resampled)
 
 
 def _draws(masses: Masses, statistic: MassStatistic, rng: Generator, draws: int, resampled: Resampled) -> Draws:
@@ -105,11 +105,11 @@ def _draws(masses: Masses, statistic: MassStatistic, rng: Generator, draws: int,
 
 @dataclass(frozen=True)
 class CrossedDraws:
-    """Resamples of critics and cases at once, of critics alone and of cases alone: what each adds to the variance.
+    """Resamples of critics and cases together, of critics alone and of cases alone.
 
-    An answer drawn with its critic and with its case has the weights' variance 1 + 1 + 1 where 1 is due. So with V, V_c
-    and V_k the variances of the three bootstraps, V - V_c - V_k is the part of single answers, and V_c + V_k less that
-    part the variance with every part counted once. For means this is the two-way variance of Cameron, Gelbach and
+    An answer drawn with its critic and with its case has weights of variance 1 + 1 + 1 instead of 1. So with V, V_c and
+    V_k the variances of the three bootstraps, V - V_c - V_k is the part of single answers, and V_c + V_k minus that
+    part is the variance with every part counted once. For means this is the two-way variance of Cameron, Gelbach and
     Miller.
 
     Attributes
@@ -128,7 +128,7 @@ class CrossedDraws:
     cases: Draws
 
     def part(self, columns: slice) -> CrossedDraws:
-        """Return the draws of some of the statistics."""
+        """Return the draws of some statistics."""
         return CrossedDraws(*(draws.part(columns) for draws in (self.both, self.critics, self.cases)))
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> CrossedDraws:
@@ -137,7 +137,7 @@ class CrossedDraws:
         return CrossedDraws(*(Draws(function(draws.estimate), function(draws.values)) for draws in every))
 
     def components(self) -> FloatArray:
-        """Return (3, T) the variances that critics, cases and single answers add; none is below 0."""
+        """Return (3, T) the nonnegative variance components of critics, cases and single answers."""
         both, critics, cases = (draws.stderr() ** 2 for draws in (self.both, self.critics, self.cases))
         answers = np.maximum(both - critics - cases, 0.0)
         return np.stack([np.maximum(critics - answers, 0.0), np.maximum(cases - answers, 0.0), answers])
@@ -150,9 +150,9 @@ class CrossedDraws:
 def crossed_draws(
     answers: Answers, statistic: MassStatistic, *, rng: Generator, draws: int = 2_000, kind: IntArray | None = None
 ) -> CrossedDraws:
-    """Return the three bootstraps that tell critics, cases and single answers apart; see `crossed_bootstrap`."""
+    """Return the three bootstraps that separate critics, cases and single answers; see `crossed_bootstrap`."""
     require_at_least("draws", draws, 2)
-    masses = Masses.of(answers, kind)
+    masses = Masses.from_answers(answers, kind)
     return CrossedDraws(*(_draws(masses, statistic, rng, draws, what) for what in RESAMPLED))
 
 
@@ -161,7 +161,7 @@ def crossed_draws(
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """The masses of answers whose critics and cases are drawn again.
+    """The masses of answers whose critics and cases are resampled.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Masses:
     kind
         (critics,) the kind of each critic, a code from 0.
     kinds
-        How many kinds there are.
+        The number of kinds.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Masses:
     ...     critics=2,
     ...     feedback=Feedback(1 + 1),
     ... )
-    >>> Masses.of(answers).covariance("critics")[:2, :2]  # they agree with 2 and 1: each may be drawn 0 to 2 times
+    >>> Masses.from_answers(answers).covariance("critics")[:2, :2]  # they agree with 2 and 1, drawn 0 to 2 times
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
     """
@@ -197,10 +197,10 @@ class Masses:
     kinds: int
 
     @classmethod
-    def of(cls, answers: Answers, kind: IntArray | None = None) -> Masses:
-        """Return the masses of critics who are of one kind unless their kinds are given."""
-        known = np.zeros(answers.critics, dtype=np.int64) if kind is None else kind
-        return cls(answers, known, int(known.max(initial=0)) + 1)
+    def from_answers(cls, answers: Answers, kind: IntArray | None = None) -> Masses:
+        """Return the masses; without `kind`, all critics are of one kind."""
+        kinds = np.zeros(answers.critics, dtype=np.int64) if kind is None else kind
+        return cls(answers, kinds, int(kinds.max(initial=0)) + 1)
 
     @cached_property
     def whole(self) -> FloatArray:
@@ -209,7 +209,7 @@ class Masses:
 
     @cached_property
     def code(self) -> IntArray:
-        """(n,) the kind of critic, group, label and answer of each answer as one code: its mass."""
+        """(n,) the kind of critic, group, label and answer of each answer as one code, the index of its mass."""
         return self.kind.take(self.answers.critic) * int(np.prod(self.answers.shape)) + self.answers.cell
 
     def covariance(self, resampled: Resampled) -> FloatArray:
@@ -222,7 +222,7 @@ class Masses:
         - critics alone: C_c = A_c - S S' / n; cases alone: C_k = A_k - S S' / m;
         - both: C_k + (1 - 1 / m) C_c + A - A_k / n.
 
-        Needs that a critic answers a case once at most.
+        Requires that a critic answers a case at most once.
 
         References
         ----------
@@ -241,61 +241,63 @@ class Masses:
     @cached_property
     def _products(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(C, C) each: the products of masses, summed over critics, over cases and over single answers."""
-        answers, many, weight = self.answers, self.whole.size, self.answers.weight
-        single = self.whole if weight is None else np.bincount(self.code, weights=weight**2, minlength=many)
-        by_critic = _summed_products(answers.critic, answers.critics, self.code, many, weight)
-        by_case = _summed_products(answers.case, answers.cases, self.code, many, weight)
+        answers, size, weight = self.answers, self.whole.size, self.answers.weight
+        single = self.whole if weight is None else np.bincount(self.code, weights=weight**2, minlength=size)
+        by_critic = _summed_products(answers.critic, answers.critics, self.code, size, weight)
+        by_case = _summed_products(answers.case, answers.cases, self.code, size, weight)
         return by_critic, by_case, np.diag(single.ravel())
 
     def resamples(self, draws: int, resampled: Resampled, rng: Generator) -> Iterator[FloatArray]:
         """Yield the masses (some draws, kinds, groups, K, answers) of resamples."""
         sizes = np.bincount(self.kind, minlength=self.kinds), self.answers.cases
         if self.code.size <= FEW_ANSWERS:
-            yield from self._drawn_again(draws, resampled, sizes, rng)
+            yield from self._resampled_answers(draws, resampled, sizes, rng)
             return
         mean = self.whole.ravel()
         present = np.flatnonzero(mean)
         relative = self.covariance(resampled)[np.ix_(present, present)] / np.outer(mean[present], mean[present])
-        sure = np.diagonal(relative) <= SURE**-2
+        is_large = np.diagonal(relative) <= SURE**-2
         values = np.zeros((draws, mean.size))
-        few, many = present[~sure], present[sure]
-        off = np.zeros((draws, few.size))
-        if few.size:
-            drawn = self._of(few)._drawn_again(draws, resampled, sizes, rng)
-            values[:, few] = np.concatenate(list(drawn)).reshape(draws, -1)[:, few]
-            off = values[:, few] / mean[few] - 1.0
-        follows = relative[np.ix_(sure, ~sure)] @ np.linalg.pinv(relative[np.ix_(~sure, ~sure)], hermitian=True)
-        rest = relative[np.ix_(sure, sure)] - follows @ relative[np.ix_(~sure, sure)]
-        noise = rng.standard_normal((draws, many.size)) @ _root(rest)
-        values[:, many] = np.maximum(1.0 + off @ follows.T + noise, 0.0) * mean[many]
+        small, large = present[~is_large], present[is_large]
+        deviation = np.zeros((draws, small.size))
+        if small.size:
+            drawn = self._select(small)._resampled_answers(draws, resampled, sizes, rng)
+            values[:, small] = np.concatenate(list(drawn)).reshape(draws, -1)[:, small]
+            deviation = values[:, small] / mean[small] - 1.0
+        follows = relative[np.ix_(is_large, ~is_large)] @ np.linalg.pinv(
+            relative[np.ix_(~is_large, ~is_large)], hermitian=True
+        )
+        residual = relative[np.ix_(is_large, is_large)] - follows @ relative[np.ix_(~is_large, is_large)]
+        noise = rng.standard_normal((draws, large.size)) @ _root(residual)
+        values[:, large] = np.maximum(1.0 + deviation @ follows.T + noise, 0.0) * mean[large]
         yield values.reshape(draws, *self.whole.shape)
 
-    def _of(self, cells: IntArray) -> Masses:
-        """Return some of the masses: the answers in them, and the critics who gave these."""
+    def _select(self, cells: IntArray) -> Masses:
+        """Return some of the masses: their answers, and the critics of these."""
         keep = np.isin(self.code, cells)
         return Masses(
             self.answers.where(keep), self.kind[numbered(self.answers.critic[keep], self.kind.size)[0]], self.kinds
         )
 
-    def _drawn_again(
+    def _resampled_answers(
         self, draws: int, resampled: Resampled, sizes: tuple[IntArray, int], rng: Generator
     ) -> Iterator[FloatArray]:
-        """Yield resamples of every answer, as many as memory allows at once.
+        """Yield resamples of every answer, as many at once as memory allows.
 
-        `sizes` are the numbers of critics of each kind and of cases that these are among.
+        `sizes` are the numbers of critics of each kind and of cases in the whole sample.
         """
         from scipy.sparse import csr_array
 
         answers = self.answers
-        order = np.argsort(answers.stratum, kind="stable")  # cases of one group and label side by side
+        order = np.argsort(answers.stratum, kind="stable")  # makes cases of one group and label contiguous
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
         present, starts = np.unique(answers.stratum[order], return_index=True)
         blocks = self.kinds * answers.feedback.answers
         block = self.kind[answers.critic] * answers.feedback.answers + answers.answer
         weight = np.ones(block.size) if answers.weight is None else answers.weight
-        place = block * answers.cases + position[answers.case], answers.critic
-        matrix = csr_array((weight, place), shape=(blocks * answers.cases, answers.critics))
+        coordinates = block * answers.cases + position[answers.case], answers.critic
+        matrix = csr_array((weight, coordinates), shape=(blocks * answers.cases, answers.critics))
         for size in _chunks(draws, blocks * answers.cases + answers.critics):
             everybody = np.ones((size, answers.critics))
             drawn = everybody if resampled == "cases" else _counts_within(self.kind, sizes[0], size, rng)
@@ -310,7 +312,7 @@ class Masses:
 
 def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray | None) -> FloatArray:
     """Return (many, many) the products of the sums of two codes in a row, summed over rows."""
-    # Counts add up exactly in any order, and four times the answers take no more memory than a sparse matrix of them.
+    # Counts add up exactly in any order, and up to four times the answers need no more memory than a sparse matrix.
     if rows * many <= (code.size if weight is not None else 4 * code.size):
         sums = np.bincount(row * many + code, weights=weight, minlength=rows * many).astype(np.float64)
         return np.asarray(sums.reshape(rows, many).T @ sums.reshape(rows, many))
@@ -322,7 +324,7 @@ def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    """Return the symmetric square root of a covariance of relative errors, without what is rounding."""
+    """Return the symmetric square root of a covariance of relative errors, without rounding errors."""
     value, vector = np.linalg.eigh(covariance)
     return np.asarray((vector * np.sqrt(np.where(value > _ROUNDING, value, 0.0))) @ vector.T)
 
@@ -333,14 +335,14 @@ def _chunks(draws: int, numbers: int) -> Iterator[int]:
 
 
 def _counts(n: int, among: int, draws: int, rng: Generator) -> FloatArray:
-    """Return (draws, n) how often each of n is drawn when as many as they are among are drawn with replacement."""
+    """Return (draws, n) the counts of n members when `among` members are drawn with replacement."""
     size = np.full(draws, n) if n == among else rng.binomial(among, n / among, draws)
     picked = rng.integers(0, n, size=int(size.sum())) + np.repeat(n * np.arange(draws), size)
     return np.bincount(picked, minlength=draws * n).astype(np.float64).reshape(draws, n)
 
 
 def _counts_within(kind: IntArray, among: IntArray, draws: int, rng: Generator) -> FloatArray:
-    """Return (draws, critics) how often each critic is drawn, each kind of critics on its own."""
+    """Return (draws, critics) the counts of critics, each kind drawn separately."""
     counts = np.empty((draws, kind.size))
     for number, size in enumerate(among.tolist()):
         members = np.flatnonzero(kind == number)

@@ -1,8 +1,8 @@
-"""The gap of a metric over labels and groups: exact where its rates are, else the bounds of what it can be.
+"""The gap of a metric over labels and groups: exact if its rates are, otherwise its bounds.
 
-The gap is max_k max_{m, m'} (R_mk - R_m'k) over the cells that are defined. Groups are independent of one another, so
-the upper bound max (U_mk - L_m'k) over ordered pairs is reached. The lower bound max (0, L_mk - U_m'k) is valid, but
-the labels of a group depend on one another; `joint` has the sharp one for two groups.
+The gap is max_k max_{m, m'} (R_mk - R_m'k) over the defined cells. Groups are independent of one another, so the upper
+bound max (U_mk - L_m'k) over ordered pairs is attained. The lower bound max (0, L_mk - U_m'k) is valid, but the labels
+of a group depend on one another; `joint` has the sharp bound for two groups.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Gap:
-    """The gap of one metric: arrays over whatever axes came before groups and labels (none: a single gap).
+class FeedbackGap:
+    """The gap of one metric: arrays over the axes before groups and labels (none: a single gap).
 
     Attributes
     ----------
     metric
         The metric.
     lower, upper
-        The smallest and largest gap that the answers allow; nan where no label has two groups with a rate. The
-        published lower bound may be negative.
+        The smallest and largest gap that the answers allow; nan if no label has two groups with a rate. The published
+        lower bound may be negative.
     separate_lower
-        The lower bound from the intervals one by one, without the dependence of labels.
+        The lower bound from separate intervals, without the dependence of labels.
     label
-        The label at which the upper bound (the gap, where it is exact) is attained; -1 for a metric without labels
-        or without a gap.
+        The label at which the upper bound (the gap, if it is exact) is attained; -1 for a metric without labels or
+        without a gap.
     high, low
-        The groups with the higher and the lower rate there; -1 without a gap.
+        The groups with the higher and the lower rate at this label; -1 without a gap.
     sharp
-        Whether both bounds can be attained. Else the lower one is valid, but may be too low: with a direction and
+        Whether both bounds can be attained. Otherwise the lower one is valid, but may be too low: with a direction and
         four labels or more, with a tolerance, with more than two groups, or with more than ten labels.
     """
 
@@ -53,7 +53,7 @@ class Gap:
 
     @property
     def estimate(self) -> FloatArray:
-        """The gap where it is exact, else the middle of the bounds.
+        """The gap if it is exact, otherwise the middle of the bounds.
 
         It is the largest of several noisy differences, and so too high on average.
         """
@@ -61,16 +61,16 @@ class Gap:
 
     @property
     def exact(self) -> BoolArray:
-        """Whether the answers leave nothing open, up to rounding."""
+        """Whether the gap is exact, up to rounding."""
         return np.asarray(self.upper - self.lower <= 1e-9)
 
 
 def gap(
     masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
-) -> Gap:
+) -> FeedbackGap:
     """Return the gap of a metric between groups, over all labels.
 
-    The gap in overall misclassification is the gap in equal opportunity, since the one rate is 1 less the other.
+    The gap in overall misclassification equals the gap in equal opportunity, since the rates add up to 1.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def gap(
     bounds
         'sharp' or 'published', see `rates`. The published estimate is the middle of the published bounds.
     closed
-        Count a mass of 0 as one that may be tiny, see `rates`.
+        Treat a mass of 0 as one that may be tiny, see `rates`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def gap(
     separate = _largest(cells.lower, cells.upper)[0]
     label = label if cells.by_label else np.full_like(label, -1)
     if bounds == "published" and metric in INDEFINITE:
-        return Gap(
+        return FeedbackGap(
             metric=metric,
             lower=separate,
             upper=upper,
@@ -124,7 +124,7 @@ def gap(
     two_groups = mass.shape[-3] == 2
     exact = bool((cells.exact | np.isnan(cells.lower)).all())
     if exact or metric not in INDEFINITE:
-        return Gap(
+        return FeedbackGap(
             metric=metric,
             lower=separate,
             upper=upper,
@@ -134,9 +134,9 @@ def gap(
             low=low,
             sharp=exact or two_groups,
         )
-    jointly = together(mass, feedback, metric, closed=closed).max(axis=-1)
+    jointly = smallest_gaps(mass, feedback, metric, closed=closed).max(axis=-1)
     lower = np.asarray(np.minimum(np.maximum(separate, jointly), upper))
-    return Gap(
+    return FeedbackGap(
         metric=metric,
         lower=lower,
         upper=upper,
@@ -148,8 +148,8 @@ def gap(
     )
 
 
-def together(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:
-    """Return for each pair of groups the smallest gap over everything that the answers leave open (see `joint`).
+def smallest_gaps(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:
+    """Return for each pair of groups the smallest gap that the answers allow (see `joint`).
 
     Parameters
     ----------
@@ -160,13 +160,13 @@ def together(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, c
 
     Returns
     -------
-    (..., pairs) the pairs (0, 1), (0, 2), ..., (1, 2), ...; 0, which is always valid, with a tolerance.
+    (..., pairs) the pairs (0, 1), (0, 2), ..., (1, 2), ...; with a tolerance 0, which is always valid.
     """
     mass = parts(masses, feedback)
     ratio: FeedbackMetric = "equal_opportunity" if metric == "overall_misclassification" else metric
     fixed, most, low, high = ratio_masses(ratio, mass)
     first, second = np.triu_indices(fixed.shape[-2], 1)
-    if feedback.tolerance:  # then c is not known
+    if feedback.tolerance:  # then c is unknown
         return np.zeros((*fixed.shape[:-2], first.size))
     total = mass.refused_low.sum(axis=-1)
     if ratio == "predictive_equality":
@@ -177,17 +177,17 @@ def together(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, c
 
 
 def _any_budget(feedback: Feedback) -> bool:
-    """Return whether every x that a `Budget` allows can be had, and its corners are few enough to look at."""
+    """Return whether every x that a `Budget` allows is possible, with few enough corners to enumerate."""
     free = feedback.kind == "agreement" or feedback.labels <= 3
     return free and not feedback.tolerance and feedback.labels <= CORNER_LABELS
 
 
 def same_gap(metric: FeedbackMetric, labels: int) -> FeedbackMetric:
-    """Return the metric whose gap is this one's too, so that it need not be counted twice.
+    """Return the metric with an equal gap, so that the gap need not be counted twice.
 
-    Overall misclassification is 1 less equal opportunity, so their gaps are one number. With two labels a case that is
-    not meant as k is meant as the other, l: predictive equality of k is 1 less equal opportunity of l, and the gap the
-    same again.
+    Overall misclassification is 1 minus equal opportunity, so their gaps are equal. With two labels a case whose
+    critic's label is not k has the other, l: predictive equality of k is 1 minus equal opportunity of l, and the gaps
+    are equal again.
 
     Examples
     --------
@@ -200,12 +200,12 @@ def same_gap(metric: FeedbackMetric, labels: int) -> FeedbackMetric:
 
 
 def differences(cells: Rates) -> FloatArray:
-    """Return U_mk - L_m'k for each ordered pair of groups and each label: the largest differences that can be.
+    """Return U_mk - L_m'k for each ordered pair of groups and each label: the largest possible differences.
 
     Returns
     -------
-    (..., pairs * labels) with nan where a rate is undefined. The pairs are (0, 1), (0, 2), ..., (1, 0), ..., the labels
-    run fastest. The smallest differences that can be are the negatives of those of the turned pairs.
+    (..., pairs * labels) with nan if a rate is undefined. The pairs are (0, 1), (0, 2), ..., (1, 0), ..., the labels
+    run fastest. The smallest possible differences are the negatives of those of the reversed pairs.
 
     Examples
     --------
@@ -214,8 +214,8 @@ def differences(cells: Rates) -> FloatArray:
     array([ 0.25 , -0.083, -0.25 ,  0.083])
     """
     first, second = ordered_pairs(cells.lower.shape[-2])
-    each = cells.upper[..., first, :] - cells.lower[..., second, :]
-    return np.asarray(each.reshape(*each.shape[:-2], -1))
+    difference = cells.upper[..., first, :] - cells.lower[..., second, :]
+    return np.asarray(difference.reshape(*difference.shape[:-2], -1))
 
 
 def ordered_pairs(groups: int) -> tuple[IntArray, IntArray]:
@@ -231,10 +231,10 @@ def ordered_pairs(groups: int) -> tuple[IntArray, IntArray]:
 
 
 def _largest(higher: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-    """Return max (higher_mk - lower_m'k) over labels and two different groups, and where it is: label, m, m'.
+    """Return max (higher_mk - lower_m'k) over labels and two different groups, with its label, m and m'.
 
-    Without a list of pairs: the highest and the lowest group of a label, or one of them and the runner-up of the other
-    where they are the same group.
+    It avoids a list of pairs: it compares the highest and the lowest group of a label, or one of them and the runner-up
+    of the other if they are the same group.
     """
     highs, lows = np.where(np.isnan(higher), -np.inf, higher), np.where(np.isnan(lower), np.inf, lower)
     top, bottom = highs.argmax(axis=-2), lows.argmin(axis=-2)
@@ -242,14 +242,14 @@ def _largest(higher: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArra
     other_highs = np.where(group == top[..., np.newaxis, :], -np.inf, highs)
     other_lows = np.where(group == bottom[..., np.newaxis, :], np.inf, lows)
     most, second = highs.max(axis=-2), other_highs.max(axis=-2)
-    least, after = lows.min(axis=-2), other_lows.min(axis=-2)
-    keep_top = most - after >= second - least
+    least, second_lowest = lows.min(axis=-2), other_lows.min(axis=-2)
+    keep_top = most - second_lowest >= second - least
     same = top == bottom
-    value = np.where(same, np.where(keep_top, most - after, second - least), most - least)
+    value = np.where(same, np.where(keep_top, most - second_lowest, second - least), most - least)
     high = np.where(same & ~keep_top, other_highs.argmax(axis=-2), top)
     low = np.where(same & keep_top, other_lows.argmin(axis=-2), bottom)
     label = value.argmax(axis=-1)
     value, high, low = (np.take_along_axis(x, label[..., np.newaxis], -1)[..., 0] for x in (value, high, low))
-    known = np.isfinite(value)
-    label, high, low = (np.where(known, x, -1) for x in (label, high, low))
-    return np.where(known, value, np.nan), label, high, low
+    defined = np.isfinite(value)
+    label, high, low = (np.where(defined, x, -1) for x in (label, high, low))
+    return np.where(defined, value, np.nan), label, high, low

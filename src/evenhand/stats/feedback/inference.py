@@ -1,6 +1,6 @@
-"""Intervals of gaps that hold for what the answers leave open and for the sample of critics and cases at once.
+"""Intervals of gaps that allow for both incomplete answers and the sample of critics and cases.
 
-`plan_answers` says how many more answers would narrow such an interval to a wanted width.
+`plan_answers` computes how many more answers would narrow such an interval to a given width.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from evenhand.errors import ConfigError, EvenhandError, require_choice
 from evenhand.stats.draws import Draws
 from evenhand.stats.feedback.answers import Answers, Feedback
 from evenhand.stats.feedback.crossed import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
-from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap, together
-from evenhand.stats.feedback.limits import ROUNDING, critical_values, numbers_behind, slacks
+from evenhand.stats.feedback.gaps import FeedbackGap, differences, gap, same_gap, smallest_gaps
+from evenhand.stats.feedback.limits import ROUNDING, critical_values, effective_sizes, slacks
 from evenhand.stats.feedback.metrics import BY_LABEL, INDEFINITE, Bounds, FeedbackMetric, rates
 from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
 from evenhand.stats.types import FloatArray
@@ -33,28 +33,28 @@ _LEAST_ALPHA, _HALVINGS = 1e-12, 40
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GapInterval:
-    """A gap with an interval that covers the true one, wherever between its bounds that may be.
+    """A gap with an interval that covers the true gap, wherever it lies between its bounds.
 
     Attributes
     ----------
     gap
         The gap in the sample.
     low, high
-        The limits, from 0 to 1; nan when the answers do not vary, or a gap is undefined in too many resamples.
+        The limits, from 0 to 1; nan if the answers do not vary, or a gap is undefined in too many resamples.
     stderr
         (2,) the standard errors of the lower and the upper bound.
     components
-        (3, 2) the variances that critics, cases and single answers add to the two bounds; None unless both are drawn
-        again.
+        (3, 2) the variance components of critics, cases and single answers in the two bounds; None unless both are
+        resampled.
     below, above
-        How far the limits lie outside of the bounds, before they are cut off at 0 and 1.
+        The distances of the limits outside of the bounds, before clipping to 0 and 1.
     p_value
-        The smallest alpha at which the interval of confidence 1 - alpha leaves out 0; nan without limits.
+        The smallest alpha at which the interval of confidence 1 - alpha excludes 0; nan without limits.
     limits
-        What the limits are computed from; None where they are known at one confidence only.
+        What the limits are computed from; None if they are known at one confidence only.
     """
 
-    gap: Gap
+    gap: FeedbackGap
     low: float
     high: float
     stderr: FloatArray
@@ -65,7 +65,7 @@ class GapInterval:
     limits: GapLimits | None = field(default=None, repr=False)
 
     def at(self, confidence: float) -> GapInterval:
-        """Return the same with limits at another confidence; nothing is drawn again."""
+        """Return the same with limits at another confidence, without resampling."""
         if self.limits is None:
             raise EvenhandError("`at` needs an interval that `gap_intervals` has returned.")
         low, high = self.limits.at(confidence)
@@ -98,7 +98,7 @@ def gap_intervals(
     draws
         Number of resamples.
     resampled
-        'both' critics and cases, 'critics' when the cases are the whole target, or 'cases'.
+        'both' critics and cases, 'critics' if the cases are the whole target, or 'cases'.
     confidence
         The confidence with which the true gap is covered.
     bounds
@@ -109,15 +109,15 @@ def gap_intervals(
     Notes
     -----
     'bounds' is the interval of `set_interval` for the two bounds of the gap. But a gap is the largest of several noisy
-    differences, so its estimate is too high and the interval too, above all when groups are treated alike. 'cells' goes
-    back to the differences. The gap is at most max (d_j + c_u se_j) over the largest difference d_j of each ordered
-    pair and label, since it is one of them, with Stoye's c_u. It is at least max (d_j - q se_j) over the m smallest
-    differences and smallest gaps of pairs, with q the quantile of Student's t at 1 - alpha / m (Bonferroni): all of
-    alpha may be spent below, because a gap of 0 cannot be missed above; far from 0 only differences of one sign come
-    near it, half of the m. Degrees of freedom are one less than the critics or cases, whichever are fewer; and a rate
-    of 0 or 1 is given the exact limits of a proportion (`slacks`), since resampling shows no error there. A mass of 0
-    in the sample does not prove that it is 0 (`closed` in `rates`). A difference that is undefined in more than 5 % of
-    the resamples may be anything: the high limit is then 1.
+    differences, so its estimate is too high and so is the interval, above all if groups are treated equally. 'cells'
+    uses the differences. The gap is at most max (d_j + c_u se_j) over the largest difference d_j of each ordered pair
+    and label, since it is one of them, with Stoye's c_u. It is at least max (d_j - q se_j) over the m smallest
+    differences and smallest gaps of pairs, with q the quantile of Student's t at 1 - alpha / m (Bonferroni): the lower
+    side may use all of alpha, because a gap of 0 cannot be missed above; far from 0 only differences of one sign come
+    near it, half of the m. Degrees of freedom are one less than the smaller number of critics or cases; and a rate of 0
+    or 1 has the exact limits of a proportion (`slacks`), since resampling shows no error there. A mass of 0 in the
+    sample does not prove that it is 0 (`closed` in `rates`). A difference that is undefined in more than 5 % of the
+    resamples is unrestricted: the high limit is then 1.
 
     References
     ----------
@@ -146,8 +146,8 @@ def gap_intervals(
     """
     require_choice("method", method, GAP_METHODS)
     feedback, masses = answers.feedback, answers.masses()
-    alike = {metric: same_gap(metric, feedback.labels) if bounds == "sharp" else metric for metric in metrics}
-    distinct = tuple(dict.fromkeys(alike.values()))
+    gap_of_metric = {metric: same_gap(metric, feedback.labels) if bounds == "sharp" else metric for metric in metrics}
+    distinct = tuple(dict.fromkeys(gap_of_metric.values()))
     columns = partial(_columns, feedback, distinct, bounds)
     resamples: Draws | CrossedDraws
     if resampled == "both":
@@ -161,11 +161,13 @@ def gap_intervals(
         part = resamples.part(slice(start, start + differing + pairs))
         cells = rates(masses, feedback, metric, bounds=bounds, closed=True)
         published = bounds == "published" and metric in INDEFINITE
-        behind, df = numbers_behind(answers, metric, resampled), _freedom(answers, resampled)
-        parts[metric] = _Columns(part, differing, published, partial(slacks, cells, behind), df)
+        sizes, df = effective_sizes(answers, metric, resampled), _freedom(answers, resampled)
+        parts[metric] = _Columns(part, differing, published, partial(slacks, cells, sizes), df)
         start += differing + pairs
     return {
-        metric: _interval(gap(masses, feedback, metric, bounds=bounds), parts[alike[metric]], confidence, method)
+        metric: _interval(
+            gap(masses, feedback, metric, bounds=bounds), parts[gap_of_metric[metric]], confidence, method
+        )
         for metric in metrics
     }
 
@@ -174,7 +176,7 @@ def gap_intervals(
 class _Columns:
     """The draws of one metric: the largest differences, then the smallest gaps of pairs.
 
-    `slack` gives the slacks of the differences at a tail; `df` are the degrees of freedom.
+    `slack` returns the slacks of the differences at a tail; `df` are the degrees of freedom.
     """
 
     draws: Draws | CrossedDraws
@@ -192,7 +194,7 @@ class _Columns:
         return np.stack([lower, upper], axis=-1)
 
     def limits(self, ends: Draws, ends_stderr: FloatArray, method: GapMethod) -> GapLimits:
-        """Return what the limits are computed from, given the draws of the two bounds and their standard errors."""
+        """Return the data for limits, given the draws of the two bounds and their standard errors."""
         both = self.draws.both if isinstance(self.draws, CrossedDraws) else self.draws
         return GapLimits(
             ends=ends.estimate,
@@ -209,7 +211,7 @@ class _Columns:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GapLimits:
-    """What the limits of a gap are computed from, at any confidence; it holds no draws.
+    """The data from which a gap's limits are computed at any confidence; it holds no draws.
 
     Attributes
     ----------
@@ -218,13 +220,13 @@ class GapLimits:
     estimate, stderr
         The largest differences, then the smallest gaps of pairs, and their standard errors.
     differing
-        How many of them are differences.
+        The number of differences.
     slack
-        Gives the slacks of the differences at a tail.
+        Returns the slacks of the differences at a tail.
     df
         Degrees of freedom.
     plain
-        Whether the limits are those of the two bounds alone.
+        Whether the limits use only the two bounds.
     """
 
     ends: FloatArray
@@ -238,7 +240,7 @@ class GapLimits:
     plain: bool
 
     def at(self, confidence: float) -> tuple[float, float]:
-        """Return the limits of the gap, which may lie outside 0 and 1; nan where nothing is known of its error."""
+        """Return the limits of the gap, possibly outside 0 and 1; nan if its error is unknown."""
         lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*self.ends, *self.ends_stderr))
         c_low, c_high = critical_values(
             lower,
@@ -248,9 +250,9 @@ class GapLimits:
             correlation=self.correlation,
             confidence=confidence,
         )
-        known = not self.plain and bool(np.isfinite([upper, *self.ends_stderr]).all())
-        if np.isnan(c_low) and known and self.slack(0.5).any():
-            c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
+        usable = not self.plain and bool(np.isfinite([upper, *self.ends_stderr]).all())
+        if np.isnan(c_low) and usable and self.slack(0.5).any():
+            c_low = c_high = normal_quantile(confidence)  # nothing varies: all agree or all disagree
         if np.isnan(c_low):
             return (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
         if self.plain:
@@ -265,21 +267,23 @@ class GapLimits:
         return _least_alpha((lambda confidence: self.at(confidence)[0]) if self.plain else self._least)
 
     def _student(self, confidence: float) -> float:
-        """Return the quantile of Student's t over the normal one."""
+        """Return the quantile of Student's t over the normal quantile."""
         return float(t_quantile(self.df, confidence)) / normal_quantile(confidence)
 
     def _largest(self, c_high: float, confidence: float) -> float:
-        """Return the upper limit: the largest of those of the differences one by one."""
+        """Return the upper limit: the largest of the differences' separate upper limits."""
         largest, spread = self.estimate[: self.differing], self.stderr[: self.differing]
         reach = np.hypot(self._student(confidence) * c_high * spread, self.slack(tail_share(confidence)))
         return float(np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max())
 
     def _least(self, confidence: float) -> float:
-        """Return the lower limit: the largest of those of the smallest differences, all of them together."""
+        """Return the lower limit: the largest of the smallest differences' joint lower limits."""
         smallest = np.append(-self.estimate[: self.differing], self.estimate[self.differing :])
         alpha = 2.0 * tail_share(confidence)
         slack = np.append(self.slack(alpha / (2 * self.differing)), np.zeros(self.estimate.size - self.differing))
-        sure = ((self.stderr > ROUNDING) | (slack > 0)) & ~np.isnan(self.stderr + smallest)  # else no error is known
+        sure = ((self.stderr > ROUNDING) | (slack > 0)) & ~np.isnan(
+            self.stderr + smallest
+        )  # otherwise the error is unknown
         if not sure.any():
             return 0.0
         q = float(t_quantile(self.df, 1.0 - 2.0 * alpha / max(int(sure.sum()), 2)))
@@ -287,7 +291,7 @@ class GapLimits:
 
 
 def _freedom(answers: Answers, resampled: Resampled) -> float:
-    """Return the degrees of freedom: one less than the critics or cases that are drawn, whichever are fewer."""
+    """Return the degrees of freedom: one less than the smaller number of resampled critics or cases."""
     sizes = {"critics": answers.critics, "cases": answers.cases, "both": min(answers.critics, answers.cases)}
     return float(max(sizes[resampled] - 1, 1))
 
@@ -301,17 +305,17 @@ def _sizes(feedback: Feedback, metric: FeedbackMetric, bounds: Bounds, groups: i
 
 
 def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], bounds: Bounds, masses: FloatArray) -> FloatArray:
-    """Return the largest differences of all pairs and labels, and the smallest gap of each pair, metric by metric."""
+    """Return the largest differences of all pairs and labels, and the smallest gap of each pair, by metric."""
     mass = masses[..., 0, :, :, :]
     columns = []
     for metric in metrics:
         columns.append(differences(rates(mass, feedback, metric, bounds=bounds, closed=True)))
         if _sizes(feedback, metric, bounds, mass.shape[-3])[1]:
-            columns.append(together(mass, feedback, metric, closed=True))
+            columns.append(smallest_gaps(mass, feedback, metric, closed=True))
     return np.concatenate(columns, axis=-1)
 
 
-def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapMethod) -> GapInterval:
+def _interval(in_sample: FeedbackGap, columns: _Columns, confidence: float, method: GapMethod) -> GapInterval:
     with np.errstate(all="ignore"):
         if isinstance(columns.draws, CrossedDraws):
             crossed = columns.draws.map(columns.ends)
@@ -320,7 +324,7 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
             ends = Draws(columns.ends(columns.draws.estimate), columns.ends(columns.draws.values))
             stderr, components = ends.stderr(), None
     limits, unknown = columns.limits(ends, stderr, method), float("nan")
-    found = GapInterval(
+    interval = GapInterval(
         gap=in_sample,
         low=unknown,
         high=unknown,
@@ -331,7 +335,7 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
         p_value=limits.p_value(),
         limits=limits,
     )
-    return found.at(confidence)
+    return interval.at(confidence)
 
 
 def _least_alpha(lowest: Callable[[float], float]) -> float:
@@ -344,33 +348,33 @@ def _least_alpha(lowest: Callable[[float], float]) -> float:
 
 
 def _correlation(ends: FloatArray) -> float:
-    """Return the correlation of the two bounds over the draws that have both; 0 where one does not vary."""
-    known = ends[~np.isnan(ends).any(axis=1)]
-    if len(known) < 2:
+    """Return the correlation of the two bounds over the draws that have both; 0 if one is constant."""
+    complete = ends[~np.isnan(ends).any(axis=1)]
+    if len(complete) < 2:
         return 0.0
-    centred = known - known.mean(axis=0)
+    centred = complete - complete.mean(axis=0)
     spread = float(np.sqrt((centred**2).sum(axis=0).prod()))
     return float(np.clip(centred.prod(axis=1).sum() / spread, -1.0, 1.0)) if spread > 0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What it takes to know a gap better.
+class AnswerPlan:
+    """How many more answers a narrower interval needs.
 
     Attributes
     ----------
     width
-        The wanted width of the interval.
+        The desired width of the interval.
     now
-        Its width at present.
+        Its present width.
     least
-        The width that no number of critics gets below.
+        The smallest width that any number of critics can reach.
     critics, cases, answers
-        How many more of each are needed at the present design, 0 when the interval is narrow enough; None when the
-        width cannot be reached.
+        How many more of each are needed at the present design, 0 if the interval is narrow enough; None if the width
+        cannot be reached.
     hurdle
-        Why it cannot: 'open', the answers leave more than that open, whoever is asked; 'cases', more critics on the
-        same cases do not help, new cases would; 'no_interval', there is none to begin with. None when it can.
+        Why it cannot: 'open', the answers leave more than that open, with any number of critics; 'cases', more critics
+        on the same cases do not help, new cases would; 'no_interval', there is none yet. None if it can.
     """
 
     width: float
@@ -382,12 +386,12 @@ class Plan:
     hurdle: Hurdle | None
 
 
-def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_cases: bool = True) -> Plan:
+def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_cases: bool = True) -> AnswerPlan:
     """Return how many more critics, cases and answers would narrow the interval of a gap to a width.
 
     With f times the critics, each answering as many cases as now, the variance of a bound is critics / f + cases / g +
-    answers / f, where g = f when the cases grow along and g = 1 when they stay the same, and the three parts are those
-    of the crossed bootstrap. The limits move towards the bounds as the standard errors do. What the answers leave open
+    answers / f, where g = f if the cases increase too and g = 1 if they stay the same, and the three parts are those of
+    the crossed bootstrap. The limits move towards the bounds as the standard errors do. What the answers leave open
     does not shrink with their number.
 
     Parameters
@@ -395,12 +399,12 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     interval
         The interval at present, with critics and cases both resampled.
     answers
-        The answers behind it.
+        Its answers.
     width
-        The wanted width, above 0.
+        The desired width, above 0.
     new_cases
-        Whether new critics come with new cases, so that as many critics see each case as now; else they see the same
-        cases.
+        Whether new critics come with new cases, so that as many critics see each case as now; otherwise they see the
+        same cases.
 
     Examples
     --------
@@ -432,16 +436,16 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     if interval.components is None:
         raise ConfigError("`interval` must come from resampling both critics and cases; set `resampled` to 'both'.")
     if np.isnan(interval.low):
-        nothing = float("nan")
-        return Plan(
-            width=width, now=nothing, least=nothing, critics=None, cases=None, answers=None, hurdle="no_interval"
+        unknown = float("nan")
+        return AnswerPlan(
+            width=width, now=unknown, least=unknown, critics=None, cases=None, answers=None, hurdle="no_interval"
         )
     now, least = (_width(interval, factor, new_cases) for factor in (1.0, math.inf))
     if now <= width:
-        return Plan(width=width, now=now, least=least, critics=0, cases=0, answers=0, hurdle=None)
+        return AnswerPlan(width=width, now=now, least=least, critics=0, cases=0, answers=0, hurdle=None)
     if _width(interval, _MOST, new_cases) > width:
         still_open = _width(interval, math.inf, new_cases=True) >= width
-        return Plan(
+        return AnswerPlan(
             width=width,
             now=now,
             least=least,
@@ -453,15 +457,15 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     factor = _least_factor(interval, width, new_cases)
     critics = math.ceil(answers.critics * factor - 1e-9)
     cases = math.ceil(answers.cases * factor - 1e-9) if new_cases else answers.cases
-    each = len(answers.answer) / answers.critics
-    more = math.ceil((critics - answers.critics) * each)
-    return Plan(
+    answers_per_critic = len(answers.answer) / answers.critics
+    new_answers = math.ceil((critics - answers.critics) * answers_per_critic)
+    return AnswerPlan(
         width=width,
         now=now,
         least=least,
         critics=critics - answers.critics,
         cases=cases - answers.cases,
-        answers=more,
+        answers=new_answers,
         hurdle=None,
     )
 
@@ -475,11 +479,11 @@ def _least_factor(interval: GapInterval, width: float, new_cases: bool) -> float
 
 
 def _width(interval: GapInterval, factor: float, new_cases: bool) -> float:
-    """Return the width of the interval with so many times the critics: the errors of its two bounds shrink."""
+    """Return the width of the interval with `factor` times the critics, from the smaller errors of its bounds."""
     assert interval.components is not None  # noqa: S101 -- checked by the caller
     critics, cases, single = interval.components
     total = critics + cases + single
-    left = (critics + single) / factor + cases / (factor if new_cases else 1.0)
-    lower, upper = np.sqrt(np.divide(left, total, out=np.full(2, 1.0 / factor), where=total > 0)).tolist()
+    variance = (critics + single) / factor + cases / (factor if new_cases else 1.0)
+    lower, upper = np.sqrt(np.divide(variance, total, out=np.full(2, 1.0 / factor), where=total > 0)).tolist()
     low = max(float(interval.gap.lower) - interval.below * lower, 0.0)
     return float(min(float(interval.gap.upper) + interval.above * upper, 1.0) - low)

@@ -1,15 +1,15 @@
-"""The smallest gap between two groups over everything that the answers leave open, all labels at once.
+"""The smallest gap between two groups that their answers allow, for all labels at once.
 
-Take a rate R_k = c_k / (c_k + x_k) whose c is known and whose x is not: lo_k <= x_k <= hi_k and sum x = X, because
-whoever does not mean one label means another. For equal opportunity c is the mass that agrees and x what critics alone
-call k; for predictive equality c is the mass that disagrees and x what neither calls k. Under agreement feedback each x
-of this form can be had: by Hall's condition disagreements move freely but for x_k <= sum_{l != k} mu_l, which is hi_k.
+Take a rate R_k = c_k / (c_k + x_k) whose c is known and whose x is not: lo_k <= x_k <= hi_k and sum x = X, because a
+critic whose label is not one has another. For equal opportunity c is the mass that agrees and x what critics alone call
+k; for predictive equality c is the mass that disagrees and x what neither calls k. Under agreement feedback every such
+x is possible: by Hall's condition disagreements move freely except for x_k <= sum_{l != k} mu_l, which is hi_k.
 
 A gap of at most t between group 1 and group 2 means a_k(x1_k) <= x2_k <= b_k(x1_k) for all k, with
 
     a(x) = max(lo2, c2 / (R1(x) + t) - c2),  b(x) = min(hi2, c2 / (R1(x) - t) - c2),
 
-so it can be had if and only if min sum a(x1) <= X2 <= max sum b(x1): on the way from the one x1 to the other the sums
+so it is possible if and only if min sum a(x1) <= X2 <= max sum b(x1): on the way from the one x1 to the other the sums
 change continuously, and a <= b. Both functions rise. a is flat up to a kink, then concave, so the minimum is at x1 at
 or above the kinks, and at a corner of that box cut by sum x1 = X1: all coordinates but one at an end. b is convex up to
 a kink, then flat, so the same holds for the maximum, below the kinks. t is found by bisection.
@@ -25,12 +25,12 @@ import numpy as np
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 CORNER_LABELS = 10
-"""With more labels corners are too many; chords in the place of the curves then give a bound that is a little lower."""
+"""With more labels there are too many corners; chords instead of the curves then give a slightly lower bound."""
 
 Curve: TypeAlias = Callable[[FloatArray, int | slice], FloatArray]
 """curve(x (rows, n), k) at label k, or curve(x (rows, K, n), slice(None)) at all labels."""
 Least: TypeAlias = Callable[[Curve, FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
-"""least(curve, low, high, total, the curve at both ends) -> (rows,): the least sum over the box cut by the total."""
+"""least(curve, low, high, total, the curve at both ends) -> (rows,): the smallest sum over the box cut by the total."""
 
 _FEW_LABELS = 7
 _PRECISION = 1e-10
@@ -39,7 +39,7 @@ _ROUNDING = 1e-12
 
 
 class Budget(NamedTuple):
-    """What is known of one group's rates c / (c + x)."""
+    """The known parts of one group's rates c / (c + x)."""
 
     fixed: FloatArray
     """(..., K) c."""
@@ -51,7 +51,7 @@ class Budget(NamedTuple):
     """(...) the sum of the x."""
 
     def at(self, rows: slice | IntArray) -> Budget:
-        """Return some of the rows."""
+        """Return some rows."""
         return Budget(*(field[rows] for field in self))
 
 
@@ -63,11 +63,11 @@ def smallest_gap(first: Budget, second: Budget, compared: BoolArray) -> FloatArr
     first, second
         The two groups, with axes (..., K). A group's masses may have any scale.
     compared
-        (..., K) the labels that count; the others still take their part of the sum.
+        (..., K) the labels that count; the others still contribute to the sum.
 
     Returns
     -------
-    (...) the smallest gap, to 1e-10; a little below it with more than `CORNER_LABELS` labels.
+    (...) the smallest gap, to 1e-10; slightly too low with more than `CORNER_LABELS` labels.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def smallest_gap(first: Budget, second: Budget, compared: BoolArray) -> FloatArr
 
 
 def _flat(budget: Budget, shape: tuple[int, ...]) -> Budget:
-    """Return the budget with one leading axis, on a scale on which c and x sum to 1."""
+    """Return the budget with one leading axis, scaled so that c and x sum to 1."""
     rows = int(np.prod(shape[:-1]))
     fixed, low, high = (np.broadcast_to(field, shape).reshape(rows, shape[-1]) for field in budget[:3])
     total = np.broadcast_to(budget.total, shape[:-1]).reshape(rows)
@@ -100,10 +100,10 @@ def _flat(budget: Budget, shape: tuple[int, ...]) -> Budget:
 
 
 def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
-    """Return the least t that can be had.
+    """Return the smallest possible t.
 
-    Where corners are many, two quick questions come first: chords below the curves tell what cannot be had, and the one
-    corner that is best for the chords what can. Only what lies in between is left to all corners.
+    If there are many corners, two quick checks come first: chords below the curves show what is impossible, and the
+    best corner of the chords what is possible. All corners are checked only between these.
     """
     low, high = np.zeros(len(used)), np.ones(len(used))
     high[_feasible(first, second, _slack(low, used), _chord_corner)] = 0.0
@@ -120,17 +120,20 @@ def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
 def _narrow(
     first: Budget, second: Budget, used: BoolArray, *, low: FloatArray, high: FloatArray, least: Least
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where between two ends the answer to `_feasible` changes: a t without and one with a yes."""
+    """Return the two ends, narrowed by bisection around the point where `_feasible` changes."""
     low, high = low.copy(), high.copy()
-    while (left := np.flatnonzero(high - low > _PRECISION)).size:
-        middle = (low[left] + high[left]) / 2
-        fits = _feasible(first.at(left), second.at(left), _slack(middle, used[left]), least)
-        low[left], high[left] = np.where(fits, low[left], middle), np.where(fits, middle, high[left])
+    while (unfinished := np.flatnonzero(high - low > _PRECISION)).size:
+        middle = (low[unfinished] + high[unfinished]) / 2
+        fits = _feasible(first.at(unfinished), second.at(unfinished), _slack(middle, used[unfinished]), least)
+        low[unfinished], high[unfinished] = (
+            np.where(fits, low[unfinished], middle),
+            np.where(fits, middle, high[unfinished]),
+        )
     return low, high
 
 
 def _narrow_by_corners(first: Budget, second: Budget, used: BoolArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return the least t above `low` that can be had, by all corners."""
+    """Return the smallest possible t above `low`, by enumerating all corners."""
     from evenhand.stats.compiled import narrow_gap
 
     one, two = (np.stack([budget.fixed, budget.low, budget.high], axis=1) for budget in (first, second))
@@ -140,12 +143,12 @@ def _narrow_by_corners(first: Budget, second: Budget, used: BoolArray, low: Floa
 
 
 def _slack(t: FloatArray, used: BoolArray) -> FloatArray:
-    """Return (rows, K) by how much two rates may differ; one that is not compared by 2, more than rates can."""
+    """Return (rows, K) the allowed difference of two rates; 2, more than is possible, for labels not compared."""
     return np.where(used, t[:, np.newaxis], 2.0)
 
 
 def _feasible(first: Budget, second: Budget, t: FloatArray, least: Least) -> BoolArray:
-    """Return whether a difference of at most t (rows, K) in every label can be had, as far as `least` can tell."""
+    """Return whether differences of at most t (rows, K) in all labels are possible, as far as `least` can tell."""
     c1, total = first.fixed, first.total
     lowest, highest = _rate(second.fixed, second.high), _rate(second.fixed, second.low)
     low = np.maximum(first.low, _x_at(c1, highest + t, -np.inf))
@@ -168,19 +171,19 @@ def _feasible(first: Budget, second: Budget, t: FloatArray, least: Least) -> Boo
 
 
 def _rate(c: FloatArray, x: FloatArray) -> FloatArray:
-    """Return c / (c + x), 0 where c is."""
+    """Return c / (c + x), or 0 if c is 0."""
     return np.divide(c, c + x, out=np.zeros(np.broadcast_shapes(c.shape, x.shape)), where=c > 0)
 
 
 def _x_at(c: FloatArray, rate: FloatArray, without: float) -> FloatArray:
-    """Return the x that has the rate c / (c + x): inf where that is 0 or below, `without` where c is 0."""
+    """Return the x with c / (c + x) = rate: inf if the rate is 0 or less, `without` if c is 0."""
     defined = (c > 0) & (rate > 0)
     x = np.divide(c, rate, out=np.full(c.shape, np.inf), where=defined) - c
     return np.where(c > 0, x, without)
 
 
 def _other(two: Budget, rate: FloatArray, k: int | slice, *, least: bool) -> FloatArray:
-    """Return the x of the second group at which its rate is `rate`, within its own ends."""
+    """Return the second group's x, within its ends, at which its rate is `rate`."""
     c, low, high = (field[:, k, np.newaxis] for field in two[:3])
     c = np.broadcast_to(c, rate.shape)
     defined = (c > 0) & (rate > 0)
@@ -192,10 +195,10 @@ def _other(two: Budget, rate: FloatArray, k: int | slice, *, least: bool) -> Flo
 def _minimum(
     curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, *, least: Least, at_least: bool = True
 ) -> FloatArray:
-    """Return the least sum of curve(x_k) over the box with sum x = total, for curves concave in the box.
+    """Return the smallest sum of curve(x_k) over the box with sum x = total, for curves concave in the box.
 
-    The curves are flat outside of the box, where x may go on: past the low ends when the sum of these is at least the
-    total, past the high ends (`at_least` False) when the sum of those is at most the total.
+    The curves are flat outside of the box, where x may go on: beyond the low ends if their sum is at least the total,
+    beyond the high ends (`at_least` False) if their sum is at most the total.
     """
     ends = curve(np.stack([low, high], axis=-1), slice(None))
     enough = low.sum(axis=-1) >= total if at_least else high.sum(axis=-1) <= total
@@ -204,13 +207,13 @@ def _minimum(
 
 
 def _chords(_: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the least sum of the curves' chords, which lie below them."""
+    """Return the smallest sum of the curves' chords, which lie below them."""
     slope, filled = _flattest_first(low, high, total, ends)
     return np.asarray(ends[..., 0].sum(axis=-1) + (slope * filled).sum(axis=-1))
 
 
 def _chord_corner(curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the sum of the curves at the corner at which that of the chords is least."""
+    """Return the sum of the curves at the corner with the smallest sum of chords."""
     filled = _flattest_first(low, high, total, ends)[1]
     return np.asarray(curve((low + filled)[..., np.newaxis], slice(None))[..., 0].sum(axis=-1))
 
@@ -218,13 +221,13 @@ def _chord_corner(curve: Curve, low: FloatArray, high: FloatArray, total: FloatA
 def _flattest_first(
     low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the slopes of the chords, and how far above its low end each x is when the flattest are filled first."""
+    """Return the slopes of the chords, and each x's distance above its low end, filling flattest first."""
     room = high - low
     rise = ends[..., 1] - ends[..., 0]
     slope = np.divide(rise, room, out=np.zeros_like(rise), where=room > 0)
     order = np.argsort(slope, axis=-1)
     in_order = np.take_along_axis(room, order, -1)
-    left = (total - low.sum(axis=-1))[:, np.newaxis] - (np.cumsum(in_order, axis=-1) - in_order)
+    remaining = (total - low.sum(axis=-1))[:, np.newaxis] - (np.cumsum(in_order, axis=-1) - in_order)
     filled = np.empty_like(room)
-    np.put_along_axis(filled, order, np.clip(left, 0.0, in_order), -1)
+    np.put_along_axis(filled, order, np.clip(remaining, 0.0, in_order), -1)
     return slope, filled

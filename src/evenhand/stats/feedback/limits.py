@@ -1,6 +1,6 @@
-"""Intervals for what is known only up to bounds, when the bounds themselves are estimates.
+"""Intervals for a value between two estimated bounds.
 
-Where all answers behind a rate say the same, resampling shows no error at all: `slacks` has what is known then.
+If all answers to a rate are equal, resampling shows no error at all: `slacks` returns exact limits instead.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from evenhand.stats.types import FloatArray
 Method = Literal["stoye", "imbens_manski"]
 
 ROUNDING = 1e-12
-"""A standard error up to this is none: what varies by it differs in the order of additions only."""
+"""Smaller standard errors are 0 up to rounding."""
 _EDGE = 1e-12
 
 
 @dataclass(frozen=True)
 class SetInterval:
-    """The interval of a value that lies between two estimated bounds.
+    """The interval of a value between two estimated bounds.
 
     Attributes
     ----------
     low, high
-        The limits, within the values that are possible; nan when neither bound varies, so that nothing is known of
-        how far off they are.
+        The limits, clipped to the possible values; nan if neither bound varies, so that their errors are unknown.
     below, above
         How many standard errors the limits lie outside of the bounds.
     """
@@ -58,15 +57,15 @@ def set_interval(
 ) -> SetInterval:
     """Return the interval [lower - c_l se_l, upper + c_u se_u] that covers any value between the true bounds.
 
-    The value can miss the interval on one side only when the bounds are far apart, on either side when they are near.
-    So c is the one-sided quantile (1.645 at 95 %) for a wide set, and the two-sided one (1.96) for a set of width 0.
+    The value can miss the interval on one side only if the bounds are far apart, on either side if they are near. So c
+    is the one-sided quantile (1.645 at 95 %) for a wide set, and the two-sided one (1.96) for a set of width 0.
 
     - 'imbens_manski': c_l = c_u = c with Phi(c + D / max(se)) - Phi(-c) = confidence, D = upper - lower.
     - 'stoye': the shortest interval with P(-c_l <= z, y <= c_u + D / se_u) and P(-c_l - D / se_l <= y, z <= c_u)
       both at least the confidence, for standard normal z and y with the correlation of the two bounds.
 
-    Both need bounds that are jointly normal and in order in every sample, as bounds from the same answers are; then
-    they also hold at width 0 and near it (Stoye's lemma 3).
+    Both need bounds that are jointly normal and ordered in every sample, as bounds from the same answers are; then they
+    also hold at and near width 0 (Stoye's lemma 3).
 
     Parameters
     ----------
@@ -77,9 +76,9 @@ def set_interval(
     correlation
         The correlation of the two estimates; only 'stoye' uses it.
     confidence
-        The confidence with which each value of the set is covered.
+        The confidence of covering each value of the set.
     possible
-        The smallest and largest possible value, at which limits are cut off.
+        The smallest and largest possible value, to which limits are clipped.
     method
         'stoye' or 'imbens_manski'.
 
@@ -125,7 +124,7 @@ def critical_values(
     confidence: float,
     method: Method = "stoye",
 ) -> tuple[float, float]:
-    """Return how many standard errors to go below the lower and above the upper bound; nan when neither varies.
+    """Return how many standard errors to go outside each bound; nan if neither varies.
 
     Examples
     --------
@@ -158,7 +157,7 @@ def critical_values(
 
 
 def _needed_above(below: FloatArray, apart: list[float], correlation: float, covered: float) -> FloatArray:
-    """Return the c_u that each c_l needs under Stoye's two constraints; `apart` is D / se_l and D / se_u."""
+    """Return the c_u that each c_l requires under Stoye's two constraints; `apart` is D / se_l and D / se_u."""
     from scipy.special import ndtri
 
     least = np.full(below.shape, ndtri(covered))
@@ -169,7 +168,7 @@ def _needed_above(below: FloatArray, apart: list[float], correlation: float, cov
 
 
 def _least_root(rising: Callable[[FloatArray], FloatArray], low: FloatArray) -> FloatArray:
-    """Return the least c from `low` to 12 at which a rising function is not negative; 12 where there is none."""
+    """Return the smallest c from `low` to 12 at which an increasing function is nonnegative; 12 if there is none."""
     high = np.full(low.shape, 12.0)
     for _ in range(50):
         middle = (low + high) / 2
@@ -194,13 +193,13 @@ def _both_below(h: FloatArray, k: FloatArray, correlation: float) -> FloatArray:
         return np.asarray(ndtr(np.minimum(h, k)))
     rest = np.sqrt(1.0 - correlation**2)
     to_k, to_h = (k - correlation * h) / (h * rest), (h - correlation * k) / (k * rest)
-    return np.asarray((ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, to_k) - owens_t(k, to_h))  # both are positive here
+    return np.asarray((ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, to_k) - owens_t(k, to_h))  # both are positive
 
 
 def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
-    """Return how much larger each difference of `differences` may be because a rate of 0 or 1 is only a sample's.
+    """Return how much larger each difference of `differences` may be because sampled rates are 0 or 1.
 
-    When all n say the same, the rate of the others is at most 1 - tail^(1/n), the exact limit of Clopper and Pearson.
+    If all n agree, the rate of the others is at most 1 - tail^(1/n), the exact limit of Clopper and Pearson.
     The slacks of the two rates of a difference are added as squares (Newcombe's method 10).
 
     Parameters
@@ -208,7 +207,7 @@ def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
     cells
         The rates.
     n
-        (..., groups, columns) the number behind each rate; inf where it is known for sure.
+        (..., groups, columns) the effective sample size of each rate; inf if it is known exactly.
     tail
         The share of samples in which a limit may be missed.
 
@@ -230,17 +229,18 @@ def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
     first, second = ordered_pairs(cells.lower.shape[-2])
     above = np.where(cells.upper <= _EDGE, most, 0.0)[..., first, :]
     below = np.where(cells.lower >= 1.0 - _EDGE, most, 0.0)[..., second, :]
-    each = np.hypot(above, below)
-    return np.asarray(each.reshape(*each.shape[:-2], -1))
+    slack = np.hypot(above, below)
+    return np.asarray(slack.reshape(*slack.shape[:-2], -1))
 
 
-def numbers_behind(answers: Answers, metric: FeedbackMetric, resampled: Resampled) -> FloatArray:
-    """Return (groups, columns) the number behind each rate: its critics or its cases, which are fewer.
+def effective_sizes(answers: Answers, metric: FeedbackMetric, resampled: Resampled) -> FloatArray:
+    """Return (groups, columns) the effective sample size of each rate: min(critics, cases).
 
-    Answers of one critic, or on one case, may all go together; so they count as one. What is no sample does not count.
+    Answers of one critic, or on one case, may be fully dependent; so they count as one. What is not sampled does not
+    count.
     """
     if metric == "statistical_parity" and resampled == "critics":
-        return np.full(answers.shape[:2], np.inf)  # the labels of all cases are known
+        return np.full(answers.shape[:2], np.inf)  # the labels of all cases are known exactly
     by_critic, by_case, masses = answers.counted
     critics, cases = _numbers(by_critic, metric, heads=True), _numbers(by_case, metric)
     if metric == "statistical_parity" or resampled == "cases":
@@ -251,14 +251,14 @@ def numbers_behind(answers: Answers, metric: FeedbackMetric, resampled: Resample
 
 
 def numbers_of(masses: FloatArray, feedback: Feedback, metric: FeedbackMetric) -> FloatArray:
-    """Return (..., groups, columns) the number of answers behind each rate that is 0 or 1."""
+    """Return (..., groups, columns) the number of answers in each rate that is 0 or 1."""
     agree = (masses * feedback.agreeing).sum(axis=-1)
     total = masses.sum(axis=-1)
     others = agree.sum(axis=-1, keepdims=True) - agree
-    if metric in ("equal_opportunity", "overall_misclassification"):  # of those who mean the label
+    if metric in ("equal_opportunity", "overall_misclassification"):  # critics with this label in mind
         disagree = total - agree
         return np.asarray(np.where(agree > 0, agree, disagree.sum(axis=-1, keepdims=True) - disagree))
-    if metric == "predictive_equality":  # of those who mean another
+    if metric == "predictive_equality":  # critics with another label in mind
         return np.asarray(np.where(others > 0, others, total - agree))
     return _numbers(total, metric)
 

@@ -1,10 +1,10 @@
-"""Rates of six metrics of fairness from what critics answer: exact where that is possible, else sharp intervals.
+"""Rates of six fairness metrics from critics' answers: exact where possible, else sharp intervals.
 
-For label k of a group, over all that the answers leave open: T is the mass of cases with the system's label k that the
-critic calls k too, Q the mass that the critic alone calls k, S the mass that the system calls k and O the rest. Answers
-with a single open label fix a part of T and Q; the others may or may not count. T rests on the cases labelled k and Q
-on all others, so each reaches its ends T- and T+, Q- and Q+ whatever the other does. A rate that rises in T and falls
-in Q therefore has its ends at (T-, Q+) and (T+, Q-), and both are reached: the intervals are sharp.
+For label k of a group, over all that the answers leave open: T is the mass of cases with label k from both the system
+and the critic, Q the mass with k from the critic alone, S the mass with the system's label k and O the remaining mass.
+Answers with a single open label fix a part of T and Q; the others may or may not count. T rests on the cases labelled k
+and Q on all others, so each reaches its ends T- and T+, Q- and Q+ independently of the other. A rate that increases in
+T and decreases in Q therefore has its ends at (T-, Q+) and (T+, Q-), and both are attained: the intervals are sharp.
 
 References
 ----------
@@ -41,14 +41,14 @@ Bounds = Literal["sharp", "published"]
 BOUNDS: tuple[Bounds, ...] = ("sharp", "published")
 
 
-class Undefined(IntEnum):
+class UndefinedRate(IntEnum):
     """Why a rate is undefined."""
 
     DEFINED = 0
     NO_ANSWERS = 1
     """The group has no answers."""
     LABEL_NEVER_GIVEN = 2
-    """The system never gives the label to the group, so nothing can be said of the cases that have it."""
+    """The system never gives the label to the group, so nothing is known about such cases."""
     NO_CRITIC_LABEL = 3
     """No critic can have the label in mind for a case of the group."""
     NO_OTHER_LABEL = 4
@@ -59,7 +59,7 @@ class Undefined(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """The interval of one metric's rate for every group and label; nan where it is undefined.
+    """The interval of one metric's rate for every group and label; nan if undefined.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Rates:
     lower, upper
         (..., K) the smallest and largest rate that the answers allow; one column for a metric without labels.
     reason
-        (..., K) an `Undefined` code.
+        (..., K) an `UndefinedRate` code.
     by_label
         Whether the columns are labels.
     """
@@ -86,22 +86,22 @@ class Rates:
 
 
 class Parts(NamedTuple):
-    """(..., K) the masses behind the rates of each label."""
+    """(..., K) the masses in the rates of each label."""
 
     system: FloatArray
-    """S, the cases with the system's label."""
+    """S, the cases with the system's label k."""
     rest: FloatArray
-    """O, the cases with another."""
+    """O, the cases with another system label."""
     same_low: FloatArray
     """T-."""
     same_high: FloatArray
     """T+."""
     only_low: FloatArray
-    """Q-, what critics alone call so."""
+    """Q-, label k from critics alone."""
     only_high: FloatArray
     """Q+."""
     refused_low: FloatArray
-    """S - T+, what the system calls so and no critic does."""
+    """S - T+, label k from the system alone."""
     refused_high: FloatArray
     """S - T-."""
     neither_low: FloatArray
@@ -118,7 +118,7 @@ class Parts(NamedTuple):
 
 
 def parts(masses: ArrayLike, feedback: Feedback) -> Parts:
-    """Return T-, T+, Q-, Q+ and what is left, for each label: sums of masses, so that a 0 is exactly 0.
+    """Return T-, T+, Q-, Q+ and the remaining masses of each label, as sums, so that a 0 is exactly 0.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def parts(masses: ArrayLike, feedback: Feedback) -> Parts:
 
 @lru_cache(maxsize=32)
 def _sums(feedback: Feedback) -> FloatArray:
-    """Return the 0/1 matrix that adds up the masses of labels and answers to `Parts`."""
+    """Return the 0/1 matrix that sums the masses of labels and answers to `Parts`."""
     may = feedback.admissible
     must = may & (may.sum(axis=2, keepdims=True) == 1)
     same_label = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
@@ -148,8 +148,8 @@ def _sums(feedback: Feedback) -> FloatArray:
     agreed = same_label & feedback.agreeing[:, :, np.newaxis]
     sides, kinds = (same_label, ~same_label), ((must, may), (~may, ~must))
     masses = [side & kind for low_and_high in kinds for side in sides for kind in low_and_high]
-    wanted = (system_label, ~system_label, *masses, agreed)
-    matrix = np.stack(wanted, axis=2).astype(np.float64)
+    columns = (system_label, ~system_label, *masses, agreed)
+    matrix = np.stack(columns, axis=2).astype(np.float64)
     return matrix.reshape(feedback.labels * feedback.answers, -1)
 
 
@@ -166,8 +166,8 @@ def rates(
     - predictive equality: [(S-T+) / (S-T+ + O-Q-), (S-T-) / (S-T- + O-Q+)];
     - tolerant calibration and accuracy: the share of cases where the critic agrees, exact with any tolerance.
 
-    A ratio a / (a + b) is 0 where a cannot be positive and b can, 1 where b cannot be positive and a can, and
-    undefined where neither can.
+    A ratio a / (a + b) is 0 if a cannot be positive and b can, 1 if b cannot be positive and a can, and undefined if
+    neither can.
 
     Parameters
     ----------
@@ -182,8 +182,8 @@ def rates(
         'sharp', or 'published': the paper's own lower bounds with an upper bound of 1, looser, and for overall
         misclassification wrong (EO >= L gives OMR <= 1 - L, not OMR >= 1 - L). The definite metrics are the same.
     closed
-        Count a mass of 0 as one that may be tiny, as it may in the population behind a sample: a ratio whose a or b
-        is 0 in the sample then runs over the whole of what it tends to, up to [0, 1]. For intervals of sampling.
+        Treat a mass of 0 as one that may be tiny, as in the population behind a sample: a ratio whose a or b is 0 in
+        the sample then ranges over all its limits, up to [0, 1]. For sampling intervals.
 
     Examples
     --------
@@ -208,48 +208,48 @@ def rates(
     return _interval(metric, mass, closed) if metric in _RATIOS else _share(metric, mass)
 
 
-class Share(NamedTuple):
-    """The masses of a rate that is a share of a known mass, and why it is undefined when that is 0."""
+class ShareRule(NamedTuple):
+    """The masses of a share, and why it is undefined if its whole is 0."""
 
     low: str
     high: str
     whole: str
-    reason: Undefined
+    reason: UndefinedRate
     by_label: bool = True
 
 
-_SHARES: dict[FeedbackMetric, Share] = {
-    "statistical_parity": Share("system", "system", "everything", Undefined.NO_ANSWERS),
-    "calibration": Share("same_low", "same_high", "system", Undefined.LABEL_NEVER_GIVEN),
-    "accuracy_equality": Share("same_low", "same_high", "everything", Undefined.NO_ANSWERS, by_label=False),
-    "tolerant_calibration": Share("agreed", "agreed", "system", Undefined.LABEL_NEVER_GIVEN),
-    "tolerant_accuracy": Share("agreed", "agreed", "everything", Undefined.NO_ANSWERS, by_label=False),
+_SHARES: dict[FeedbackMetric, ShareRule] = {
+    "statistical_parity": ShareRule("system", "system", "everything", UndefinedRate.NO_ANSWERS),
+    "calibration": ShareRule("same_low", "same_high", "system", UndefinedRate.LABEL_NEVER_GIVEN),
+    "accuracy_equality": ShareRule("same_low", "same_high", "everything", UndefinedRate.NO_ANSWERS, by_label=False),
+    "tolerant_calibration": ShareRule("agreed", "agreed", "system", UndefinedRate.LABEL_NEVER_GIVEN),
+    "tolerant_accuracy": ShareRule("agreed", "agreed", "everything", UndefinedRate.NO_ANSWERS, by_label=False),
 }
 
 
-class Ratio(NamedTuple):
-    """The masses of a rate a / (a + b), and why it is undefined when both can only be 0."""
+class RatioRule(NamedTuple):
+    """The masses of a rate a / (a + b), and why it is undefined if both can only be 0."""
 
     low: str
     high: str
     against_low: str
     against_high: str
-    reason: Undefined
+    reason: UndefinedRate
 
 
-_RATIOS: dict[FeedbackMetric, Ratio] = {
-    "equal_opportunity": Ratio("same_low", "same_high", "only_low", "only_high", Undefined.NO_CRITIC_LABEL),
-    "predictive_equality": Ratio(
-        "refused_low", "refused_high", "neither_low", "neither_high", Undefined.NO_OTHER_LABEL
+_RATIOS: dict[FeedbackMetric, RatioRule] = {
+    "equal_opportunity": RatioRule("same_low", "same_high", "only_low", "only_high", UndefinedRate.NO_CRITIC_LABEL),
+    "predictive_equality": RatioRule(
+        "refused_low", "refused_high", "neither_low", "neither_high", UndefinedRate.NO_OTHER_LABEL
     ),
 }
 _PUBLISHED: tuple[FeedbackMetric, ...] = (*_RATIOS, "overall_misclassification")
 DEFINITE: tuple[FeedbackMetric, ...] = ("statistical_parity", "calibration", "accuracy_equality")
 """The metrics that agreement alone makes exact."""
 INDEFINITE: tuple[FeedbackMetric, ...] = _PUBLISHED
-"""The metrics that it bounds; with two labels they are exact too."""
+"""The metrics that agreement bounds; with two labels they are exact, too."""
 TOLERANT: tuple[FeedbackMetric, ...] = ("tolerant_calibration", "tolerant_accuracy")
-"""The metrics that stay exact with a tolerance."""
+"""The metrics that are exact with a tolerance, too."""
 METRICS: tuple[FeedbackMetric, ...] = (*DEFINITE, *INDEFINITE, *TOLERANT)
 BY_LABEL: tuple[FeedbackMetric, ...] = tuple(
     metric for metric in METRICS if metric not in _SHARES or _SHARES[metric].by_label
@@ -289,12 +289,12 @@ def _published(metric: FeedbackMetric, mass: Parts, feedback: Feedback) -> Rates
         np.ones_like(lower),
         undefined=a + mass.rest == 0,
         total=mass.everything,
-        reason=Undefined.UNSTATED,
+        reason=UndefinedRate.UNSTATED,
     )
 
 
 def _share(metric: FeedbackMetric, mass: Parts) -> Rates:
-    """Return [low / whole, high / whole]; for a metric without labels the low and high of all labels together."""
+    """Return [low / whole, high / whole]; for a metric without labels, low and high are summed over labels."""
     share = _SHARES[metric]
     low, high, whole = (getattr(mass, name) for name in share[:3])
     total = mass.everything
@@ -315,11 +315,11 @@ def _defined(
     *,
     undefined: BoolArray,
     total: FloatArray,
-    reason: Undefined,
+    reason: UndefinedRate,
     by_label: bool = True,
 ) -> Rates:
-    """Return the rates, nan where they are undefined, and why."""
+    """Return the rates, nan if undefined, with the reason."""
     why = np.where(undefined, int(reason), 0)
-    why = np.where(total == 0, int(Undefined.NO_ANSWERS), why).astype(np.int64)
+    why = np.where(total == 0, int(UndefinedRate.NO_ANSWERS), why).astype(np.int64)
     lower, upper = (np.where(why == 0, end, np.nan) for end in (lower, upper))
     return Rates(metric, lower, upper, why, by_label)

@@ -1,14 +1,14 @@
-"""Individual fairness as critics see it: pairs of like cases that one critic judged.
+"""Individual fairness as critics see it, from pairs of similar cases judged by one critic.
 
-A pair (i, j) of like cases has the system's labels y_i and y_j; the critic has labels z_i and z_j in mind. The two are
-*treated alike* when y_i = y_j, and *held alike* when z_i = z_j. The system treats them unfairly, in this critic's eyes,
-where it does the one and the critic the other: held alike but treated apart, or held apart but treated alike. An answer
-leaves a set of labels open for z (`Feedback.admissible`); two sets without a common label hold the cases apart for
-sure, two sets of one and the same label hold them alike for sure, all else is open.
+A pair (i, j) of similar cases has the system's labels y_i and y_j; the critic has labels z_i and z_j in mind. The two
+are *treated alike* if y_i = y_j, and *held alike* if z_i = z_j. The system treats them unfairly, in this critic's eyes,
+if only one of these holds: held alike but treated apart, or held apart but treated alike. An answer leaves a set of
+labels open for z (`Feedback.admissible`); two sets without a common label surely hold the cases apart, two sets of one
+and the same label surely hold them alike, all else is open.
 
-An answer is *split* where the critic agrees with the one label and not with the other. With two labels, split answers
-and unfair pairs are the same pairs: agreeing with both or with neither, the critic holds alike what is treated alike
-and apart what is treated apart; agreeing with one alone turns exactly one of the two labels.
+An answer is *split* if the critic agrees with only one of the two labels. With two labels, split answers and unfair
+pairs are the same pairs: a critic who agrees with both or neither holds alike what is treated alike and apart what is
+treated apart; agreeing with one alone changes exactly one of the two labels.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 MOST_PAIRS = 20_000_000
 SPLIT, APART, ALIKE = "split_answers", "held_alike_treated_apart", "held_apart_treated_alike"
 PAIR_METRICS = (SPLIT, APART, ALIKE)
-"""Shares of like pairs: answered apart; treated apart though held alike; treated alike though held apart."""
+"""Shares of similar pairs: split answers; treated apart though held alike; treated alike though held apart."""
 
 
 class PairShare(NamedTuple):
-    """A share of pairs: what the answers allow, and limits for any value between; nan where there are none."""
+    """A share of pairs: its bounds, and limits for any value between them; nan if there are none."""
 
     lower: float
     upper: float
@@ -43,7 +43,7 @@ class PairShare(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LikePairs:
-    """Pairs of like cases that one critic judged.
+    """Pairs of similar cases judged by one critic.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class LikePairs:
     def __len__(self) -> int:
         return self.critic.size
 
-    def of(self, keep: BoolArray) -> LikePairs:
+    def where(self, keep: BoolArray) -> LikePairs:
         """Return some of the pairs."""
         least, most = ({name: values[keep] for name, values in part.items()} for part in (self.least, self.most))
         return LikePairs(
@@ -79,26 +79,26 @@ class LikePairs:
 
     @cached_property
     def critics(self) -> int:
-        """How many critics judged such a pair."""
+        """The number of critics who judged such a pair."""
         return np.unique(self.critic).size
 
     @cached_property
     def cases(self) -> int:
-        """How many cases are in such a pair."""
+        """The number of cases in such pairs."""
         return np.unique(np.concatenate([self.first, self.second])).size
 
     def share(self, metric: str, confidence: float = 0.95, *, cases_are_all: bool = False) -> PairShare:
         """Return the share of pairs of a kind, with its bounds and limits.
 
-        Both bounds are shares of pairs; pairs that share a critic or a case go together. With e the deviations from a
+        Both bounds are shares of pairs; pairs that share a critic or a case are dependent. With e the deviations from a
         share and S their sums over the pairs of a critic, of a case, of two cases, of a critic and a case,
 
             V = sum S_critic² + (sum S_case² - sum S_two²) - (sum S_critic,case² - sum e²)
 
-        adds up e e' over all pairs of pairs that share one; it is taken to be at least that of critics alone and that
-        of cases alone. Each sum over G clusters is multiplied by G / (G - 1). The limits are Student's t on the logit
-        scale, two-sided below the lower and above the upper bound; its degrees of freedom are the least of those of
-        sum S_critic² and of sum S_case², 2 (sum S²)² / (sum S⁴ - (sum S²)² / G), and of G - 1. Of a share of 0 (or 1)
+        sums e e' over all pairs of pairs that share one; it is taken to be at least that of critics alone and that of
+        cases alone. Each sum over G clusters is multiplied by G / (G - 1). The limits are Student's t on the logit
+        scale, two-sided below the lower and above the upper bound; its degrees of freedom are the smallest of those of
+        sum S_critic² and of sum S_case², 2 (sum S²)² / (sum S⁴ - (sum S²)² / G), and of G - 1. For a share of 0 (or 1)
         the other limit is that of m independent pairs, m the smaller of critics and half the cases.
 
         Parameters
@@ -106,9 +106,9 @@ class LikePairs:
         metric
             One of `PAIR_METRICS`.
         confidence
-            Of the limits.
+            The confidence of the limits.
         cases_are_all
-            Whether only critics are a sample.
+            Whether only critics are sampled.
 
         References
         ----------
@@ -155,7 +155,7 @@ class LikePairs:
 
 
 class _Sums:
-    """Sums S of deviations over the G clusters that keys make: sum S², that times G / (G - 1), degrees of freedom."""
+    """Sums S of deviations over the G clusters of keys: sum S², that times G / (G - 1), degrees of freedom."""
 
     def __init__(self, apart: FloatArray, *keys: IntArray) -> None:
         codes = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
@@ -167,20 +167,20 @@ class _Sums:
 
 
 def find_like_pairs(answers: Answers, traits: FloatArray, tolerances: Sequence[float]) -> LikePairs:
-    """Return all pairs of like cases that one critic judged.
+    """Return all pairs of similar cases judged by one critic.
 
-    Two cases are like when no trait differs by more than its tolerance. Answers are put in order of critic and first
-    trait, and each is held against the next, the one after and so on, until nobody's first trait is near enough: there
-    is no loop over pairs.
+    Two cases are similar if no trait differs by more than its tolerance. Answers are sorted by critic and first trait,
+    and each is compared with the next, the one after and so on, until no first trait is near enough: there is no loop
+    over pairs.
 
     Parameters
     ----------
     answers
         The answers.
     traits
-        (cases, T) what makes cases alike, as numbers; nan is like nothing.
+        (cases, T) the traits as numbers; a nan is similar to nothing.
     tolerances
-        (T,) how far apart like cases may be, at least 0.
+        (T,) the largest differences of similar cases, at least 0.
 
     Examples
     --------
@@ -205,65 +205,65 @@ def find_like_pairs(answers: Answers, traits: FloatArray, tolerances: Sequence[f
     usable = np.flatnonzero(np.isfinite(traits[answers.case]).all(axis=1))
     order = usable[np.lexsort((traits[answers.case[usable], 0], answers.critic[usable]))]
     pairs = _near_rows(answers.critic[order], traits[answers.case[order]], np.asarray(tolerances, dtype=np.float64))
-    one, other = order[pairs[0]], order[pairs[1]]
-    swap = answers.case[one] > answers.case[other]
-    one, other = np.where(swap, other, one), np.where(swap, one, other)
-    sort = np.lexsort((answers.case[other], answers.case[one], answers.critic[one]))
-    return _judged(answers, one[sort], other[sort])
+    first, second = order[pairs[0]], order[pairs[1]]
+    swap = answers.case[first] > answers.case[second]
+    first, second = np.where(swap, second, first), np.where(swap, first, second)
+    sort = np.lexsort((answers.case[second], answers.case[first], answers.critic[first]))
+    return _judged(answers, first[sort], second[sort])
 
 
 def _near_rows(critic: IntArray, traits: FloatArray, tolerances: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the pairs of rows, sorted by critic and first trait, that are like one another."""
-    room = tolerances * (1.0 + 1e-12) + 1e-12  # rounding parts nobody
-    found: list[tuple[IntArray, IntArray]] = []
-    many, start = 0, np.arange(critic.size)
+    """Return the pairs of similar rows, given rows sorted by critic and first trait."""
+    room = tolerances * (1.0 + 1e-12) + 1e-12  # rounding separates no pair
+    pairs: list[tuple[IntArray, IntArray]] = []
+    number, start = 0, np.arange(critic.size)
     for lag in count(1):
         start = start[start + lag < critic.size]
         ahead = start + lag
         near = (critic[start] == critic[ahead]) & (traits[ahead, 0] - traits[start, 0] <= room[0])
-        start = start[near]  # whoever is too far ahead in the first trait is so at every longer lag
+        start = start[near]  # a first trait too far ahead is so at every longer lag
         if not start.size:
             break
         like = (np.abs(traits[start + lag] - traits[start]) <= room).all(axis=1)
-        found.append((start[like], start[like] + lag))
-        many += int(like.sum())
-        if many > MOST_PAIRS:
+        pairs.append((start[like], start[like] + lag))
+        number += int(like.sum())
+        if number > MOST_PAIRS:
             raise DataError(
                 "more than {MOST_PAIRS:,} pairs of cases are like one another; name more columns, or smaller "
                 "tolerances.",
                 MOST_PAIRS=MOST_PAIRS,
             )
-    nothing = np.zeros(0, dtype=np.int64)
-    firsts, seconds = zip(*found, strict=True) if found else ((nothing,), (nothing,))
+    no_rows = np.zeros(0, dtype=np.int64)
+    firsts, seconds = zip(*pairs, strict=True) if pairs else ((no_rows,), (no_rows,))
     return np.concatenate(firsts), np.concatenate(seconds)
 
 
-def _judged(answers: Answers, one: IntArray, other: IntArray) -> LikePairs:
-    """Return what the answers say of pairs of answers."""
+def _judged(answers: Answers, first: IntArray, second: IntArray) -> LikePairs:
+    """Return pairs of answers with the kinds that they are or may be."""
     feedback = answers.feedback
     sets = feedback.admissible.reshape(-1, feedback.labels).astype(np.int64)
-    shared = sets @ sets.T  # how many labels two answers both leave open
+    shared = sets @ sets.T  # the number of labels that both answers leave open
     size = sets.sum(axis=1)
     surely = (shared == 1) & (size == 1) & (size == 1)[:, np.newaxis]
     code = answers.label[answers.case] * feedback.answers + answers.answer
-    agrees, place = feedback.agreeing.ravel()[code], (code[one], code[other])
-    alike = answers.label[answers.case[one]] == answers.label[answers.case[other]]
-    may, must, split = shared[place] > 0, surely[place], agrees[one] != agrees[other]
-    weight = np.ones(one.size) if answers.weight is None else answers.weight[one] * answers.weight[other]
+    agrees, codes = feedback.agreeing.ravel()[code], (code[first], code[second])
+    same_label = answers.label[answers.case[first]] == answers.label[answers.case[second]]
+    may, must, split = shared[codes] > 0, surely[codes], agrees[first] != agrees[second]
+    weight = np.ones(first.size) if answers.weight is None else answers.weight[first] * answers.weight[second]
     return LikePairs(
-        critic=answers.critic[one],
-        first=answers.case[one],
-        second=answers.case[other],
+        critic=answers.critic[first],
+        first=answers.case[first],
+        second=answers.case[second],
         weight=weight,
-        least={SPLIT: split, APART: ~alike & must, ALIKE: alike & ~may},
-        most={SPLIT: split, APART: ~alike & may, ALIKE: alike & ~must},
+        least={SPLIT: split, APART: ~same_label & must, ALIKE: same_label & ~may},
+        most={SPLIT: split, APART: ~same_label & may, ALIKE: same_label & ~must},
     )
 
 
-def split_of_any(answers: Answers) -> float:
-    """Return the share of split answers among all pairs of cases that a critic judged, alike or not; nan without pairs.
+def split_share(answers: Answers) -> float:
+    """Return the share of split answers among all pairs of cases that one critic judged; nan without pairs.
 
-    Likeness matters to critics where like pairs are split less often than this.
+    Similarity matters to critics if similar pairs are split less often than this.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def split_of_any(answers: Answers) -> float:
     ...     critic=np.zeros(4, dtype=int), case=np.arange(4), answer=np.array([0, 1, 0, 0]),
     ...     group=np.zeros(4, dtype=int), label=np.zeros(4, dtype=int), groups=1, critics=1, feedback=Feedback(2),
     ... )
-    >>> split_of_any(answers)
+    >>> split_share(answers)
     0.5
     """
     code = answers.label[answers.case] * answers.feedback.answers + answers.answer

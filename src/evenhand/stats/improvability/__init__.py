@@ -1,4 +1,4 @@
-"""Fairness-improvability: could the decisions be fairer without being less accurate?"""
+"""Fairness-improvability: whether decisions could be fairer without being less accurate."""
 
 from evenhand.stats.improvability.frontier import EIGENVALUE_LIMIT, frontier_region, smallest_eigenvalue
 from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
@@ -41,7 +41,7 @@ from evenhand.stats.improvability.utilities import (
     ratios,
     select_top,
 )
-from evenhand.stats.multiplicity import calibrated_p, critical_value
+from evenhand.stats.multiplicity import calibrated_p
 
 __all__ = [
     "CANDIDATE",
@@ -71,7 +71,6 @@ __all__ = [
     "check_groups",
     "combine_splits",
     "component_values",
-    "critical_value",
     "deviations",
     "formula_utility",
     "forward_splits",

@@ -1,9 +1,9 @@
-"""The frontier: where algorithms stand in accuracy and gap, each with a region for both at once.
+"""The frontier: the accuracy and gap of algorithms, each with a joint confidence region.
 
 The accuracy of everyone and the differences between all pairs of groups are smooth in means, so their bootstrap is
-regular; the gap, the largest difference, is not where groups tie. A joint band for all of them gives one for accuracy
-and gap together: where every difference lies within its limits, the largest lies between the largest lower and the
-largest upper limit.
+regular; the gap, the largest difference, is not if groups tie. A joint band for all of them gives a region for accuracy
+and gap: if every difference lies within its limits, the largest lies between the largest lower and the largest upper
+limit.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from evenhand.stats.improvability.resampling import ValueDraws
 from evenhand.stats.types import FloatArray
 
 EIGENVALUE_LIMIT = 0.01
-"""Below it the values of status quo and candidate are nearly one number, and assumption 2 of the paper is in doubt."""
+"""Below it the values of status quo and candidate are nearly equal, and assumption 2 of the paper is in doubt."""
 
 
 def frontier_region(draws: ValueDraws, fairness: int, confidence: float, freedom: float = float("inf")) -> FloatArray:
-    """Return (2, 2, 3) for status quo and candidate, for accuracy and gap: the value and the limits of both together.
+    """Return (2, 2, 3) the value and joint limits of accuracy and gap, for status quo and candidate.
 
     Limits are value ± q se with se the bootstrap's standard errors and q the quantile of the largest absolute deviation
-    in standard errors, over accuracy and all differences between groups (sup-t), taken over to Student's t with the
-    degrees of freedom of the least known standard error. A resample in which a group has no row that counts counts as
-    the furthest off.
+    in standard errors, over accuracy and all differences between groups (sup-t), converted to Student's t with the
+    degrees of freedom of the least known standard error. A resample in which no row of a group counts is treated as
+    infinitely far off.
 
     Parameters
     ----------
     draws
         The values of sample and resamples; the first utility is that of accuracy.
     fairness
-        Which utility the gap is in.
+        The utility of the gap.
     confidence
-        Of the region of one algorithm. For m algorithms together give 1 - (1 - confidence) / m (Bonferroni).
+        The confidence of the region of one algorithm. For m algorithms together give 1 - (1 - confidence) / m
+        (Bonferroni).
     freedom
         Degrees of freedom: `Rows.freedom`.
 
@@ -68,30 +69,30 @@ def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, free
         gaps = [values[..., g, fairness, side] - values[..., h, fairness, side] for g, h in pairs]
         return np.stack([values[..., -1, 0, side], *gaps], axis=-1)
 
-    here, drawn = parts(draws.estimate), parts(draws.values)
-    if not np.isfinite(here).all():
+    estimate, drawn = parts(draws.estimate), parts(draws.values)
+    if not np.isfinite(estimate).all():
         return np.full((2, 3), np.nan)
     with np.errstate(all="ignore"):
         error = np.nanstd(drawn, axis=0)
-        apart = np.abs(drawn - here) / error
+        apart = np.abs(drawn - estimate) / error
     apart = np.where(np.isnan(drawn), np.inf, np.where(error > 0, apart, 0.0)).max(axis=1)
     quantile = float(np.quantile(apart, confidence, method="higher"))
     if freedom < 1e9 and np.isfinite(quantile):
         quantile = -float(stdtrit(max(freedom, 1.0), float(ndtr(-quantile))))
     reach = quantile * error if np.isfinite(quantile) else np.full_like(error, np.inf)
-    low, high = here - reach, here + reach
+    low, high = estimate - reach, estimate + reach
     least = np.maximum(np.maximum(low[1:], -high[1:]), 0.0).max()
     most = np.maximum(np.abs(low[1:]), np.abs(high[1:])).max()
-    return np.array([[here[0], low[0], high[0]], [np.abs(here[1:]).max(), least, most]])
+    return np.array([[estimate[0], low[0], high[0]], [np.abs(estimate[1:]).max(), least, most]])
 
 
 def smallest_eigenvalue(draws: ValueDraws) -> float:
     """Return the smallest eigenvalue of the correlation of status quo and candidate, over groups and utilities.
 
-    For two values it is 1 - abs(rho), from the bootstrap; 0 where one of them does not vary. Assumption 2 of Auerbach
-    and others asks that eigenvalues stay away from 0. As printed, for the covariance of all nuisance parameters and of
-    the utilities of accuracy and of fairness, that cannot hold where the two utilities are the same, or where weights
-    are 1: rows of the matrix are then equal. This is what their explanation asks for.
+    For two values it is 1 - abs(rho), from the bootstrap; 0 if one of them is constant. Assumption 2 of Auerbach and
+    others requires that eigenvalues stay away from 0. As printed, for the covariance of all nuisance parameters and of
+    the utilities of accuracy and of fairness, that cannot hold if the two utilities are equal, or if weights are 1:
+    rows of the matrix are then equal. This is what their explanation requires.
 
     Examples
     --------
@@ -102,12 +103,12 @@ def smallest_eigenvalue(draws: ValueDraws) -> float:
     True
     """
     pairs = draws.values[:, : draws.groups].reshape(len(draws.values), -1, 2)
-    found = []
+    eigenvalues = []
     for number in range(pairs.shape[1]):
-        known = pairs[np.isfinite(pairs[:, number]).all(axis=1), number]
-        if len(known) < 3 or (known.std(axis=0) == 0).any():
-            found.append(0.0)
+        defined = pairs[np.isfinite(pairs[:, number]).all(axis=1), number]
+        if len(defined) < 3 or (defined.std(axis=0) == 0).any():
+            eigenvalues.append(0.0)
         else:
-            first, second = (known - known.mean(axis=0)).T
-            found.append(1.0 - abs(float(first @ second)) / float(np.sqrt((first @ first) * (second @ second))))
-    return max(0.0, min(found))
+            first, second = (defined - defined.mean(axis=0)).T
+            eigenvalues.append(1.0 - abs(float(first @ second)) / float(np.sqrt((first @ first) * (second @ second))))
+    return max(0.0, min(eigenvalues))

@@ -1,4 +1,4 @@
-"""Remarks on the rows of the improvability test, in sentences."""
+"""Sentences about the rows of the improvability test."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ say = Catalogue(
         "candidate": "the candidate",
     },
 )
-"""Makes a message of a remark on the rows."""
+"""Makes a message about the rows."""

@@ -1,8 +1,8 @@
-"""Planning: with what chance would the test find an improvement of a given size, and how many rows does it take?
+"""Planning: the chance that the test finds an improvement of a given size, and the rows it needs.
 
-The bootstrap deviations T* - T of the components stand for the sampling error of T. With n test rows in the place of n0
-they shrink by sqrt(n0 / n). The test rejects when every component exceeds its own critical value, so its power is the
-share of resamples in which effect + deviation does so for all components at once.
+The bootstrap deviations T* - T of the components represent the sampling error of T. With n test rows instead of n0 they
+shrink by sqrt(n0 / n). The test rejects if every component exceeds its own critical value, so its power is the share of
+resamples in which effect + deviation does so for all components at once.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _MOST_ROWS = 10**9
 def planned_effects(
     test: SplitTest, gain: ArrayLike, reduction: float, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
-    """Return (C,) what each component's T is for an improvement of a given size on the status quo.
+    """Return (C,) each component's T for an improvement of a given size on the status quo.
 
     Parameters
     ----------
     test
         A test whose status quo, groups and utilities are those of the plan.
     gain
-        By what share accuracy improves, one for all or one per group.
+        The share by which accuracy improves, one for all or one per group.
     reduction
-        By what share all gaps between groups shrink, from 0 to 1.
+        The share by which all gaps between groups shrink, from 0 to 1.
     accuracy, fairness
-        The margins to be tested, as in `SplitTest.components`.
+        The margins to test, as in `SplitTest.components`.
 
     Examples
     --------
@@ -102,15 +102,15 @@ def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: Arra
     Parameters
     ----------
     effect
-        (C,) what T is in truth.
+        (C,) the true T.
     deviation
         (J, C) deviations T* - T with `rows` test rows. Undefined ones count against rejection.
     rows
-        The test rows behind the deviations.
+        The number of test rows of the deviations.
     sizes
         Numbers of test rows.
     level
-        The level of the split's test: alpha for a single split, alpha / 2 where several are combined by their median,
+        The level of the split's test: alpha for a single split, alpha / 2 if several are combined by their median,
         whose power is near that of one split at alpha / 2.
 
     Examples
@@ -132,16 +132,16 @@ def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: Arra
 def sample_size(
     effect: ArrayLike, deviation: FloatArray, rows: int, *, level: float, power: float = 0.8, train: float = 0.0
 ) -> float:
-    """Return how many rows in all give the test this power; inf where no number does.
+    """Return the number of rows that gives the test this power; inf if none does.
 
     Parameters
     ----------
     effect, deviation, rows, level
         As in `power_curve`.
     power
-        The power wanted.
+        The desired power.
     train
-        The share of rows that trains; the test rows found are divided by 1 - train.
+        The share of rows for training; the number of test rows is divided by 1 - train.
 
     Examples
     --------

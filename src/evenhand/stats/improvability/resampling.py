@@ -1,9 +1,9 @@
 """The bootstrap of group values, and p-values of their contrasts at all margins from the same draws.
 
-Every component of the test is of the form T(x) = c + x s > 0, with c and s linear in the group values and x a function
-of the margin delta. The centred bootstrap p-value (1 + #(T* - T >= T)) / (J + 1) asks for the draws with
-x (s* - 2 s) >= -(c* - 2 c): for each draw that holds on one side of one point, so sorting these points once gives the
-p-values at any number of margins.
+Every component of the test has the form T(x) = c + x s > 0, with c and s linear in the group values and x a function of
+the margin delta. The centred bootstrap p-value (1 + #(T* - T >= T)) / (J + 1) counts the draws with x (s* - 2 s) >=
+-(c* - 2 c): for each draw that holds on one side of one point, so sorting these points once gives the p-values at any
+number of margins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_at_least, require_choice
-from evenhand.stats.improvability.rows import Cells, Rows, merge_rows, with_everyone
+from evenhand.stats.improvability.rows import RowCells, Rows, merge_rows, with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Step, run_chains
@@ -28,31 +28,31 @@ METHODS: tuple[Method, ...] = ("cells", "rows")
 
 _CHUNK_NUMBERS = 1_000_000
 _CHAINS = 32
-_FEW_CELLS = 256  # quicker than loading the compiled kernel
-_CELL_COST = 32  # a cell's binomial draw takes as long as so many drawn rows
-_SMALL_CELL = 10  # rows: a cell of fewer is quicker drawn row by row
+_FEW_CELLS = 256  # faster than loading the compiled kernel
+_CELL_COST = 32  # a cell's binomial draw takes as long as this many drawn rows
+_SMALL_CELL = 10  # rows: smaller cells are faster to draw row by row
 _PRODUCTS = np.triu_indices(4)
-_TIE = 1e-11  # relative: sums in another order differ by less
+_TIE = 1e-11  # relative: differences by the order of sums are smaller
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValueDraws:
-    """The values of status quo and candidate, in the sample and in J resamples; all p-values follow from these.
+    """The values of status quo and candidate, in the sample and in J resamples; all p-values follow from them.
 
     Attributes
     ----------
     estimate
         (G + 1, K, 2) values by group (the last is everyone), utility, and status quo and candidate.
     values
-        (J, G + 1, K, 2) the same of each resample; nan where no row of a group counts.
+        (J, G + 1, K, 2) the same of each resample; nan if no row of a group counts.
     spread
-        (G + 1, K, 2, 2) the estimated covariance of the two values, or None unless it was asked for.
+        (G + 1, K, 2, 2) the estimated covariance of the two values, or None if not requested.
     spreads
         (J, G + 1, K, 2, 2) the same of each resample, or None.
     rows
         The number of test rows.
     cells
-        The number of cells they were merged into.
+        The number of cells after merging.
     method
         How they were drawn.
     """
@@ -93,14 +93,14 @@ def bootstrap_values(
         Source of randomness. The result depends on it, on the rows (not their order) and on J only.
     method
         "cells": one multinomial draw over merged rows, for outcomes with few values. "rows": draws of single rows among
-        those that count, compiled, for continuous outcomes. Both sample the same law; by default the quicker one.
+        those that count, compiled, for continuous outcomes. Both sample the same distribution; by default the faster
+        one.
     studentised
         Whether to keep the covariances that a studentised test needs.
     threads
         Number of threads of "rows"; by default one for each core. The result does not depend on it.
     part
-        (n,) the part of each row, 0 to K - 1: rows are drawn within their part, as where each has a candidate of its
-        own.
+        (n,) the part of each row, 0 to K - 1: rows are drawn within their part, if each has its own candidate.
 
     References
     ----------
@@ -122,21 +122,24 @@ def bootstrap_values(
         require_choice("method", method, METHODS)
     columns = _with_products(rows.terms) if studentised else rows.terms.reshape(len(rows), -1)
     parts = [np.arange(len(rows))] if part is None else [np.flatnonzero(part == k) for k in range(int(part.max()) + 1)]
-    every = [merge_rows(replace(rows, group=rows.group[at], terms=rows.terms[at]), columns[at]) for at in parts]
-    few = all(len(cells) <= _FEW_CELLS or _CELL_COST * len(cells) <= cells.support for cells in every)
-    chosen: Method = method or ("cells" if few else "rows")
-    sums = np.sum([_drawn_sums(cells, resamples, rng, chosen, threads) for cells in every], axis=0)
-    return draws_of(rows, every, sums, chosen)
+    cells_by_part = [
+        merge_rows(replace(rows, group=rows.group[rows_of_part], terms=rows.terms[rows_of_part]), columns[rows_of_part])
+        for rows_of_part in parts
+    ]
+    use_cells = all(len(cells) <= _FEW_CELLS or _CELL_COST * len(cells) <= cells.support for cells in cells_by_part)
+    chosen: Method = method or ("cells" if use_cells else "rows")
+    sums = np.sum([_drawn_sums(cells, resamples, rng, chosen, threads) for cells in cells_by_part], axis=0)
+    return draws_of(rows, cells_by_part, sums, chosen)
 
 
-def _drawn_sums(cells: Cells, resamples: int, rng: Generator, method: Method, threads: int | None) -> FloatArray:
+def _drawn_sums(cells: RowCells, resamples: int, rng: Generator, method: Method, threads: int | None) -> FloatArray:
     if method == "cells":
         return np.concatenate([cells.sums(counts) for counts in _cell_counts(cells, resamples, rng)])
     return _row_sums(cells, resamples, rng, threads)
 
 
-def draws_of(rows: Rows, every: Sequence[Cells], sums: FloatArray, method: Method) -> ValueDraws:
-    """Return the draws whose sums by group (J, G, Q) are given.
+def draws_of(rows: Rows, cells_by_part: Sequence[RowCells], sums: FloatArray, method: Method) -> ValueDraws:
+    """Return the draws with these sums by group (J, G, Q).
 
     Examples
     --------
@@ -148,15 +151,15 @@ def draws_of(rows: Rows, every: Sequence[Cells], sums: FloatArray, method: Metho
     >>> draws_of(rows, [cells], cells.sums(cells.count[np.newaxis]), "cells").values[0, 0]
     array([[0.5, 1. ]])
     """
-    here = np.sum([cells.sums(cells.count[np.newaxis]) for cells in every], axis=0)
-    both = with_everyone(np.concatenate([here, sums]))
+    sample_sums = np.sum([cells.sums(cells.count[np.newaxis]) for cells in cells_by_part], axis=0)
+    both = with_everyone(np.concatenate([sample_sums, sums]))
     shape = rows.terms.shape[1:]
     first = int(np.prod(shape))
     plain = both[..., :first].reshape(*both.shape[:2], *shape)
     values = ratios(plain)
     spreads = _covariances(plain, values, both[..., first:]) if both.shape[-1] > first else None
     spread, drawn_spreads = (None, None) if spreads is None else (spreads[0], spreads[1:])
-    merged = sum(len(cells) for cells in every)
+    merged = sum(len(cells) for cells in cells_by_part)
     return ValueDraws(
         estimate=values[0],
         values=values[1:],
@@ -168,11 +171,11 @@ def draws_of(rows: Rows, every: Sequence[Cells], sums: FloatArray, method: Metho
     )
 
 
-def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
+def _cell_counts(cells: RowCells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
     """Yield chunks of multinomial draws over the cells; the rest takes what remains.
 
-    The rows of small cells are first drawn as if they were one cell, and its rows then one by one: quicker than a
-    binomial draw for each, and of the same law.
+    The rows of small cells are first drawn as one cell, and then row by row: faster than a binomial draw for each, with
+    the same distribution.
     """
     total = max(cells.support + cells.rest, 1)
     large, small = (np.flatnonzero(chosen) for chosen in (cells.count > _SMALL_CELL, cells.count <= _SMALL_CELL))
@@ -192,8 +195,8 @@ def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[Float
         yield counts
 
 
-def _row_sums(cells: Cells, resamples: int, rng: Generator, threads: int | None) -> FloatArray:
-    """Return the sums of draws of single rows: how many count is binomial, which ones is even."""
+def _row_sums(cells: RowCells, resamples: int, rng: Generator, threads: int | None) -> FloatArray:
+    """Return the sums of draws of single rows: a binomial number of rows that count, each equally likely."""
     from evenhand.stats.compiled import draw_sums
 
     total = cells.support + cells.rest
@@ -213,7 +216,7 @@ def _row_sums(cells: Cells, resamples: int, rng: Generator, threads: int | None)
 
 
 def _with_products(terms: FloatArray) -> FloatArray:
-    """Return (n, 4 K + 10 K) u and w of both algorithms, then for each utility their products two by two."""
+    """Return (n, 4 K + 10 K) u and w of both algorithms, then for each utility their pairwise products."""
     flat = terms.reshape(*terms.shape[:2], 4)
     products = flat[:, :, _PRODUCTS[0]] * flat[:, :, _PRODUCTS[1]]
     return np.concatenate([flat.reshape(len(terms), -1), products.reshape(len(terms), -1)], axis=1)
@@ -243,7 +246,7 @@ class Contrast:
     Attributes
     ----------
     utility
-        Which of the K utilities.
+        The index among the K utilities.
     constant, slope
         (G + 1, 2) the coefficients of the values; the last group is everyone.
 
@@ -281,7 +284,7 @@ class Contrast:
 def p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray:
     """Return (D,) the centred bootstrap p-values of T(x) <= 0 against T(x) > 0.
 
-    A resample in which the contrast is not defined counts against rejection; an estimate that is not defined gives 1.
+    A resample with an undefined contrast counts against rejection; an undefined estimate gives 1.
 
     Parameters
     ----------
@@ -314,7 +317,7 @@ def p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray
 
 
 def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray:
-    """Return (D,) the bootstrap's correlation of x s + c and x s - c, a direction's two parts; 1 where undefined.
+    """Return (D,) the bootstrap's correlation of x s + c and x s - c, a direction's two parts; 1 if undefined.
 
     Examples
     --------
@@ -327,10 +330,10 @@ def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> F
     array([0.6, 0. ])
     """
     c, s = contrast.parts(draws.values)
-    known = np.isfinite(c) & np.isfinite(s)
-    if known.sum() < 2:
+    defined = np.isfinite(c) & np.isfinite(s)
+    if defined.sum() < 2:
         return np.ones(x.size)
-    (var_s, cov), (_, var_c) = np.cov(s[known], c[known])
+    (var_s, cov), (_, var_c) = np.cov(s[defined], c[defined])
     with np.errstate(all="ignore"):
         rho = (x**2 * var_s - var_c) / np.sqrt(
             np.maximum(0.0, x**2 * var_s + var_c + 2 * x * cov) * np.maximum(0.0, x**2 * var_s + var_c - 2 * x * cov)
@@ -341,8 +344,8 @@ def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> F
 def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contrast, x: FloatArray) -> FloatArray:
     """Return (D,) the published p-values of x² gap0² - gap1² <= 0, with the gaps given as contrasts at x = 0.
 
-    Non-regular: where a gap is near 0 its square is not near normal, and the test rejects a true null too often for
-    x < 1. It is here to reproduce published results.
+    Non-regular: if a gap is near 0 its square is far from normal, and the test rejects a true null too often for x < 1.
+    It serves to reproduce published results.
 
     References
     ----------
@@ -373,7 +376,7 @@ def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contras
 def studentised_p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray:
     """Return (D,) the p-values of `p_values` with each resample's T* - T divided by its own standard error.
 
-    #((T* - T) / se* >= T / se): each resample's error is judged by that resample's own spread.
+    #((T* - T) / se* >= T / se): each resample's error is divided by its own standard error.
 
     References
     ----------
@@ -412,7 +415,7 @@ def studentised_p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -
 
 
 def share_reaching(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
-    """Return (D,) (1 + #(a x + b >= 0)) / (J + 1) over J draws; a draw that is nan is counted.
+    """Return (D,) (1 + #(a x + b >= 0)) / (J + 1) over J draws; nan draws are counted.
 
     Examples
     --------
@@ -429,6 +432,6 @@ def share_reaching(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _weighted(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted sum over groups and algorithms, without those of weight 0, which may be nan."""
+    """Return the weighted sum over groups and algorithms, without weights of 0, whose values may be nan."""
     position = np.nonzero(weights)
     return np.asarray((values[..., position[0], position[1]] * weights[position]).sum(axis=-1))

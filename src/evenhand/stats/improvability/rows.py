@@ -1,9 +1,9 @@
-"""The test rows of one split: each row's group, its u and w under the status quo and the candidate; like rows merged.
+"""The test rows of one split: each row's group, its u and w under status quo and candidate, merged into cells.
 
-The bootstrap is linear in the row weights, so a cell of like rows needs one weight. Rows of a group that share every u
-and w form a cell; rows whose u and w are all 0 count for nothing and form the rest, whatever their group. A resample of
-n rows is then a multinomial draw over the cells and the rest. With whole-number outcomes there are few cells; with a
-utility of the selected alone the rest holds nearly all rows. Both are exact.
+The bootstrap is linear in the row weights, so a cell of equal rows needs one weight. Rows of a group that share every u
+and w form a cell; rows whose u and w are all 0 do not count and form the rest, in any group. A resample of n rows is
+then a multinomial draw over the cells and the rest. With integer outcomes there are few cells; with a utility of the
+selected alone the rest holds nearly all rows. Both are exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FEW_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that two algorithms have decided, with G groups and K utilities.
+    """Rows decided by two algorithms, with G groups and K utilities.
 
     Attributes
     ----------
@@ -65,15 +65,15 @@ class Rows:
         return np.stack(by_group, axis=1).reshape(len(w), len(self.names), *self.terms.shape[1:])
 
     def counted(self) -> IntArray:
-        """Return (G, K, 2) how many rows of each group count, that is, have w other than 0."""
+        """Return (G, K, 2) the number of rows of each group that count, that is, with w other than 0."""
         counts = self.terms[..., 1] != 0
         return np.stack([counts[self.group == g].sum(axis=0) for g in range(len(self.names))]).astype(np.int64)
 
     def freedom(self) -> float:
-        """Return the least degrees of freedom of the variance of a group's value, at most its rows that count less 1.
+        """Return the smallest degrees of freedom of a group value's variance, at most its counted rows minus 1.
 
         With e = u - value w of its rows, 2 (sum e²)² / (sum e⁴ - (sum e²)² / n), twice the square of the mean of sum e²
-        over its variance: about n where e is normal, 2 k where k of many decisions are wrong.
+        over its variance: about n if e is normal, 2 k if k of many decisions are wrong.
 
         References
         ----------
@@ -82,8 +82,8 @@ class Rows:
         """
         values, least = self.values(), self.counted() - 1.0
         for g in range(len(self.names)):
-            own = self.terms[self.group == g]
-            apart = own[..., 0] - np.where(np.isfinite(values[g]), values[g], 0.0) * own[..., 1]
+            rows = self.terms[self.group == g]
+            apart = rows[..., 0] - np.where(np.isfinite(values[g]), values[g], 0.0) * rows[..., 1]
             squares, n = (apart**2).sum(axis=0), np.maximum(least[g] + 1.0, 1.0)
             excess = (apart**4).sum(axis=0) - squares**2 / n
             least[g] = np.minimum(least[g], 2.0 * squares**2 / np.where(excess > 0, excess, np.inf) + (excess <= 0) * n)
@@ -108,7 +108,7 @@ def make_rows(
     group
         (n,) group codes 0 to G - 1.
     outcome
-        (n,) outcomes; nan where not known and not needed.
+        (n,) outcomes; nan if not known and not needed.
     status_quo, candidate
         (n,) decisions.
     utilities
@@ -148,7 +148,7 @@ def make_rows(
 
 
 def with_everyone(sums: FloatArray) -> FloatArray:
-    """Return sums (J, G, ...) with those over all groups appended as one more group.
+    """Return sums (J, G, ...) with the total over groups appended as another group.
 
     Examples
     --------
@@ -159,10 +159,9 @@ def with_everyone(sums: FloatArray) -> FloatArray:
 
 
 def check_counts(rows: Rows, where: str | Message = "the test rows") -> tuple[Message, ...]:
-    """Raise a `DataError` where a group has fewer than 2 rows that count; return remarks on those with fewer than 10.
+    """Return remarks on groups with fewer than 10 rows that count; raise for fewer than 2.
 
-    A row counts when its w is not 0: for calibration when it is selected, for a false positive rate when its outcome
-    is 0.
+    A row counts if its w is not 0: for calibration if it is selected, for a false positive rate if its outcome is 0.
 
     Examples
     --------
@@ -199,7 +198,7 @@ or the candidate out.
 
 
 class Pair(NamedTuple):
-    """The two groups furthest apart: the one with the higher value, and the one with the lower."""
+    """The two groups furthest apart: the higher, and the lower."""
 
     high: int
     low: int
@@ -229,7 +228,7 @@ def worst_pair(
     names
         The names of the groups.
     where
-        What the rows are, for messages.
+        A name for the rows, for messages.
 
     Examples
     --------
@@ -312,8 +311,8 @@ def check_weights(weights: ArrayLike, rows: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """The distinct rows, ordered by group and then by a hash of their values, so in no way by the order of the rows.
+class RowCells:
+    """The distinct rows, ordered by group and a hash of their values, independent of the order of rows.
 
     Attributes
     ----------
@@ -324,7 +323,7 @@ class Cells:
     start
         (G + 1,) the cells of group g are start[g] to start[g + 1] - 1.
     rest
-        The rows that belong to no cell.
+        The number of rows in no cell.
     row_cell
         (n,) the cell of each row; C for the rest.
     """
@@ -340,20 +339,20 @@ class Cells:
 
     @property
     def support(self) -> int:
-        """The rows that belong to a cell."""
+        """The number of rows in cells."""
         return int(self.count.sum())
 
     def sums(self, counts: ArrayLike) -> FloatArray:
         """Return (J, G, Q) the sums by group for J sets of cell counts (J, C).
 
-        By `einsum` and not `@`: the products are small, and waking the threads of BLAS takes a third of all CPU time.
+        By `einsum` and not `@`: the products are small, and waking the threads of BLAS takes a third of the CPU time.
         """
         drawn = np.asarray(counts, dtype=np.float64)
         ends = zip(self.start[:-1], self.start[1:], strict=True)
         return np.stack([np.einsum("jc,cq->jq", drawn[:, a:b], self.columns[a:b]) for a, b in ends], axis=1)
 
 
-def merge_rows(rows: Rows, columns: FloatArray | None = None, *, merge: bool = True) -> Cells:
+def merge_rows(rows: Rows, columns: FloatArray | None = None) -> RowCells:
     """Return the cells of the rows.
 
     Parameters
@@ -361,10 +360,8 @@ def merge_rows(rows: Rows, columns: FloatArray | None = None, *, merge: bool = T
     rows
         The test rows.
     columns
-        (n, Q) what is summed; by default the u and w of `rows`. Columns that are functions of u and w, such as their
-        products, do not split cells.
-    merge
-        Without it every row is a cell of its own: for tests.
+        (n, Q) the summed columns; by default the u and w of `rows`. Columns that are functions of u and w, such as
+        their products, do not split cells.
 
     Examples
     --------
@@ -379,15 +376,15 @@ def merge_rows(rows: Rows, columns: FloatArray | None = None, *, merge: bool = T
     keys = rows.terms.reshape(len(rows), -1)
     values = keys if columns is None else columns
     groups = len(rows.names)
-    kept = np.flatnonzero((keys != 0).any(axis=1)) if merge else np.arange(len(rows))
-    mixed = hashes(*(np.ascontiguousarray(keys[kept, q]) for q in range(keys.shape[1])))
-    order = kept[np.lexsort((mixed, rows.group[kept]))]
+    counted = np.flatnonzero((keys != 0).any(axis=1))
+    mixed = hashes(*(np.ascontiguousarray(keys[counted, q]) for q in range(keys.shape[1])))
+    order = counted[np.lexsort((mixed, rows.group[counted]))]
     same = [rows.group[order].astype(np.float64), *keys[order].T]
-    new = starts(*same) if merge else np.ones(order.size, dtype=np.bool_)
+    new = starts(*same)
     first = np.flatnonzero(new)
     row_cell = np.full(len(rows), first.size, dtype=np.int64)
     row_cell[order] = np.cumsum(new) - 1
     cells = np.ascontiguousarray(values[order[first]])
     sizes = np.diff(np.append(first, order.size)).astype(np.int64)
     start = np.searchsorted(rows.group[order[first]], np.arange(groups + 1)).astype(np.int64)
-    return Cells(cells, sizes, start, len(rows) - order.size, row_cell)
+    return RowCells(cells, sizes, start, len(rows) - order.size, row_cell)

@@ -1,8 +1,7 @@
-"""The test on one split: is the candidate more accurate for every group, and fairer? And several splits combined.
+"""The test on one split, whether the candidate is more accurate for every group and fairer; and combined splits.
 
-The null is that it is not: A_1g <= (1 + D_g) A_0g for some group, or abs(gap_1) >= (1 - D_f) abs(gap_0). A component is
-tested for each, and the null is rejected when all of them are: p is the largest of their p-values
-(intersection-union).
+The null is that it is not: A_1g <= (1 + D_g) A_0g for some group, or abs(gap_1) >= (1 - D_f) abs(gap_0). Each is tested
+by a component, and the null is rejected if all of them are: p is the largest of their p-values (intersection-union).
 
 Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
 algorithms, section 3. (It prints hypothesis (3) as "is an improvement"; the null is that it is not.)
@@ -42,7 +41,7 @@ RULES: tuple[Rule, ...] = ("median", "exchangeable")
 
 @dataclass(frozen=True)
 class Criteria:
-    """What has to improve: one accuracy utility, and one or more fairness utilities that may differ from it.
+    """What has to improve: one accuracy utility, and one or more fairness utilities.
 
     Attributes
     ----------
@@ -73,12 +72,12 @@ class Criteria:
 
     @property
     def utilities(self) -> tuple[Utility, ...]:
-        """The utilities, each once: that of accuracy, then those of fairness."""
+        """The distinct utilities: that of accuracy, then those of fairness."""
         return tuple(dict.fromkeys((self.accuracy, *self.fairness)))
 
     @property
     def fairness_index(self) -> tuple[int, ...]:
-        """Which of `utilities` each fairness utility is."""
+        """The index of each fairness utility in `utilities`."""
         return tuple(self.utilities.index(utility) for utility in self.fairness)
 
 
@@ -87,13 +86,13 @@ class SplitTest:
     """The components of the test on one set of rows, at any margins, from one set of draws.
 
     The signed fairness test (the default): with (high, low) the status quo's worst pair of groups, named beforehand or
-    *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of
-    (1 - delta) (F_0high - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At
-    large delta it hardly ever rejects: it then shows that two values are equal within a small margin, which takes many
-    rows. Where nothing names the pair, every pair is tried in both directions (`calibrated_p`), and the smallest
-    p-value counts as often as there are pairs.
+    *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of (1 - delta) (F_0high
+    - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At large delta it
+    hardly ever rejects: it then shows that two values are equal within a small margin, which takes many rows. If
+    nothing names the pair, every pair is tried in both directions (`calibrated_p`), and the smallest p-value is
+    multiplied by the number of pairs.
 
-    The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are not near normal,
+    The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are far from normal,
     and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. For two groups only.
 
     Attributes
@@ -103,15 +102,15 @@ class SplitTest:
     criteria
         What has to improve.
     worst
-        For each fairness utility the status quo's worst pair (`worst_pair`): of other rows, or named beforehand. Where
-        `direction` is another, it serves planning only.
+        For each fairness utility the status quo's worst pair (`worst_pair`): from other rows, or named beforehand. If
+        `direction` is "either", it serves planning only.
     fairness_test
         "signed" or "published".
     studentised
-        Whether errors are divided by their standard errors (draws must hold their spread). Not for "published".
+        Whether to divide errors by their standard errors (draws must hold their spread). Not for "published".
     direction
-        What the signed test knows of the status quo's gap: "named", the pair and its sign are those of `worst`; or
-        "either", nothing.
+        What is assumed about the status quo's gap: "named", the pair and its sign are those of `worst`; or "either",
+        nothing.
 
     Examples
     --------
@@ -156,9 +155,9 @@ class SplitTest:
         Parameters
         ----------
         accuracy
-            Margins D_g: by what share accuracy must improve, one for all or one per group.
+            Margins D_g: the share by which accuracy must improve, one for all or one per group.
         fairness
-            Margin D_f: by what share the gap must shrink.
+            Margin D_f: the share by which the gap must shrink.
         """
         margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(self.accuracy_contrasts),))
         accuracy_p = [self.accuracy_p(a, margins[a : a + 1])[0] for a in range(margins.size)]
@@ -179,14 +178,14 @@ class SplitTest:
         grid = np.asarray(deltas, dtype=np.float64)
         zero = np.zeros(1)
         groups = range(len(self.accuracy_contrasts))
-        wanted = set(groups) if goal == "joint_accuracy" else {goal}
+        with_margin = set(groups) if goal == "joint_accuracy" else {goal}
         if goal not in ("fairness", "joint_accuracy") and goal not in groups:
             raise ConfigError(
                 "`goal` must be 'fairness', 'joint_accuracy' or a group from 0 to {groups}; got {goal!r}.",
                 groups=groups[-1],
                 goal=goal,
             )
-        accuracy_p = [self.accuracy_p(a, grid if a in wanted else zero) for a in groups]
+        accuracy_p = [self.accuracy_p(a, grid if a in with_margin else zero) for a in groups]
         gaps = [self.fairness_p(f, grid if goal == "fairness" else zero) for f in range(len(self.worst))]
         return np.asarray(np.max(np.stack([np.broadcast_to(p, grid.shape) for p in (*accuracy_p, *gaps)]), axis=0))
 
@@ -194,16 +193,16 @@ class SplitTest:
     def accuracy_contrasts(self) -> tuple[Contrast, ...]:
         """The contrasts of accuracy: one for each group, or one for everyone.
 
-        A_1 - x A_0 with x = 1 + D where higher is better, else x A_0 - A_1 with x = 1 - D.
+        A_1 - x A_0 with x = 1 + D if higher is better, else x A_0 - A_1 with x = 1 - D.
         """
         groups = self.draws.groups
         sign = 1.0 if self.criteria.accuracy.better == "higher" else -1.0
-        made = []
+        contrasts = []
         for g in [groups] if self.criteria.accuracy_of == "everyone" else range(groups):
             constant, slope = np.zeros((2, groups + 1, 2))
             constant[g, CANDIDATE], slope[g, STATUS_QUO] = sign, -sign
-            made.append(Contrast(0, constant, slope))
-        return tuple(made)
+            contrasts.append(Contrast(0, constant, slope))
+        return tuple(contrasts)
 
     @cached_property
     def fairness_contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
@@ -255,8 +254,8 @@ class SplitTest:
         return np.asarray(np.minimum(1.0, len(pairs) * np.min(pairs, axis=0)))
 
     def _either_p(self, utility: int, pair: Pair, x: FloatArray) -> FloatArray:
-        """Return (D,) the p-values of a pair of the status quo in whichever direction its gap points."""
-        both = [self._contrasts(utility, way) for way in (pair, Pair(pair.low, pair.high))]
+        """Return (D,) the p-values of a pair of the status quo, for either sign of its gap."""
+        both = [self._contrasts(utility, direction) for direction in (pair, Pair(pair.low, pair.high))]
         smaller = np.min([self._largest_p(contrasts, x) for contrasts in both], axis=0)
         rho = np.max([resampling.parts_correlation(self.draws, contrast, x) for contrast in both[0]], axis=0)
         return calibrated_p(smaller, rho)
@@ -295,9 +294,9 @@ class Components:
 
 
 def largest_delta(deltas: ArrayLike, rejected: ArrayLike) -> float:
-    """Return the end of the unbroken run of rejections from delta = 0; nan when there is none at 0.
+    """Return the end of the unbroken run of rejections from delta = 0; nan if there is none at 0.
 
-    A rejection beyond the first gap in the run is not used: read so, the end of the run is a one-sided confidence
+    A rejection beyond the first break in the run is not used, so that the end of the run is a one-sided confidence
     bound of how far the status quo can be improved.
 
     Parameters
@@ -351,17 +350,17 @@ def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple
 
 
 def forward_splits(rows: int, start: float, steps: int, rng: Generator) -> tuple[Split, ...]:
-    """Return steps through the rows in a random order: each tests the next rows with all rows before them.
+    """Return steps through the rows in random order; each tests on the next rows and trains on all before.
 
-    So no row tests twice, and whatever the candidates of earlier rows are, a step's test rows are new to them: sums
-    over the steps are martingales, and their errors add up as if the candidates had been there before.
+    So no row is tested twice, and a step's test rows are new to the candidates of earlier rows: sums over the steps are
+    martingales, and their errors add up as for fixed candidates.
 
     Parameters
     ----------
     rows
         The number of rows.
     start
-        The share of rows that trains only.
+        The share of rows that only train.
     steps
         The number of steps, of equal size.
     rng
@@ -407,11 +406,11 @@ class Combined(NamedTuple):
 def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "exchangeable") -> Combined:
     """Return one decision of level alpha from the p-values of K splits.
 
-    A single split rejects when p < alpha. With more, "median" rejects when the median p < alpha / 2 (corollary 1 of the
+    A single split rejects if p < alpha. With more, "median" rejects if the median p < alpha / 2 (corollary 1 of the
     reference; very conservative, because splits overlap). Of an even number the median is the mean of the middle two:
-    stricter than the reference's test, which rejects when half of the splits do. "exchangeable" rejects when for
-    some k <= K at least half of p_1 .. p_k are at most alpha / 2: valid for splits drawn independently in a fixed
-    order, and it rejects whenever the median rule does.
+    stricter than the reference's test, which rejects if half of the splits do. "exchangeable" rejects if for some k <=
+    K at least half of p_1 .. p_k are at most alpha / 2: valid for splits drawn independently in a fixed order, and it
+    rejects whenever the median rule does.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Utilities: what a decision is worth to a group, as a sum of u over a sum of w; and selection to a capacity.
+"""Utilities of decisions, as ratios of sums of u and w by group; and selection to a capacity.
 
 The value of an algorithm for group g is U_g = sum u / sum w over the rows of g, with u and w functions of a row's
-outcome and decision. Accuracy and fairness are read off such values, and may use different utilities.
+outcome and decision. Accuracy and fairness are computed from such values, possibly of different utilities.
 
 Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
 algorithms, section 2.1, examples 1 to 4.
@@ -32,22 +32,22 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Utility:
-    """A pair of functions of outcome and decision, and which way is better.
+    """A pair of functions of outcome and decision, and whether higher values are better.
 
     Attributes
     ----------
     name
-        What reports call it.
+        Its name in reports.
     u, w
-        Functions `(outcome, decision) -> one number per row`; the value of a group is sum u / sum w. A row whose
-        outcome is missing (nan) must come out as nan unless its outcome does not matter.
+        Functions `(outcome, decision) -> one number per row`; the value of a group is sum u / sum w. They must return
+        nan for a row whose outcome is missing (nan), unless it does not matter.
     better
-        Whether accuracy rises with the value ("higher") or falls with it ("lower", as for an error rate). Fairness
-        compares values between groups and does not ask.
+        Whether accuracy rises ("higher") or falls ("lower", as for an error rate) with the value. Fairness compares
+        values between groups, and does not use it.
     binary
         Which of "outcome" and "decision" must be 0 or 1.
     columns
-        Names of further columns that u and w depend on; they are then functions of a mapping of these too, u(y, d, x).
+        Names of further columns that u and w depend on; they then take a mapping of these too, u(y, d, x).
 
     Examples
     --------
@@ -71,11 +71,11 @@ class Utility:
         Parameters
         ----------
         outcome
-            (n,) outcomes; nan where they are not known.
+            (n,) outcomes; nan if unknown.
         decision
             (n,) decisions.
         columns
-            The columns that the utility names, and maybe others.
+            The columns that the utility names, and possibly others.
         """
         y, d = np.asarray(outcome, dtype=np.float64), np.asarray(decision, dtype=np.float64)
         if y.ndim != 1 or y.shape != d.shape:
@@ -104,7 +104,7 @@ class Utility:
     ) -> FloatArray:
         try:
             values = np.asarray(term(y, d, *more), dtype=np.float64)
-        except Exception as error:  # whatever the user's function, or its shape, can raise
+        except Exception as error:  # the user's function may raise anything
             reason = str(error).strip() or type(error).__name__
             raise ConfigError(
                 "`{term}` of the utility '{utility}' gives no numbers: {reason}",
@@ -150,13 +150,13 @@ class Utility:
         )
 
 
-def _known(y: FloatArray, values: ArrayLike) -> FloatArray:
+def _nan_if_unknown(y: FloatArray, values: ArrayLike) -> FloatArray:
     return np.where(np.isnan(y), np.nan, values)
 
 
-# Named functions, not lambdas: a utility travels to the processes that fit the splits.
+# Named functions, not lambdas: utilities are pickled for the processes that fit the splits.
 def _right(y: FloatArray, d: FloatArray) -> FloatArray:
-    return _known(y, y == d)
+    return _nan_if_unknown(y, y == d)
 
 
 def _each_row(_: FloatArray, d: FloatArray) -> FloatArray:
@@ -184,7 +184,7 @@ def _false_positive(y: FloatArray, d: FloatArray) -> BoolArray:
 
 
 def _negative(y: FloatArray, _: FloatArray) -> FloatArray:
-    return _known(y, y == 0)
+    return _nan_if_unknown(y, y == 0)
 
 
 def _false_negative(y: FloatArray, d: FloatArray) -> BoolArray:
@@ -192,11 +192,11 @@ def _false_negative(y: FloatArray, d: FloatArray) -> BoolArray:
 
 
 def _positive(y: FloatArray, _: FloatArray) -> FloatArray:
-    return _known(y, y == 1)
+    return _nan_if_unknown(y, y == 1)
 
 
 def _price_if_paid(y: FloatArray, d: FloatArray) -> FloatArray:
-    return _known(y, np.where(y >= d, d, 0.0))
+    return _nan_if_unknown(y, np.where(y >= d, d, 0.0))
 
 
 _BOTH = ("outcome", "decision")
@@ -220,7 +220,7 @@ UTILITIES: Mapping[str, Utility] = {
 """The built-in utilities by name.
 
 classification: u = [y = d], w = 1, the share of right decisions. calibration: u = y [d = 1], w = [d = 1], the mean
-outcome of the selected; mirrored_calibration: u = y [d = 0], w = [d = 0], that of the others, better when lower (both
+outcome of the selected; mirrored_calibration: u = y [d = 0], w = [d = 0], that of the others, better if lower (both
 together are the property called calibration, footnote 7 of the reference). false_positive_rate: u = [y = 0, d = 1], w =
 [y = 0]; false_negative_rate: u = [y = 1, d = 0], w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1,
 the price paid by those whose willingness to pay reaches it.
@@ -228,7 +228,7 @@ the price paid by those whose willingness to pay reaches it.
 
 
 def get_utility(utility: str | Utility) -> Utility:
-    """Return a built-in utility by its name, or the user's own as it is.
+    """Return a built-in utility by its name, or the user's own unchanged.
 
     Examples
     --------
@@ -273,10 +273,10 @@ _OWN_NAMES = ("outcome", "decision")
 
 @dataclass(frozen=True)
 class Formula:
-    """A term written as text, such as ``(outcome >= decision) * (decision - cost)``.
+    """A term as text, such as ``(outcome >= decision) * (decision - cost)``.
 
-    It holds numbers, columns, ``outcome``, ``decision``, the signs ``+ - * / **``, comparisons, ``and``, ``or``,
-    ``not``, ``min`` and ``max``. Nothing else is read, so that a file of settings cannot run anything.
+    It may contain numbers, columns, ``outcome``, ``decision``, the signs ``+ - * / **``, comparisons, ``and``, ``or``,
+    ``not``, ``min`` and ``max``. Nothing else is evaluated, so that a settings file cannot run code.
 
     Examples
     --------
@@ -293,11 +293,11 @@ columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max 
 
     def __post_init__(self) -> None:
         for node in ast.walk(self._tree):
-            known = isinstance(node, (*_OPERATIONS, ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare))
-            known |= isinstance(node, ast.Name | ast.Load)
-            known |= isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-            known |= isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
-            if not known or (isinstance(node, ast.Call) and node.keywords):
+            allowed = isinstance(node, (*_OPERATIONS, ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare))
+            allowed |= isinstance(node, ast.Name | ast.Load)
+            allowed |= isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+            allowed |= isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+            if not allowed or (isinstance(node, ast.Call) and node.keywords):
                 shown = f"{node.func.id}(...)" if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
                 self._refuse(shown or ast.unparse(node) or type(node).__name__)
 
@@ -318,7 +318,7 @@ columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max 
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it names."""
+        """The columns in the formula."""
         names = [node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)]
         return tuple(name for name in dict.fromkeys(names) if name not in (*_OWN_NAMES, *_FUNCTIONS))
 
@@ -337,7 +337,7 @@ columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max 
 
 
 def _evaluated(node: ast.expr, names: Mapping[str, FloatArray]) -> Any:
-    def of(part: ast.expr) -> Any:
+    def evaluate(part: ast.expr) -> Any:
         return _evaluated(part, names)
 
     match node:
@@ -346,19 +346,23 @@ def _evaluated(node: ast.expr, names: Mapping[str, FloatArray]) -> Any:
         case ast.Name(id=name):
             return names[name]
         case ast.BinOp(left=left, op=op, right=right):
-            return _OPERATIONS[type(op)](*(np.asarray(of(part), dtype=np.float64) for part in (left, right)))
+            return _OPERATIONS[type(op)](*(np.asarray(evaluate(part), dtype=np.float64) for part in (left, right)))
         case ast.UnaryOp(op=op, operand=operand):
-            return _OPERATIONS[type(op)](np.asarray(of(operand), dtype=np.float64))
+            return _OPERATIONS[type(op)](np.asarray(evaluate(operand), dtype=np.float64))
         case ast.BoolOp(op=op, values=values):
-            return reduce(_OPERATIONS[type(op)], [of(value) for value in values])
+            return reduce(_OPERATIONS[type(op)], [evaluate(value) for value in values])
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            sides = [of(left), *map(of, comparators)]
+            sides = [evaluate(left), *map(evaluate, comparators)]
             return reduce(
                 np.logical_and, [_OPERATIONS[type(op)](*pair) for op, pair in zip(ops, pairwise(sides), strict=True)]
             )
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return reduce(_FUNCTIONS[name], map(of, arguments)) if len(arguments) > 1 else np.abs(of(arguments[0]))
-    raise AssertionError(node)  # checked when the formula was made
+            return (
+                reduce(_FUNCTIONS[name], map(evaluate, arguments))
+                if len(arguments) > 1
+                else np.abs(evaluate(arguments[0]))
+            )
+    raise AssertionError(node)  # validated when the formula was made
 
 
 def formula_utility(name: str, u: str, w: str = "1", better: Better = "higher") -> Utility:
@@ -376,7 +380,7 @@ def formula_utility(name: str, u: str, w: str = "1", better: Better = "higher") 
 
 
 def group_values(u: FloatArray, w: FloatArray, group: IntArray, groups: int) -> FloatArray:
-    """Return U_g = sum u / sum w of each group; nan where the weights add up to 0.
+    """Return U_g = sum u / sum w of each group; nan if the weights add up to 0.
 
     Parameters
     ----------
@@ -397,7 +401,7 @@ def group_values(u: FloatArray, w: FloatArray, group: IntArray, groups: int) -> 
 
 
 def ratios(sums: FloatArray) -> FloatArray:
-    """Return the first of the last axis' two sums over the second; nan where the second is 0.
+    """Return the ratio of the last axis' two sums; nan if the second is 0.
 
     Examples
     --------
@@ -410,18 +414,18 @@ def ratios(sums: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Who is selected, and how much of it was chance.
+    """The selected rows, and the part that chance decided.
 
     Attributes
     ----------
     selected
         (n,) whether each row is selected.
     cut
-        The lowest score that is selected.
+        The lowest selected score.
     tied
-        How many rows share that score.
+        The number of rows with that score.
     tied_selected
-        How many of them are selected, drawn at random; below `tied` the cut runs through them.
+        How many of them are selected, drawn at random; fewer than `tied` if the capacity splits them.
     """
 
     selected: BoolArray
@@ -433,8 +437,8 @@ class Selection:
 def select_top(score: ArrayLike, capacity: float, rng: Generator) -> Selection:
     """Select the round(capacity * n) rows with the highest scores.
 
-    Rows that share the score at the cut are drawn at random from `rng`, each with the same chance, whatever their group
-    or place in the table. The draw is made only when there are more of them than places.
+    Rows with the score at the cut are drawn at random from `rng`, with equal chances, whatever their group or place in
+    the table. The draw is made only if there are more of them than places.
 
     Parameters
     ----------
@@ -464,7 +468,7 @@ def select_top(score: ArrayLike, capacity: float, rng: Generator) -> Selection:
 
 
 def capacity_count(capacity: float, rows: int) -> int:
-    """Return round(capacity * rows), halves to even, or raise where that selects nobody or everybody.
+    """Return round(capacity * rows), halves to even, or raise if that selects nobody or everybody.
 
     Examples
     --------

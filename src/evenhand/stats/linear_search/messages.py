@@ -1,4 +1,4 @@
-"""Why a linear search has found no classifier, in sentences."""
+"""Sentences on why a linear search found no classifier."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ say = Catalogue(
         "no_cut_capacity": _CUT + " and {rows:set} rows in all" + _SHARED_SCORES,
     },
 )
-"""Makes a message of why nothing was found."""
+"""Makes a message on why nothing was found."""

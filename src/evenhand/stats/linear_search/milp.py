@@ -1,16 +1,16 @@
-"""The mixed-integer programs C.5, C.6 and (P') of the reference, written for HiGHS and solved by it.
+"""The mixed-integer programs C.5, C.6 and (P') of the reference, written for and solved by HiGHS.
 
 For each distinct row of features x_c: D_c in {0, 1} with x_c'b <= C_c D_c - margin (1 - D_c) and x_c'b >= -C_c (1 -
-D_c), where b lies in [-1, 1] (half of it for a coefficient with a sign) and C_c is the most that abs(x_c'b) can be. The
-strict inequality of (C.4) needs the margin, and features scaled to [0, 1]; without them b = 0 selects anybody. Rows
-with the same features share one D.
+D_c), where b lies in [-1, 1] (half of it for a coefficient with a sign) and C_c is the largest possible abs(x_c'b). The
+strict inequality of (C.4) needs the margin, and features scaled to [0, 1]; without them b = 0 allows any selection.
+Rows with the same features share one D.
 
 Classification: size_g U_g = base_g + sum a D. Calibration (P'): U_g = sum_c (sum of y in c) s_gc with s_gc = t_g D_c
 written linearly and sum_c n_gc s_gc = 1.
 
-The solver is started from the sweep. A solver's word is not taken: its coefficients are repaired by the margin program
-and everything is computed again from them. Proofs of optimality are rare above 100 rows; reaching the time limit is the
-normal outcome, and the bound says what is left.
+The solver starts from the sweep. Its solution is not trusted: its coefficients are repaired by the margin program and
+everything is recomputed from them. Proofs of optimality are rare above 100 rows; reaching the time limit is the normal
+outcome, and the bound shows the remaining gap.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from evenhand.stats.linear_search.problem import LinearCandidate, SearchProblem,
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-_SLACK = 1e-9  # presolve would round away a candidate that just meets a floor; it is judged exactly afterwards
+_SLACK = 1e-9  # presolve would reject a candidate that just meets a floor; it is judged exactly afterwards
 _LEAST_MARGIN = 1e-9
 _REFUTED = 1e-6
 
 
 @dataclass(eq=False, kw_only=True)
 class Program:
-    """Columns and rows of a mixed-integer program, gathered block by block."""
+    """The columns and rows of a mixed-integer program, added in blocks."""
 
     lower: list[FloatArray] = field(default_factory=list)
     upper: list[FloatArray] = field(default_factory=list)
@@ -65,8 +65,8 @@ class Program:
         """Add `count` constraints; a term is (constraint, variable, coefficient), broadcast against each other."""
         for row, column, value in terms:
             r, c, v = np.broadcast_arrays(np.asarray(row), np.asarray(column), np.asarray(value, dtype=np.float64))
-            kept = v.ravel() != 0
-            self.entries.append((r.ravel()[kept] + self.rows, c.ravel()[kept], v.ravel()[kept]))
+            nonzero = v.ravel() != 0
+            self.entries.append((r.ravel()[nonzero] + self.rows, c.ravel()[nonzero], v.ravel()[nonzero]))
         for ends, limit in ((self.row_lower, lower), (self.row_upper, upper)):
             ends.append(np.broadcast_to(np.asarray(limit, dtype=np.float64), (count,)))
         self.rows += count
@@ -74,7 +74,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProgram:
-    """The program of a search, and where its variables are.
+    """The program of a search, with the numbers of its variables.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
 def _add_classifier(
     program: Program, problem: SearchProblem, points: FloatArray, *, beta: IntArray, decide: IntArray, margin: float
 ) -> None:
-    """Tie D to the sign of x'b."""
+    """Add the constraints that make D the sign of x'b."""
     design = np.column_stack([np.ones(len(points)), points])
     box = np.array(problem.box)
     most, least = design @ box[:, 1], design @ box[:, 0]  # x is not negative
@@ -186,7 +186,7 @@ def _add_mean(
     share: IntArray,
     g: int,
 ) -> tuple[IntArray, IntArray]:
-    """Add U_g = mean outcome of the selected of group g, with s = t D written linearly."""
+    """Add U_g = mean outcome of the selected of group g, with s = t D linearised."""
     members = problem.group == g
     cells, member = np.unique(cell[members], return_inverse=True)
     sizes = np.bincount(member.ravel())
@@ -215,7 +215,7 @@ def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntAr
 
 
 class _Solved(NamedTuple):
-    """What HiGHS found: its word, the variables or None, the bound, the gap and the time."""
+    """The result of HiGHS: its status, the variables or None, the bound, the gap and the time."""
 
     status: str
     solution: FloatArray | None
@@ -239,7 +239,7 @@ def solve_milp(
     Parameters
     ----------
     problem
-        What to reach.
+        The problem.
     rng
         Source of randomness of the sweep.
     time_limit
@@ -286,18 +286,20 @@ def solve_milp(
         )
     require_share("margin", margin)
     swept = best_direction(problem, rng, directions=directions) if directions else None
-    made = build_program(problem, margin)
-    solved = _run(problem, made, _start(problem, made, swept), time_limit=time_limit, gap=relative_gap, threads=threads)
-    solution, report = _checked(problem, made, solved)
-    known = [candidate for candidate in (swept, solution) if candidate is not None and candidate.feasible]
-    if not known:
+    built = build_program(problem, margin)
+    solved = _run(
+        problem, built, _start(problem, built, swept), time_limit=time_limit, gap=relative_gap, threads=threads
+    )
+    solution, report = _checked(problem, built, solved)
+    candidates = [candidate for candidate in (swept, solution) if candidate is not None and candidate.feasible]
+    if not candidates:
         raise EvenhandError(_why_nothing(problem, solved, time_limit, margin))
-    best = min(known, key=lambda candidate: float(problem.judge(candidate.values)[1]))
+    best = min(candidates, key=lambda candidate: float(problem.judge(candidate.values)[1]))
     return replace(best, solver=_consistent(problem, report, best), directions=directions)
 
 
 def _consistent(problem: SearchProblem, report: SolverReport, best: LinearCandidate) -> SolverReport:
-    """Return the report, without a bound that the best classifier refutes."""
+    """Return the report, with the bound removed if the best classifier refutes it."""
     reached = float(problem.judge(best.values)[1])
     least = report.bound if problem.goal == "fairness" else -report.bound
     if not reached < least - _REFUTED:
@@ -305,18 +307,18 @@ def _consistent(problem: SearchProblem, report: SolverReport, best: LinearCandid
     return replace(report, status=f"{report.status}, refuted", bound=float("nan"), relative_gap=float("nan"))
 
 
-def _start(problem: SearchProblem, made: SearchProgram, swept: LinearCandidate | None) -> FloatArray | None:
+def _start(problem: SearchProblem, built: SearchProgram, swept: LinearCandidate | None) -> FloatArray | None:
     """Return the sweep's classifier, polished, as a solution of the program."""
     if swept is None or not swept.feasible:
         return None
     slopes, intercept, width = widest_margin(problem, swept.decide(problem.given))
-    return made.start(problem, slopes, intercept) if width > _LEAST_MARGIN else None
+    return built.start(problem, slopes, intercept) if width > _LEAST_MARGIN else None
 
 
 def _checked(
-    problem: SearchProblem, made: SearchProgram, solved: _Solved
+    problem: SearchProblem, built: SearchProgram, solved: _Solved
 ) -> tuple[LinearCandidate | None, SolverReport]:
-    """Return the solver's classifier, repaired and judged anew, and the report."""
+    """Return the solver's classifier, repaired and re-evaluated, and the report."""
     report = SolverReport(
         status=solved.status,
         claimed=float("nan"),
@@ -328,9 +330,9 @@ def _checked(
     )
     if solved.solution is None:
         return None, report
-    wanted = (solved.solution[made.decide] > 0.5)[made.cell]
+    wanted = (solved.solution[built.decide] > 0.5)[built.cell]
     objective = float(problem.judge(problem.values(wanted))[1])
-    beta = solved.solution[made.beta]
+    beta = solved.solution[built.beta]
     plain = judged(problem, beta[1:], float(beta[0]), directions=0, found_by="milp")
     slopes, intercept, width = widest_margin(problem, wanted)
     polished = judged(problem, slopes, intercept, directions=0, found_by="milp") if width > _LEAST_MARGIN else plain
@@ -342,7 +344,7 @@ def _checked(
 
 def _run(
     problem: SearchProblem,
-    made: SearchProgram,
+    built: SearchProgram,
     start: FloatArray | None,
     *,
     time_limit: float,
@@ -356,7 +358,7 @@ def _run(
     options = {"presolve": "off", "time_limit": time_limit, "mip_rel_gap": gap, "threads": threads, "random_seed": 0}
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    solver.passModel(_model(highspy, problem, made))
+    solver.passModel(_model(highspy, problem, built))
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = start.tolist()
@@ -365,19 +367,19 @@ def _run(
     info = solver.getInfo()
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     status = solver.modelStatusToString(solver.getModelStatus()).lower().removesuffix(" reached")
-    known = np.array(solver.getSolution().col_value) if feasible else None
-    return _Solved(status, known, float(info.mip_dual_bound), float(info.mip_gap), float(solver.getRunTime()))
+    solution = np.array(solver.getSolution().col_value) if feasible else None
+    return _Solved(status, solution, float(info.mip_dual_bound), float(info.mip_gap), float(solver.getRunTime()))
 
 
-def _model(highspy: ModuleType, problem: SearchProblem, made: SearchProgram) -> Any:
-    """Return the program in HiGHS's own form."""
+def _model(highspy: ModuleType, problem: SearchProblem, built: SearchProgram) -> Any:
+    """Return the program as a HiGHS model."""
     from scipy.sparse import csr_array
 
-    program = made.program
+    program = built.program
     row, column, value = (np.concatenate(parts) for parts in zip(*program.entries, strict=True))
     matrix = csr_array((value, (row, column)), shape=(program.rows, program.columns))
     cost = np.zeros(program.columns)
-    cost[made.gap if problem.goal == "fairness" else made.value[problem.goal]] = 1.0
+    cost[built.gap if problem.goal == "fairness" else built.value[problem.goal]] = 1.0
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = program.columns, program.rows
     model.col_cost_ = cost

@@ -1,9 +1,9 @@
-"""What a search for a linear classifier has to reach, and a classifier that was found, judged on the rows.
+"""The problem of a search for a linear classifier, and a classifier evaluated on its rows.
 
-A linear classifier selects when intercept + x'b >= 0. The search asks for the one with the smallest gap between groups
-that is at least as accurate as the status quo in every group (C.5 of the reference), or for the one that is most
-accurate for one group, without less for the others and with a smaller gap (C.6). The utility, the same for accuracy and
-fairness, is calibration or any whose w does not depend on the decision; the decision may be one of two amounts.
+A linear classifier selects if intercept + x'b >= 0. The search minimises the gap between groups for classifiers at
+least as accurate as the status quo in every group (C.5 of the reference), or maximises the accuracy for one group,
+without less for the others and with a smaller gap (C.6). The utility, the same for accuracy and fairness, is
+calibration or any whose w does not depend on the decision; the decision may be one of two amounts.
 
 Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
 algorithms, appendix C.
@@ -30,7 +30,7 @@ _MET = 1e-12
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProblem:
-    """Training rows with features scaled to [0, 1], and what a candidate has to reach on them.
+    """Training rows with features scaled to [0, 1], and a candidate's requirements on them.
 
     The value of group g is (base_g + sum a) / (size_g + sum s) over its selected rows: for classification base counts
     the zeros, a = 2 y - 1 and s = 0; for calibration base and size are 0, a = y and s = 1.
@@ -40,9 +40,9 @@ class SearchProblem:
     given
         (n, d) the features as they were given.
     scaled
-        (n, p) the features that may be used and vary, scaled to [0, 1].
+        (n, p) the permitted features that vary, scaled to [0, 1].
     used
-        (p,) which of the d features these are.
+        (p,) their indices among the d features.
     low, width
         (p,) the smallest value of each and its range.
     signs
@@ -54,7 +54,7 @@ class SearchProblem:
     gains
         (n,) a.
     base, size
-        (G,) the sums with nobody selected.
+        (G,) the sums if nobody is selected.
     step
         s, 0 or 1.
     goal
@@ -64,7 +64,7 @@ class SearchProblem:
     gap_limit
         The largest gap allowed.
     capacity
-        How many rows must be selected, or None for any number.
+        The number of rows to select, or None for any number.
     """
 
     given: FloatArray
@@ -88,7 +88,7 @@ class SearchProblem:
         return self.group.size
 
     def values(self, decisions: BoolArray) -> FloatArray:
-        """Return (..., G) the value of each group under decisions (..., n); nan where it is not defined."""
+        """Return (..., G) the value of each group under decisions (..., n); nan if undefined."""
         chosen = np.asarray(decisions, dtype=np.float64)
         by_group = [chosen[..., self.group == g] for g in range(len(self.names))]
         sums = [by_group[g] @ self.gains[self.group == g] for g in range(len(self.names))]
@@ -97,7 +97,7 @@ class SearchProblem:
         return ratios(np.stack([self.base + top, self.size + self.step * bottom], axis=-1))
 
     def judge(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how far values (..., G) are from the floors and the gap limit, and the objective to be made small."""
+        """Return the violation of floors and gap limit by values (..., G), and the objective to minimise."""
         gap = values.max(axis=-1) - values.min(axis=-1)
         short = np.maximum(self.floors - values, 0.0).sum(axis=-1) + np.maximum(gap - self.gap_limit, 0.0)
         objective = gap if self.goal == "fairness" else -values[..., self.goal]
@@ -215,7 +215,7 @@ def search_problem(
 
 
 def _targets(old: FloatArray, goal: SearchGoal, iota: float, names: Sequence[str]) -> tuple[FloatArray, float]:
-    """Return what each group's value must reach and the gap may not exceed, from the values of the status quo."""
+    """Return the floor of each group's value and the limit of the gap, from the status quo's values."""
     if np.isnan(old).any():
         raise DataError(
             "the status quo selects nobody of group '{group}' on the training rows, so there is no value to "
@@ -269,7 +269,7 @@ def _sums(
 
 
 def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | None) -> tuple[IntArray, IntArray]:
-    """Return the sign constraint of every feature, and the features that may be used and vary."""
+    """Return the sign constraint of every feature, and the permitted features that vary."""
     d = x.shape[1]
     signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
     out = np.zeros(d, dtype=np.bool_) if excluded is None else np.asarray(excluded, dtype=np.bool_)
@@ -300,7 +300,7 @@ def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | No
 
 @dataclass(frozen=True, kw_only=True)
 class SolverReport:
-    """What the solver of the mixed-integer program has to say.
+    """The report of the solver of the mixed-integer program.
 
     Attributes
     ----------
@@ -334,7 +334,7 @@ class SolverReport:
 class LinearCandidate:
     """A linear classifier: select when intercept + x'coefficients >= 0.
 
-    All figures are computed from the coefficients on the training rows as they were given, not taken from a solver.
+    All figures are computed from the coefficients on the unscaled training rows, not taken from a solver.
 
     Attributes
     ----------
@@ -345,7 +345,7 @@ class LinearCandidate:
     feasible
         Whether floors, gap limit and capacity are met there.
     directions
-        How many directions the sweep looked at.
+        The number of directions that the sweep tried.
     found_by
         "sweep" or "milp".
     solver
@@ -383,7 +383,7 @@ class LinearCandidate:
 
 
 def decisions(features: FloatArray, coefficients: FloatArray, intercept: float) -> BoolArray:
-    """Return whether each row is selected; excluded features are not looked at.
+    """Return whether each row is selected; excluded features are ignored.
 
     Examples
     --------

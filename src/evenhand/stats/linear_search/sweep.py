@@ -1,9 +1,9 @@
-"""The direction sweep: many directions of a linear classifier, all thresholds of each at once.
+"""The direction sweep: tries many directions of a linear classifier, each with all thresholds.
 
-For one direction the rows are sorted by their score, and sums that run along them give the values of all n + 1 cuts.
-With a capacity there is only one cut. Directions start from least squares and from random ones, and then gather round
-the best so far. The budget is a number of directions, so that a search can be repeated; it works for any number of
-rows, and finds in seconds what a mixed-integer solver finds in a minute, without its proof.
+For one direction the rows are sorted by their score, and cumulative sums give the values of all n + 1 cuts. With a
+capacity there is only one cut. Directions start from least squares and random ones, and then concentrate around the
+best. The budget is a number of directions, so that a search is reproducible; it works for any number of rows, and finds
+in seconds what a mixed-integer solver finds in a minute, without a proof.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sweep_directions(
     Parameters
     ----------
     problem
-        What to reach.
+        The problem.
     rng
         Source of randomness. The result depends on it, on the problem and on the budget only.
     directions
@@ -69,7 +69,7 @@ def sweep_directions(
 def best_direction(
     problem: SearchProblem, rng: Generator, *, directions: int, threads: int | None = None
 ) -> LinearCandidate:
-    """Return the best classifier of the sweep even where it does not meet the floors."""
+    """Return the best classifier of the sweep even if it does not meet the floors."""
     require_at_least("directions", directions, 1)
     elite, merit = np.empty((0, problem.scaled.shape[1])), np.empty((0, 3))
     done = 0
@@ -86,26 +86,26 @@ def best_direction(
 
 
 def _best(merit: FloatArray) -> IntArray:
-    """Return the best directions, one for each merit: the newest, so that the search drifts where it cannot climb."""
+    """Return the best directions, one for each merit: the newest, so that the search can drift on plateaus."""
     _, first = np.unique(merit[:, :2], axis=0, return_index=True)
     return first[:_ELITE]
 
 
 def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: Generator) -> FloatArray:
-    """Return directions to look at: at first least squares and random ones, then mostly near the best."""
+    """Return directions to try: at first least squares and random ones, then mostly near the best."""
     spread = problem.scaled.std(axis=0)
     p = spread.size
     fresh = rng.standard_normal((size, p)) / spread
     if done == 0:
-        known = _starting_directions(problem)
-        fresh[: len(known)] = known[:size]
+        starting = _starting_directions(problem)
+        fresh[: len(starting)] = starting[:size]
     else:
         near = size - int(_FRESH * size)
         chosen = elite[rng.integers(len(elite), size=near)]
         step = np.exp(rng.uniform(np.log(_SMALLEST_STEP), np.log(_LARGEST_STEP), size=(near, 1)))
         length = np.sqrt(np.mean((chosen * spread) ** 2, axis=1, keepdims=True))
-        few = rng.random((near, p)) < np.where(rng.random((near, 1)) < 0.5, 1.0, 1.5 / p)
-        fresh[:near] = chosen + few * step * length * fresh[:near]
+        changed_features = rng.random((near, p)) < np.where(rng.random((near, 1)) < 0.5, 1.0, 1.5 / p)
+        fresh[:near] = chosen + changed_features * step * length * fresh[:near]
     allowed = np.where(problem.signs == 0, fresh, problem.signs * np.abs(fresh))
     return np.asarray(allowed / np.maximum(np.abs(allowed).max(axis=1, keepdims=True), 1e-300))
 
@@ -113,7 +113,7 @@ def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng:
 def _starting_directions(problem: SearchProblem) -> FloatArray:
     """Return least squares of the outcome (all rows, groups of equal weight, each group), and single features.
 
-    Gains rise with the outcome for either utility, so they stand in for it.
+    Gains rise with the outcome for either utility, so they replace it.
     """
     sizes = np.bincount(problem.group, minlength=len(problem.names))
     weights = [np.ones(len(problem)), 1.0 / sizes[problem.group]]
@@ -155,7 +155,7 @@ def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
 
 
 def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
-    """Return the merit of the cut that selects the capacity; violation inf where tied scores do not allow it."""
+    """Return the merit of the cut that selects the capacity; violation inf if tied scores prevent it."""
     assert problem.capacity is not None  # noqa: S101 -- for the type checker
     rows = scores.shape[1]
     position = rows - problem.capacity

@@ -1,4 +1,4 @@
-"""Mistakes in the features of people, and what they do to a model's scores and decisions.
+"""Mistakes in people's features, and their effect on a model's scores and decisions.
 
 Models of mistakes (`Flip`, `Normal`, `Confusion`, `OneHot`, a learned `Pilot`), the `Experiment` that puts them into
 the features, and the engine that predicts each distinct row once (`simulate`, `paths`, `attribute`).

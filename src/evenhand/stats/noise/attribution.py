@@ -1,4 +1,4 @@
-"""Which feature's mistakes make the gap: Shapley values over the items of an experiment."""
+"""Attribution of a gap to the features with mistakes: Shapley values over the items of an experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 from evenhand.errors import EvenhandError
 from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, trials_of
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import SUMS, Mistakes, PairSums, States, person_sums, predict_states, states_of
+from evenhand.stats.noise.states import SUMS, DrawnMistakes, PairSums, States, person_sums, predict_states, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, run_tasks
 
@@ -25,16 +25,16 @@ Metric: TypeAlias = Callable[[PairSums], FloatArray]
 
 @dataclass(frozen=True)
 class Attribution:
-    """How much each item adds to a metric of each group, in every replicate.
+    """The contribution of each item to a metric of each group, in every replicate.
 
     Attributes
     ----------
     values
         (replicates, items, groups) Shapley values; over items they add up to `total`.
     total
-        (replicates, groups) the metric when all items go wrong, less the metric when none does.
+        (replicates, groups) the metric with mistakes in all items, minus the metric without mistakes.
     exact
-        Whether all coalitions were evaluated, or orders were drawn.
+        Whether all coalitions were evaluated, rather than random orders.
     """
 
     values: FloatArray
@@ -52,26 +52,26 @@ def attribute(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Attribution]:
-    """Share out metrics at one noise level among the items that go wrong.
+    """Attribute metrics at one noise level to the items with mistakes.
 
-    v(S) is the metric, averaged over folds, when only the items of S go wrong; an item's Shapley value is its mean
+    v(S) is the metric, averaged over folds, with mistakes in the items of S only; an item's Shapley value is its mean
     gain v(S + j) - v(S) over all orders of the items. All coalitions use the same random numbers, so a coalition is a
-    subset of the mistakes of each person, and only their distinct rows are predicted, once for all metrics. It is
-    accounting: it adds up to the whole, and says nothing about causes.
+    subset of the mistakes of each person, and only their distinct rows are predicted, once for all metrics. The values
+    are accounting: they add up to the total, and show no causes.
 
     Parameters
     ----------
     experiment
-        With one rater who makes mistakes.
+        An experiment with one rater who makes mistakes.
     seeds
-        One per replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
+        One per replicate. With those of `simulate` the mistakes are the same, and the values add up to its result.
     metrics
         By name; each turns sums into one value per fold and group, such as `lambda sums: sums.counts().kappa()`.
     level
-        At which of the experiment's noise levels; by default the highest.
+        The index of the experiment's noise level; by default the highest.
     permutations
-        Orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions are
-        evaluated for up to 10 items, and 20 orders drawn above that.
+        Orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions are evaluated
+        for up to 10 items, and 20 orders drawn for more.
     threads, progress
         As for `simulate`.
 
@@ -117,35 +117,35 @@ def attribute(
 
     experiment.prepare()
     orders = None if exact else permutations or 20
-    tasks = [(1, partial(_shared_out, experiment, seed, metrics, level % levels, orders)) for seed in seeds]
+    tasks = [(1, partial(_attributed, experiment, seed, metrics, level % levels, orders)) for seed in seeds]
     for slot, shared in enumerate(run_tasks(tasks, threads=threads, progress=progress)):
         for name, (values, total) in shared.items():
             attributions[name].values[slot], attributions[name].total[slot] = values, total
     return attributions
 
 
-def _shared_out(
+def _attributed(
     experiment: Experiment, seed: SeedSequence, metrics: Mapping[str, Metric], level: int, orders: int | None
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return the Shapley values and the whole of each metric in one replicate: of all coalitions, or of some orders."""
+    """Return the Shapley values and the total of each metric in one replicate, exactly or from random orders."""
     mistakes, changed, rng = _mistakes_at(experiment, seed, level)
     if orders is None:
         summed = coalition_sums(experiment, mistakes, changed)
         worths = {name: _mean_over_folds(experiment, metric, summed) for name, metric in metrics.items()}
         return {name: (shapley(worth), worth[-1] - worth[0]) for name, worth in worths.items()}
     drawn = _orders(len(experiment.items), orders, rng)
-    along = [_one_after_the_other(experiment, mistakes, changed, order) for order in drawn]
+    along = [_cumulative_sums(experiment, mistakes, changed, order) for order in drawn]
     return {
         name: _over_orders(drawn, [_mean_over_folds(experiment, metric, sums) for sums in along])
         for name, metric in metrics.items()
     }
 
 
-def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tuple[Mistakes, BoolArray, Generator]:
-    """Return the mistakes of a replicate, which of them (people, items) are made at a level, and the generator."""
+def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tuple[DrawnMistakes, BoolArray, Generator]:
+    """Return a replicate's mistakes, a mask (people, items) of those made at a level, and the generator."""
     stream, only = trials_of(experiment, [seed])[0 if experiment.common else level]
     rng = np.random.default_rng(stream)
-    mistakes = Mistakes.none(experiment, 1, steps_of(experiment))
+    mistakes = DrawnMistakes.none(experiment, 1, steps_of(experiment))
     mistakes.fill(0, experiment, rng, only)
     return mistakes, mistakes.level[0] <= (level if experiment.common else 0), rng
 
@@ -177,12 +177,12 @@ def shapley(worth: FloatArray) -> FloatArray:
     return np.stack(values)
 
 
-def coalition_sums(experiment: Experiment, mistakes: Mistakes, changed: BoolArray) -> FloatArray:
-    """Return the sums (8, 2^J, cells) of one trial when only the items of each coalition go wrong.
+def coalition_sums(experiment: Experiment, mistakes: DrawnMistakes, changed: BoolArray) -> FloatArray:
+    """Return the sums (8, 2^J, cells) of one trial with mistakes in the items of each coalition only.
 
-    `changed` (people, items) says which mistakes are made at the level.
+    `changed` (people, items) marks the mistakes made at the level.
 
-    Only the 2^m subsets of a person's m mistakes are predicted. Their Möbius transform is added up over people, and one
+    Only the 2^m subsets of a person's m mistakes are predicted. Their Möbius transform is summed over people, and one
     sum over subsets (the zeta transform) then serves all coalitions.
     """
     base, items = experiment.base, len(experiment.items)
@@ -209,12 +209,12 @@ def coalition_sums(experiment: Experiment, mistakes: Mistakes, changed: BoolArra
 
 
 def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return every subset of every person's mistakes: the person, its items as bits, its number among the person's."""
+    """Return every subset of every person's mistakes: the person, its items as bits, its number within the person."""
     count = changed.sum(axis=1)
     person = np.repeat(np.arange(len(changed)), 1 << count)
     first = np.cumsum(1 << count) - (1 << count)
     local = np.arange(len(person)) - first[person]
-    wrong_items = np.argsort(~changed, axis=1, kind="stable")  # a person's wrong items come first
+    wrong_items = np.argsort(~changed, axis=1, kind="stable")  # a person's items with mistakes come first
     subset = np.zeros(len(person), dtype=np.int64)
     for bit in range(int(count.max(initial=0))):
         subset |= ((local >> bit) & 1) << wrong_items[person, bit]
@@ -222,36 +222,38 @@ def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _orders(items: int, permutations: int, rng: Generator) -> IntArray:
-    """Return orders (P, items), every second one the reverse of the one ahead of it."""
+    """Return orders (P, items), every second one the reverse of the previous one."""
     half = [rng.permutation(items) for _ in range((permutations + 1) // 2)]
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]
 
 
-def _one_after_the_other(experiment: Experiment, mistakes: Mistakes, changed: BoolArray, order: IntArray) -> FloatArray:
-    """Return the sums (8, 1 + items, cells) as items go wrong one after the other, as levels of noise do."""
+def _cumulative_sums(
+    experiment: Experiment, mistakes: DrawnMistakes, changed: BoolArray, order: IntArray
+) -> FloatArray:
+    """Return the sums (8, 1 + items, cells) as items are added in order, as levels of noise are."""
     items, people = len(experiment.items), len(experiment.features)
     position = np.argsort(order)
     level = np.where(changed, position, items).astype(np.int16)
     changes = np.zeros((1, people, items), dtype=np.bool_)
-    who, item = np.nonzero(changed)
-    changes[0, who, position[item]] = True
-    states = states_of(experiment, Mistakes(level[np.newaxis], mistakes.value, changes))
-    nothing = States(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, bool))
-    parts = [sums_of_states(experiment, nothing, None, 1, 1), sums_of_states(experiment, states, None, 1, items)]
+    person, item = np.nonzero(changed)
+    changes[0, person, position[item]] = True
+    states = states_of(experiment, DrawnMistakes(level[np.newaxis], mistakes.value, changes))
+    no_states = States(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, bool))
+    parts = [sums_of_states(experiment, no_states, None, 1, 1), sums_of_states(experiment, states, None, 1, items)]
     return np.concatenate([part[:, 0] for part in parts], axis=1)
 
 
 def _over_orders(orders: IntArray, worths: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return Shapley values (items, groups) and their total from the worth (1 + items, groups) along each order."""
     values = np.zeros((orders.shape[1], worths[0].shape[1]))
-    whole = np.zeros(worths[0].shape[1])
+    total = np.zeros(worths[0].shape[1])
     for order, worth in zip(orders, worths, strict=True):
         values[order] += np.diff(worth, axis=0) / len(orders)
-        whole += (worth[-1] - worth[0]) / len(orders)
-    return values, whole
+        total += (worth[-1] - worth[0]) / len(orders)
+    return values, total
 
 
 def _mean_over_folds(experiment: Experiment, metric: Metric, summed: FloatArray) -> FloatArray:
-    """Return the metric (..., groups) of sums (8, ..., cells), averaged over folds; nan where one is undefined."""
+    """Return the metric (..., groups) of sums (8, ..., cells), averaged over folds; nan if undefined in one."""
     sums = pair_sums(experiment, summed.reshape(*summed.shape[:-1], *experiment.cells))
     return np.asarray(metric(sums).mean(axis=-2))

@@ -1,4 +1,4 @@
-"""The noise engine: all levels and replicates of an experiment, each distinct row predicted once."""
+"""The noise engine: predicts each distinct row once for all levels and replicates of an experiment."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import OF_THE_FIRST, SUMS, Mistakes, PairSums, States, person_sums, states_of
+from evenhand.stats.noise.states import OF_THE_FIRST, SUMS, DrawnMistakes, PairSums, States, person_sums, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, run_tasks
 
 _MOST_IN_A_BLOCK = 16
 Seeds: TypeAlias = Sequence[np.random.SeedSequence]
 Trial: TypeAlias = tuple[np.random.SeedSequence, int | None]
-"""A seed, and the one level that is drawn from it; None for all of them."""
+"""A seed, and the one level drawn from it; None for all levels."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Paths(NamedTuple):
 
 @dataclass(frozen=True)
 class Changes:
-    """How states change the sums: in which trial, from which step on, of whom, and each sum by how much."""
+    """The changes of the sums: their trials, first steps, people, and amounts."""
 
     trial: IntArray
     step: IntArray
@@ -67,8 +67,8 @@ def simulate(
     """Run all replicates of an experiment.
 
     With common random numbers the masks are nested in the level, so a person has at most as many distinct rows as
-    entries that go wrong; they are predicted together, one call a fold and block of replicates, and only their changes
-    are added up. This is exactly what predicting everybody at every level gives.
+    entries with mistakes; they are predicted together, one call per fold and block of replicates, and only their
+    changes are summed. This equals predicting everybody at every level exactly.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def simulate(
     for sums, entries, hurt in run_tasks(tasks, threads=threads, progress=progress):
         results.append(sums)
         changed += entries
-        damage += hurt  # whole numbers
+        damage += hurt  # integers, so exact
     summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
     share = changed / (len(seeds) * len(experiment.features))
     damage /= max(len(seeds) * int(np.count_nonzero(experiment.levels > 0)), 1)
@@ -113,7 +113,7 @@ def simulate(
 
 
 def paths(experiment: Experiment, seeds: Seeds) -> Paths:
-    """Return everybody's predictions at every level of some replicates; the same that `simulate` adds up.
+    """Return everybody's predictions at every level of some replicates, those that `simulate` sums.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def paths(experiment: Experiment, seeds: Seeds) -> Paths:
 
 
 def trials_of(experiment: Experiment, seeds: Seeds) -> list[Trial]:
-    """Return what is drawn at once: a replicate with common random numbers, or one level of it with fresh ones."""
+    """Return the units of drawing: a replicate with common random numbers, or one level of it without."""
     if experiment.common:
         return [(seed, None) for seed in seeds]
     return [
@@ -148,12 +148,12 @@ def trials_of(experiment: Experiment, seeds: Seeds) -> list[Trial]:
 
 
 def blocks(experiment: Experiment, trials: Sequence[Trial]) -> list[Sequence[Trial]]:
-    """Cut trials into blocks that fit into memory; their size depends on the experiment only, not on threads."""
+    """Cut trials into blocks that fit into memory; their size depends only on the experiment, not on threads."""
     people, d = experiment.features.shape
     items, columns, steps = len(experiment.items), len(experiment.columns), steps_of(experiment)
     states = people * items * min(float(experiment.levels[-1]), 1.0)
-    each = people * (steps + 2 * items + 8 * max(items, columns)) + states * (8 * d + 16 * items + 100)
-    size = int(np.clip(experiment.memory // (experiment.raters * each), 1, _MOST_IN_A_BLOCK))
+    bytes_per_trial = people * (steps + 2 * items + 8 * max(items, columns)) + states * (8 * d + 16 * items + 100)
+    size = int(np.clip(experiment.memory // (experiment.raters * bytes_per_trial), 1, _MOST_IN_A_BLOCK))
     return [trials[start : start + size] for start in range(0, len(trials), size)]
 
 
@@ -166,13 +166,13 @@ def pair_sums(experiment: Experiment, summed: FloatArray) -> PairSums:
 
 
 def steps_of(experiment: Experiment) -> int:
-    """Return how many levels one draw serves."""
+    """Return the number of levels per draw."""
     return experiment.levels.size if experiment.common else 1
 
 
-def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[Mistakes]:
-    """Return the mistakes of the second rater and, where she makes some too, of the first."""
-    drawn = [Mistakes.none(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
+def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[DrawnMistakes]:
+    """Return the mistakes of the second rater and, if there are any, of the first."""
+    drawn = [DrawnMistakes.none(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
     for number, (seed, level) in enumerate(block):
         rng = np.random.default_rng(seed)
         for mistakes in drawn:
@@ -181,14 +181,14 @@ def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[Mista
 
 
 def block_states(
-    experiment: Experiment, second: Mistakes, first: Mistakes | None = None
+    experiment: Experiment, second: DrawnMistakes, first: DrawnMistakes | None = None
 ) -> tuple[States, States | None]:
-    """Return the states of the second rater and, where she makes mistakes too, of the first."""
+    """Return the states of the second rater and, if the first makes mistakes, of the first."""
     return states_of(experiment, second), None if first is None else states_of(experiment, first)
 
 
 def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return the sums (8, trials * steps, cells) of a block, changed entries of each item, and changed decisions."""
+    """Return the sums (8, trials * steps, cells) of a block, changed entries by item, and changed decisions."""
     drawn = block_mistakes(experiment, block)
     second, first = block_states(experiment, *drawn)
     steps = steps_of(experiment)
@@ -200,7 +200,7 @@ def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatAr
 
 
 def changes_of_states(experiment: Experiment, second: States, first: States | None, steps: int) -> Changes:
-    """Return how each state changes the sums, in the order of states."""
+    """Return the change of the sums by each state, in the order of states."""
     base, people = experiment.base, len(experiment.features)
     key = second.key if first is None else np.union1d(first.key, second.key)
     slot, step = np.divmod(key, steps)
@@ -224,7 +224,7 @@ def changes_of_states(experiment: Experiment, second: States, first: States | No
 
 
 def sums_of_states(experiment: Experiment, second: States, first: States | None, trials: int, steps: int) -> FloatArray:
-    """Return the sums (8, trials, steps, cells): those of the base, and all changes up to a step."""
+    """Return the sums (8, trials, steps, cells): those of the base plus all changes up to a step."""
     return _sums_of_changes(experiment, changes_of_states(experiment, second, first, steps), trials, steps)
 
 
@@ -241,28 +241,30 @@ def _sums_of_changes(experiment: Experiment, changes: Changes, trials: int, step
 
 
 def damage_of(experiment: Experiment, replicate: Sequence[Changes]) -> FloatArray:
-    """Return (2, people) each person's changed decisions, and squared errors of scores, over the levels of a replicate.
+    """Return (2, people) each person's changed decisions and squared errors, over a replicate's levels.
 
-    What changes at a step stays changed in this way at all later ones, where one draw serves all levels.
+    If one draw serves all levels, a change at a step persists at all later ones.
     """
     damage = np.zeros((2, len(experiment.features)))
     for changes in replicate:
-        lasts = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
-        nothing = np.zeros(changes.step.size)
-        first, second, both = (changes.added.get(name, nothing) for name in ("first_ones", "second_ones", "both_ones"))
-        for number, added in enumerate((first + second - 2.0 * both, changes.added["error_squares"])):
-            damage[number] += np.bincount(changes.person, added * lasts, damage.shape[1])
+        duration = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
+        zeros = np.zeros(changes.step.size)
+        first, second, both_ones = (
+            changes.added.get(name, zeros) for name in ("first_ones", "second_ones", "both_ones")
+        )
+        for number, added in enumerate((first + second - 2.0 * both_ones, changes.added["error_squares"])):
+            damage[number] += np.bincount(changes.person, added * duration, damage.shape[1])
     return np.maximum(damage, 0.0)
 
 
 def base_people(experiment: Experiment) -> tuple[FloatArray, ...]:
-    """Return what each person adds to the sums when nobody makes a mistake."""
+    """Return each person's contribution to the sums without mistakes."""
     base = experiment.base
     return person_sums(base.label, base.label, base.score, base.score, base.centre[base.cell])
 
 
 def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> list[Changes]:
-    """Return how the states of one replicate change the sums, block by block; `trial` counts levels if drawn afresh."""
+    """Return the changes of the sums in one replicate, by block; `trial` counts levels without common numbers."""
     replicate, done = [], 0
     for block in blocks(experiment, trials_of(experiment, [seed])):
         states = block_states(experiment, *block_mistakes(experiment, block))
@@ -273,7 +275,7 @@ def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> l
 
 
 def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: BoolArray) -> FloatArray:
-    """Return how far each state's value is from the one ahead of it, or from the base for a person's first."""
+    """Return the change of each state's value from the previous state, or from the base for a person's first."""
     change = np.empty_like(value)
     np.subtract(value[1:], value[:-1], out=change[1:])
     first = np.flatnonzero(opens)
@@ -294,7 +296,7 @@ def _current(
 
 
 def _dense(experiment: Experiment, states: States | None, trials: int) -> tuple[FloatArray, BoolArray]:
-    """Return predictions (trials * steps, people): each state's until the person's next, before it the base's."""
+    """Return predictions (trials * steps, people): each state's until the person's next, the base's before it."""
     base, people, steps = experiment.base, len(experiment.features), steps_of(experiment)
     shape = (trials * steps, people)
     if states is None or states.key.size == 0:
@@ -303,5 +305,5 @@ def _dense(experiment: Experiment, states: States | None, trials: int) -> tuple[
     marks[states.key] = np.arange(states.key.size)
     last = np.maximum.accumulate(marks.reshape(trials, people, steps), axis=2)
     last = np.moveaxis(last, 1, 2).reshape(shape)
-    known = last >= 0
-    return np.where(known, states.score[last], base.score), np.where(known, states.label[last], base.label)
+    has_state = last >= 0
+    return np.where(has_state, states.score[last], base.score), np.where(has_state, states.label[last], base.label)

@@ -1,4 +1,4 @@
-"""One experiment: people, models, groups, and the mistakes that are put into the features."""
+"""An experiment: people, models, groups, and the mistakes put into the features."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _MOST_PEOPLE_LEVELS = 2**15 - 1
 
 @dataclass(frozen=True)
 class NoiseItem:
-    """Columns that go wrong together, and how.
+    """Columns with mistakes in common, and how they change.
 
     Attributes
     ----------
     columns
         The columns.
     model
-        How they go wrong: for everybody, or for people with the profile 0.
+        How they change: for everybody, or for people with the profile 0.
     others
-        How they go wrong for people with the profiles 1, 2 ...; empty where all profiles are alike.
+        How they change for people with the profiles 1, 2 ...; empty if all profiles are alike.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class NoiseItem:
     model: NoiseModel
     others: tuple[NoiseModel, ...] = ()
 
-    def of(self, profile: int) -> NoiseModel:
-        """Return how people with a profile go wrong."""
+    def model_of(self, profile: int) -> NoiseModel:
+        """Return the noise model of a profile."""
         return (self.model, *self.others)[profile] if self.others else self.model
 
     def rate(self, values: FloatArray, profiles: IntArray | None) -> FloatArray | None:
-        """Return (people,) the share of touched entries that change, None where all do."""
+        """Return (people,) the share of touched entries that change, None if all do."""
         if not self.others or profiles is None:
             return self.model.rate(values)
         share, all_do = np.ones(len(values)), True
@@ -73,7 +73,7 @@ class NoiseItem:
         return drawn
 
     def check(self, values: FloatArray, profiles: IntArray | None) -> None:
-        """Raise an `EvenhandError` when values are not what the models can change."""
+        """Raise an `EvenhandError` if the models cannot change these values."""
         if not self.others or profiles is None:
             self.model.check(values)
             return
@@ -87,10 +87,10 @@ class NoiseItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """People in the order of their cells (fold, then group), with the predictions of their true features.
+    """People in the order of their cells (fold, then group), with predictions of their true features.
 
-    A stratum is a cell, or where noise has profiles the people of one profile in it. Profiles with the same pace and
-    models are one.
+    A stratum is a cell or, with noise profiles, the people of one profile in it. Profiles with equal paces and models
+    are merged.
     """
 
     order: IntArray
@@ -107,7 +107,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Ranks:
-    """For exact shares: each person's stratum, place within it, and entries touched there at level 1."""
+    """For exact shares: each person's stratum, position in it, and entries touched there at level 1."""
 
     stratum: IntArray
     within: IntArray
@@ -116,44 +116,44 @@ class Ranks:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What is simulated: a second rater (or two) who makes mistakes in the features of the same people.
+    """A simulated experiment: a second rater (or two) who makes mistakes in the features of the same people.
 
-    At level p a share p of the entries of every item is touched: each with chance p, or (`exact`) floor(p n + U) of the
-    n entries in each fold and group, U being one uniform number for each item, replicate, fold and group. That is p n
-    on average, also in small cells, and never as much as one entry off. Where people have profiles, p times the pace
-    of their profile takes the place of p, and exact shares hold in each fold, group and profile.
+    At level p a share p of the entries of every item is touched: each with probability p, or (`exact`) floor(p n + U)
+    of the n entries in each fold and group, U being one uniform number for each item, replicate, fold and group. That
+    is p n on average, also in small cells, and always off by less than one entry. If people have profiles, p times the
+    pace of their profile replaces p, and exact shares hold in each fold, group and profile.
 
     With `common` random numbers an entry touched at one level is touched, with the same mistake, at all higher ones:
-    one draw serves all levels, differences between levels are sharper, but the mean over levels of one replicate varies
-    more, so take many. Without, every level is drawn afresh.
+    one draw serves all levels, differences between levels are more precise, but the mean over levels of one replicate
+    varies more, so take many. Otherwise every level is drawn separately.
 
     Attributes
     ----------
     features
         (people, d) raw features. A missing entry (nan) stays missing.
     predictors
-        One model per fold; those that are all `Linear` are evaluated without building rows.
+        One model per fold; if all are `Linear`, they are evaluated without building rows.
     items
-        What goes wrong. No column may be in two items.
+        The columns with mistakes. No column may be in two items.
     groups, folds
-        (people,) whole numbers from 0; by default one fold.
+        (people,) integers from 0; by default one fold.
     levels
         Rising noise levels; by default 0, 0.01, ..., 0.30.
     shares
         'bernoulli' or 'exact'.
     common
-        Common random numbers over the levels, or fresh ones.
+        Whether to use common random numbers over the levels.
     raters
-        2 when the first rater makes mistakes too; 1 when she is right.
+        2 if the first rater makes mistakes, too; 1 if she makes none.
     memory
-        Bytes to use for rows and draws at once.
+        Bytes to use at once for rows and draws.
     renew
-        Called with each replicate's random generator for items of that replicate (the same columns), such as those of
-        a resampled pilot study.
+        Called with each replicate's random generator for the items of that replicate (with the same columns), such as
+        those of a resampled pilot study.
     profiles
-        (people,) whole numbers from 0: whose mistakes are alike. The items say how each profile goes wrong.
+        (people,) integers from 0 for people with equal mistakes. The items define the mistakes of each profile.
     paces
-        (profiles,) how many times the noise level is the share of entries that are touched; by default once.
+        (profiles,) the ratio of touched entries to the noise level; by default 1.
 
     Examples
     --------
@@ -198,22 +198,22 @@ class Experiment:
 
     @property
     def cells(self) -> tuple[int, int]:
-        """Folds and groups."""
+        """The numbers of folds and groups."""
         return len(self.predictors), int(self.groups.max()) + 1
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns that are perturbed, item by item."""
+        """The perturbed columns, by item."""
         return tuple(column for item in self.items for column in item.columns)
 
     @cached_property
     def entries(self) -> FloatArray:
-        """(columns, people) the true entries of the columns that are perturbed, people in base order."""
+        """(columns, people) the true entries of the perturbed columns, people in base order."""
         return np.ascontiguousarray(self.base.features[:, self.columns].T)
 
     @cached_property
     def slopes(self) -> FloatArray | None:
-        """(columns, people) how far one unit moves the sum of a linear model; None where a model is not linear."""
+        """(columns, people) the change of a linear model's sum per unit; None if a model is not linear."""
         linear = [model for model in self.predictors if isinstance(model, Linear)]
         if len(linear) < len(self.predictors) or len({(model.link, model.threshold) for model in linear}) > 1:
             return None
@@ -222,7 +222,7 @@ class Experiment:
 
     @cached_property
     def base(self) -> Base:
-        """People in order, and their predictions without mistakes."""
+        """People in base order, with their predictions without mistakes."""
         folds = np.zeros(len(self.features), dtype=np.int64) if self.folds is None else self.folds
         groups = self.cells[1]
         cell = folds * groups + self.groups
@@ -252,27 +252,27 @@ class Experiment:
         )
 
     def _merged(self) -> IntArray:
-        """Return for each profile the first one with the same pace and models: a difference in name alone is none."""
+        """Return for each profile the first one with the same pace and models."""
         last = 0 if self.profiles is None else int(self.profiles.max())
         paces = np.ones(last + 1) if self.paces is None else self.paces
         merged = np.arange(last + 1)
         for profile in range(1, last + 1):
-            for other in range(profile):
-                alike = all(_same(item.of(profile), item.of(other)) for item in self.items)
-                if alike and paces[profile] == paces[other]:
-                    merged[profile] = merged[other]
+            for earlier in range(profile):
+                same_models = all(_same(item.model_of(profile), item.model_of(earlier)) for item in self.items)
+                if same_models and paces[profile] == paces[earlier]:
+                    merged[profile] = merged[earlier]
                     break
         return merged
 
     @cached_property
     def spread(self) -> FloatArray:
-        """(folds, 1) V = 2 var(score) of everybody in each fold, without mistakes: one spread for all groups."""
+        """(folds, 1) V = 2 var(score) over everybody in each fold, without mistakes."""
         score, fold = self.base.score, self.base.fold
         return np.array([[float(pooled_spread(score[fold == number]))] for number in range(len(self.predictors))])
 
     @cached_property
     def ranks(self) -> Ranks:
-        """For exact shares: the places of people within their strata, people in base order."""
+        """For exact shares: the positions of people within their strata, people in base order."""
         _, starts, number, sizes = np.unique(
             self.base.stratum, return_index=True, return_inverse=True, return_counts=True
         )
@@ -282,16 +282,16 @@ class Experiment:
 
     @cached_property
     def pace(self) -> FloatArray | None:
-        """(people,) how many times the noise level is the share of touched entries, people in base order."""
+        """(people,) the ratio of touched entries to the noise level, people in base order."""
         return None if self.paces is None or self.base.profile is None else self.paces[self.base.profile]
 
     def prepare(self) -> None:
-        """Compute what all replicates share, before threads ask for it."""
+        """Compute what all replicates share, before threads need it."""
         _ = self.entries, self.slopes, self.pace, self.ranks if self.shares == "exact" else None
 
 
 def replicate_seeds(replicates: int, rng: Generator) -> list[SeedSequence]:
-    """Return one seed per replicate: what each draws then does not depend on the others or on threads.
+    """Return one seed per replicate, so that its draws do not depend on other replicates or threads.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def replicate_seeds(replicates: int, rng: Generator) -> list[SeedSequence]:
 def highest_rate(
     items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None, paces: FloatArray | None = None
 ) -> float:
-    """Return the largest share of anybody's entries that change at the noise level 1, were it possible.
+    """Return the largest share of any person's entries that would change at noise level 1.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def highest_rate(
 
 
 def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None) -> None:
-    """Raise an `EvenhandError` unless each column is there, in one item only, and of the right kind."""
+    """Raise an `EvenhandError` unless each column exists, is in one item only, and has the right kind."""
     if not items or any(not item.columns for item in items):
         raise EvenhandError("There must be at least one item of noise, each with at least one column.")
     _check_columns([column for item in items for column in item.columns], features.shape[1])
@@ -349,7 +349,7 @@ def _check_columns(columns: list[int], features: int) -> None:
 
 
 def _same(model: NoiseModel, other: NoiseModel) -> bool:
-    """Tell whether two models are the same; those that hold arrays only where they are one object."""
+    """Return whether two models are equal; models that hold arrays are equal only to themselves."""
     if model is other:
         return True
     try:
@@ -374,12 +374,12 @@ def _check_people(experiment: Experiment) -> None:
                 name=name,
                 number=len(features),
             )
-    wanted = 1 if folds is None else int(folds.max()) + 1
-    if len(experiment.predictors) != wanted:
+    expected = 1 if folds is None else int(folds.max()) + 1
+    if len(experiment.predictors) != expected:
         raise EvenhandError(
             "There must be one model per fold; got {number} for {wanted} folds.",
             number=len(experiment.predictors),
-            wanted=wanted,
+            wanted=expected,
         )
 
 

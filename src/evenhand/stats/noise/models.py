@@ -1,4 +1,4 @@
-"""What a mistake does to an entry: one small class per kind of feature."""
+"""Models of mistakes in an entry: one small class per kind of feature."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from evenhand.stats.types import LARGEST, BoolArray, FloatArray
 
 
 class NoiseModel(Protocol):
-    """How the entries of one feature, or of several columns that belong together, go wrong.
+    """How the entries of one feature, or of several related columns, change.
 
-    A noise level p is the share of entries that are touched. Of the touched entries of a person the share `rate`
-    changes, to what `draw` returns.
+    A noise level p is the share of entries that are touched. Of a person's touched entries the share `rate` changes, to
+    the values of `draw`.
     """
 
     def check(self, values: FloatArray) -> None:
-        """Raise an `EvenhandError` when values (people, columns) are not what the model can change."""
+        """Raise an `EvenhandError` if the model cannot change these values (people, columns)."""
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """Return (people,) the share of touched entries that change, None where all do."""
+        """Return (people,) the share of touched entries that change, None if all do."""
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return changed values (people, columns) for entries that change."""
@@ -32,7 +32,7 @@ class NoiseModel(Protocol):
 
 @dataclass(frozen=True)
 class Flip:
-    """A value with two states takes the other one.
+    """A two-valued entry takes its other value.
 
     Examples
     --------
@@ -52,11 +52,11 @@ class Flip:
             )
 
     def check(self, values: FloatArray) -> None:
-        """Refuse values other than the two."""
+        """Raise for values other than the two."""
         _refuse(values, (values == self.low) | (values == self.high), f"{self.low:g} or {self.high:g}")
 
     def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Every touched entry changes."""
+        """Return None: every touched entry changes."""
         return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
@@ -66,16 +66,16 @@ class Flip:
 
 @dataclass(frozen=True)
 class Normal:
-    """A number is off by a normal error with standard deviation `sd`, by default rounded to a whole number.
+    """A number is off by a normal error with standard deviation `sd`, by default rounded to an integer.
 
     Attributes
     ----------
     sd
         Standard deviation of the error before rounding, in the units of the column.
     whole
-        Round the error to the nearest whole number; some touched entries then do not change.
+        Whether to round the error to an integer; some touched entries then do not change.
     minimum, maximum
-        A changed value beyond these is set to them.
+        Changed values are clipped to these.
 
     Examples
     --------
@@ -103,15 +103,15 @@ class Normal:
             )
 
     def check(self, values: FloatArray) -> None:
-        """Refuse infinite values."""
+        """Raise for infinite values."""
         _refuse(values, ~np.isinf(values), "finite")
 
     def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Every touched entry may change."""
+        """Return None: every touched entry may change."""
         return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return the values with their errors, between the limits."""
+        """Return the values with errors, clipped to the limits."""
         error = rng.standard_normal(values.shape)
         error *= self.sd
         if self.whole:
@@ -121,7 +121,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Right:
-    """Entries stay what they are: for people whose feature does not go wrong while that of others does.
+    """Entries stay unchanged, for people without mistakes in a feature in which others have them.
 
     Examples
     --------
@@ -130,27 +130,27 @@ class Right:
     """
 
     def check(self, values: FloatArray) -> None:
-        """Every value will do."""
+        """Accept every value."""
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """No entry changes."""
+        """Return 0: no entry changes."""
         return np.zeros(len(values))
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
-        """Return the values."""
+        """Return the values unchanged."""
         return values
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """A category is taken for another one, with known chances.
+    """A category is confused with another one, with known probabilities.
 
     Attributes
     ----------
     values
         The categories, as numbers in the column.
     chances
-        chances[u][v]: the chance that a touched entry u becomes v. Rows add up to 1; the diagonal may be above 0.
+        chances[u][v]: the probability that a touched entry u becomes v. Rows add up to 1; the diagonal may be above 0.
 
     Examples
     --------
@@ -181,34 +181,34 @@ class Confusion:
             raise EvenhandError("Each row of `chances` must hold numbers that are not negative and add up to 1.")
 
     def check(self, values: FloatArray) -> None:
-        """Refuse values that are no category."""
+        """Raise for values that are not a category."""
         listed = ", ".join(f"{value:g}" for value in self.values)
         _refuse(values, np.isin(values, self.values), f"one of {listed}")
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """Return the chance that a touched entry does not stay what it is."""
+        """Return the probability that a touched entry changes."""
         return np.asarray(1.0 - np.diagonal(np.array(self.chances))[self._positions(values)])
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return another category for each entry."""
-        others = np.array(self.chances)
-        np.fill_diagonal(others, 0.0)
-        total = others.sum(axis=1, keepdims=True)
-        steps = np.cumsum(np.divide(others, total, out=np.zeros_like(others), where=total > 0), axis=1)
+        other_chances = np.array(self.chances)
+        np.fill_diagonal(other_chances, 0.0)
+        total = other_chances.sum(axis=1, keepdims=True)
+        steps = np.cumsum(np.divide(other_chances, total, out=np.zeros_like(other_chances), where=total > 0), axis=1)
         row = steps[self._positions(values)]
         chosen = np.minimum((rng.random(len(values))[:, np.newaxis] >= row).sum(axis=1), len(self.values) - 1)
         return np.asarray(self.values, dtype=np.float64)[chosen, np.newaxis]
 
     def _positions(self, values: FloatArray) -> npt.NDArray[np.intp]:
-        known = np.asarray(self.values)
-        order = np.argsort(known)
-        position = np.minimum(np.searchsorted(known[order], values[:, 0]), len(known) - 1)
+        categories = np.asarray(self.values)
+        order = np.argsort(categories)
+        position = np.minimum(np.searchsorted(categories[order], values[:, 0]), len(categories) - 1)
         return np.asarray(order[position])
 
 
 @dataclass(frozen=True)
 class OneHot:
-    """A category spread over columns of 0 and 1 becomes another one, each other one with equal chance.
+    """A category spread over 0/1 columns becomes another one, each with equal probability.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class OneHot:
     """
 
     def check(self, values: FloatArray) -> None:
-        """Refuse rows that do not hold exactly one 1."""
+        """Raise for rows without exactly one 1."""
         if values.shape[1] < 2:
             raise EvenhandError(
                 "One-hot noise needs two or more columns; got {shape}.",
@@ -228,18 +228,18 @@ class OneHot:
             raise EvenhandError("One-hot columns must hold exactly one 1 in each row.")
 
     def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Every touched entry changes."""
+        """Return None: every touched entry changes."""
         return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return rows with the 1 elsewhere."""
+        """Return rows with the 1 in another column."""
         people, columns = values.shape
         moved = (np.argmax(values, axis=1) + rng.integers(1, columns, people)) % columns
         return np.asarray(moved[:, np.newaxis] == np.arange(columns), dtype=np.float64)
 
 
 def neighbours(values: tuple[float, ...], reach: int = 1) -> Confusion:
-    """Return the noise of an ordered scale: an entry moves up to `reach` steps up or down, each with equal chance.
+    """Return the noise of an ordered scale: an entry moves up to `reach` steps, each with equal probability.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def neighbours(values: tuple[float, ...], reach: int = 1) -> Confusion:
 
 
 def between(values: FloatArray, minimum: float | None, maximum: float | None) -> FloatArray:
-    """Return values with those beyond the limits set to them.
+    """Return values clipped to the limits.
 
     Examples
     --------
@@ -265,11 +265,11 @@ def between(values: FloatArray, minimum: float | None, maximum: float | None) ->
     return values if minimum is None and maximum is None else np.clip(values, minimum, maximum)
 
 
-def _refuse(values: FloatArray, fits: BoolArray, wanted: str) -> None:
+def _refuse(values: FloatArray, fits: BoolArray, expected: str) -> None:
     bad = ~fits & ~np.isnan(values)
     if bad.any():
         raise EvenhandError(
             "A value to be perturbed must be {wanted}; got {values:g}.",
-            wanted=wanted,
+            wanted=expected,
             values=values[bad][0],
         )

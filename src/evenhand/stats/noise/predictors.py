@@ -1,7 +1,7 @@
-"""Models as the noise engine sees them, and columns that are made of others.
+"""Models as functions of rows, and columns that are functions of others.
 
-A predictor takes rows of features and gives scores and decisions. A mistake in a source column that leaves the product
-of it as it was contradicts itself; `fixed_products` and `fixed_functions` find such columns.
+A predictor takes rows of features and returns scores and decisions. A mistake in a source column that leaves its
+product unchanged makes a row inconsistent; `fixed_products` and `fixed_functions` find such columns.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 
 ENOUGH = 0.99
-"""In this share of rows a column must be what it is made of."""
+"""The share of rows in which a column must equal its function."""
 
 _MOST_ROWS, _LOOK = 5_000, 128
-_LEAST_ROWS, _LEAST_OTHERS = 20, 8  # with fewer, columns that have nothing to do with each other can agree
+_LEAST_ROWS, _LEAST_OTHERS = 20, 8  # with fewer, unrelated columns can agree
 _LEAST_SMOOTH = 50
 _MOSTLY = 0.9
 _NEAR = 0.95
 
 
 class Predictions(NamedTuple):
-    """Scores, and which people are selected."""
+    """Scores and decisions; a label is True for selected people."""
 
     score: FloatArray
     label: BoolArray
 
 
 Predictor: TypeAlias = Callable[[FloatArray], Predictions]
-"""Rows (m, d) of raw features to predictions; called from several threads at once when there are several."""
+"""Maps rows (m, d) of raw features to predictions; several threads may call it at once."""
 
 RowFunction: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear model of the raw features: score = link(intercept + row · weights), selected when score > threshold.
+    """A linear model of raw features: score = link(intercept + row · weights), selected if score > threshold.
 
     The engine does not build rows for it: a mistake shifts the sum by weight times error.
 
     Attributes
     ----------
     weights
-        (d,) one a column, in raw units: divide by the scale of a scaler.
+        (d,) one per column, in raw units: divide by the scale of a scaler.
     intercept
-        With a scaler: less the sum of coefficient times mean over scale.
+        With a scaler: minus the sum of coefficient times mean over scale.
     threshold
         For the logistic link it is compared on the scale of the sum, so that 0.5 is a sum above 0. A sum that exceeds
-        it by less than the rounding of its terms is a tie, and a tie is not selected: with whole-number features ties
-        are common, and must not depend on the order of additions.
+        it by less than the rounding of its terms is a tie, and ties are not selected: with integer features ties are
+        common, and must not depend on the order of additions.
     link
         'logistic' or 'identity'.
 
@@ -79,11 +79,11 @@ class Linear:
         return self.of_sums(self.sums(rows))
 
     def sums(self, rows: FloatArray) -> FloatArray:
-        """Return intercept + row · weights; not by the libraries of linear algebra, whose order is the processor's."""
+        """Return intercept + row · weights, without BLAS, whose order of additions depends on the processor."""
         return np.asarray(np.einsum("ij,j->i", rows, self.weights) + self.intercept)
 
     def of_sums(self, sums: FloatArray) -> Predictions:
-        """Return the predictions where intercept + row · weights are known."""
+        """Return the predictions for known sums intercept + row · weights."""
         from scipy.special import expit, logit
 
         tie = 1e-12 * (abs(self.intercept) + float(np.abs(self.weights).sum()))
@@ -93,7 +93,7 @@ class Linear:
 
 
 def thresholded(score: RowFunction, threshold: float = 0.5) -> Predictor:
-    """Return the predictor that selects where a score function exceeds a threshold.
+    """Return the predictor that selects scores above a threshold.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def thresholded(score: RowFunction, threshold: float = 0.5) -> Predictor:
 
 
 def with_derived(predict: Predictor, derive: RowFunction) -> Predictor:
-    """Return the predictor of rows whose derived columns follow their sources: predict(derive(rows)).
+    """Return the predictor of rows with derived columns recomputed: predict(derive(rows)).
 
     Examples
     --------
@@ -123,12 +123,12 @@ def with_derived(predict: Predictor, derive: RowFunction) -> Predictor:
 
 
 def products(sources: Mapping[int, Sequence[int]]) -> RowFunction:
-    """Return the function that sets columns to the product of others, for `with_derived`.
+    """Return a function that sets columns to the product of others, for `with_derived`.
 
     Parameters
     ----------
     sources
-        For each column that is a product, the columns it is the product of.
+        For each product column, its factors' columns.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def products(sources: Mapping[int, Sequence[int]]) -> RowFunction:
 
 
 def checked(predict: Predictor, rows: FloatArray) -> Predictions:
-    """Return predictions of the right shape and without nan, or raise an `EvenhandError` that says what is wrong."""
+    """Return predictions of the right shape and without nan, or raise an `EvenhandError`."""
     predictions = predict(rows)
     score, label = np.asarray(predictions.score, dtype=np.float64), np.asarray(predictions.label, dtype=np.bool_)
     if score.shape != (len(rows),) or label.shape != (len(rows),):
@@ -171,7 +171,7 @@ def checked(predict: Predictor, rows: FloatArray) -> Predictions:
 
 
 class FixedProduct(NamedTuple):
-    """A column that is the product of a perturbed column and another one, in this share of rows, and is held fixed."""
+    """A fixed column that is the product of a perturbed column and another one, in this share of rows."""
 
     column: int
     perturbed: int
@@ -180,10 +180,10 @@ class FixedProduct(NamedTuple):
 
 
 class FixedFunction(NamedTuple):
-    """A column that is a function of a perturbed column and is held fixed itself.
+    """A fixed column that is a function of a perturbed column.
 
-    `share` of the rows have the value that most rows with the same source have. `repeated` is false where hardly a
-    value of the source comes twice, and only the order of rows shows the function.
+    `share` of the rows have the most common value among rows with the same source. `repeated` is false if the source
+    hardly repeats a value, and only the order of rows shows the function.
     """
 
     column: int
@@ -193,18 +193,19 @@ class FixedFunction(NamedTuple):
 
 
 def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[FixedProduct]:
-    """Find columns that are not perturbed and equal a perturbed column times another one, in 99 % of rows.
+    """Find fixed columns that equal a perturbed column times another one in 99 % of rows.
 
-    A rater who errs about the source would err about the product too. Held fixed, it can turn the sign of a gap: let it
-    follow with `with_derived(model, products(...))`. Where the product differs from either factor, and where the column
-    is not what it mostly is, nine rows of ten must agree too: a column that is nearly always 0 is no product.
+    A rater with a mistake in the source would have it in the product, too. A fixed product can reverse the sign of a
+    gap: recompute it with `with_derived(model, products(...))`. Where the product differs from either factor, and where
+    the column differs from its most common value, nine rows of ten must agree, too: a column that is nearly always 0 is
+    not a product.
 
     Parameters
     ----------
     features
         (people, d) raw features.
     perturbed
-        Columns that go wrong or follow their source.
+        Columns with mistakes, or that follow their source.
 
     Examples
     --------
@@ -215,34 +216,34 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
     """
     fixed = []
     for column in _fixed(features, perturbed):
-        other = _not_the_mode(features[:, column])
-        if other.sum() < _LEAST_OTHERS:
+        not_mode = _not_the_mode(features[:, column])
+        if not_mode.sum() < _LEAST_OTHERS:
             continue
-        look = np.concatenate([_spread(np.flatnonzero(other), _LOOK), _spread(np.arange(len(features)), _LOOK)])
-        rows, wanted = features[look], features[look, column, np.newaxis]
+        sample = np.concatenate([_spread(np.flatnonzero(not_mode), _LOOK), _spread(np.arange(len(features)), _LOOK)])
+        rows, column_values = features[sample], features[sample, column, np.newaxis]
         for source in sorted(perturbed):
-            agree = _same(_product(rows[:, [source]], rows), wanted).mean(axis=0)
+            agree = _same(_product(rows[:, [source]], rows), column_values).mean(axis=0)
             for factor in np.flatnonzero(agree >= _MOSTLY).tolist():
-                share = _product_share(features, column, source, factor, other)
+                share = _product_share(features, column, source, factor, not_mode)
                 if factor not in (source, column) and share is not None:
                     fixed.append(FixedProduct(column, source, factor, share))
     return sorted(fixed)
 
 
 def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[FixedFunction]:
-    """Find columns that are not perturbed and are a function of one perturbed column: its square, its complement.
+    """Find fixed columns that are a function of one perturbed column, such as its square or complement.
 
-    Each person's value is predicted by that of the others with the same value of the source; people without such others
-    by the commonest value. It must be right in 99 % of rows, and in three of four that do not have the commonest value.
-    Where the source hardly repeats a value, Chatterjee's coefficient must be 0.95 of what it is for a rising function:
-    it goes to 1 if and only if one column is a function of the other.
+    Each person's value is predicted by that of the others with the same value of the source; without such others by the
+    most common value. It must be right in 99 % of rows, and in three of four without the most common value. If the
+    source hardly repeats a value, Chatterjee's coefficient must be 0.95 of its value for an increasing function: it
+    tends to 1 if and only if one column is a function of the other.
 
     Parameters
     ----------
     features
         (people, d) raw features.
     perturbed
-        Columns that go wrong or follow their source.
+        Columns with mistakes, or that follow their source.
 
     References
     ----------
@@ -257,7 +258,7 @@ def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[Fi
     if len(features) < _LEAST_ROWS:
         return []
     rows = _spread(np.arange(len(features)), _MOST_ROWS)
-    np.random.default_rng(0).shuffle(rows)  # rows with one value of the source in no order
+    np.random.default_rng(0).shuffle(rows)  # so that rows with equal source are in random order
     columns = _fixed(features, perturbed)
     codes = {number: np.unique(features[rows, number], return_inverse=True)[1] for number in {*columns, *perturbed}}
     fixed = []
@@ -283,12 +284,12 @@ def _spread(rows: IntArray, most: int) -> IntArray:
 
 
 def _not_the_mode(values: FloatArray) -> BoolArray:
-    known, counts = np.unique(values[_spread(np.arange(len(values)), _MOST_ROWS)], return_counts=True)
-    return np.asarray(values != known[np.argmax(counts)])
+    distinct, counts = np.unique(values[_spread(np.arange(len(values)), _MOST_ROWS)], return_counts=True)
+    return np.asarray(values != distinct[np.argmax(counts)])
 
 
 def _product(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return a product; one too large to be held is infinite, and the same as nothing."""
+    """Return a product; an overflow is infinite, and equal to nothing."""
     with np.errstate(over="ignore"):
         return np.asarray(first * second)
 
@@ -297,26 +298,26 @@ def _same(values: FloatArray, other: FloatArray) -> BoolArray:
     return np.asarray(np.abs(values - other) <= 1e-9 * (1.0 + np.abs(other)))
 
 
-def _product_share(features: FloatArray, column: int, source: int, factor: int, other: BoolArray) -> float | None:
-    """Return the share of rows in which a column is the product of two, None where it is not in enough of them."""
-    first, second, wanted = features[:, source], features[:, factor], features[:, column]
-    made = _product(first, second)
-    agrees = _same(made, wanted)
-    if agrees.mean() < ENOUGH or agrees[other].mean() < _MOSTLY:
+def _product_share(features: FloatArray, column: int, source: int, factor: int, not_mode: BoolArray) -> float | None:
+    """Return the share of rows in which a column is a product; None if it is too small."""
+    first, second, column_values = features[:, source], features[:, factor], features[:, column]
+    product = _product(first, second)
+    agrees = _same(product, column_values)
+    if agrees.mean() < ENOUGH or agrees[not_mode].mean() < _MOSTLY:
         return None
-    for matters in (~_same(made, first), ~_same(made, second)):
+    for matters in (~_same(product, first), ~_same(product, second)):
         if agrees[matters].sum() < _LEAST_OTHERS or agrees[matters].mean() < _MOSTLY:
             return None
     return float(agrees.mean())
 
 
 def _predicted_by(source: IntArray, column: IntArray) -> bool:
-    """Tell whether people with the same source foretell a column."""
+    """Return whether people with the same source predict a column."""
     counts = np.bincount(column)
     pair, times = np.unique(source * counts.size + column, return_counts=True)
-    of = pair // counts.size
+    source_of_pair = pair // counts.size
     size, most = np.bincount(source), np.zeros(int(source.max()) + 1, dtype=np.int64)
-    np.maximum.at(most, of, times)
+    np.maximum.at(most, source_of_pair, times)
     right = most[(most > 1) & (2 * most > size)].sum()
     alone = size[source] == 1
     right += np.count_nonzero(column[alone] == np.argmax(counts))
@@ -325,23 +326,23 @@ def _predicted_by(source: IntArray, column: IntArray) -> bool:
 
 
 def _smooth(source: IntArray, column: IntArray) -> bool:
-    """Tell whether Chatterjee's coefficient is nearly what it is for a rising function."""
+    """Return whether Chatterjee's coefficient is nearly that of an increasing function."""
     if source.size < _LEAST_SMOOTH:
         return False
     counts = np.bincount(column)
     at_most = np.cumsum(counts)
     n, at_least = source.size, source.size - at_most + counts
-    whole = 2.0 * float((counts * at_least * (n - at_least)).sum()) / n
+    scale = 2.0 * float((counts * at_least * (n - at_least)).sum()) / n
     rank = at_most[column[np.argsort(source, kind="stable")]]
-    smoothness = 1.0 - float(np.abs(np.diff(rank)).sum()) / whole
-    return smoothness >= _NEAR * (1.0 - float(n - at_most[0]) / whole) > 0
+    smoothness = 1.0 - float(np.abs(np.diff(rank)).sum()) / scale
+    return smoothness >= _NEAR * (1.0 - float(n - at_most[0]) / scale) > 0
 
 
 def _agreeing(source: FloatArray, column: FloatArray) -> float:
-    """Return the share of rows with the value that is commonest among rows with the same source."""
-    known, code = np.unique(column, return_inverse=True)
-    of = np.unique(source, return_inverse=True)[1]
-    pair, times = np.unique(of * known.size + code, return_counts=True)
-    most = np.zeros(int(of.max()) + 1, dtype=np.int64)
-    np.maximum.at(most, pair // known.size, times)
+    """Return the share of rows with the most common value among rows with the same source."""
+    distinct, code = np.unique(column, return_inverse=True)
+    source_code = np.unique(source, return_inverse=True)[1]
+    pair, times = np.unique(source_code * distinct.size + code, return_counts=True)
+    most = np.zeros(int(source_code.max()) + 1, dtype=np.int64)
+    np.maximum.at(most, pair // distinct.size, times)
     return float(most.sum() / len(source))

@@ -1,4 +1,4 @@
-"""Where the sizes of mistakes come from: people whom two raters rated, or a published study by name."""
+"""The sizes of mistakes, from people with two ratings or from a published study by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZES = (1, 5, 10)
 
 @dataclass(frozen=True)
 class HotDeck:
-    """A number is off by the error that the second rater made with one of the people of a pilot study.
+    """A number is off by an error that the second rater made with a person of a pilot study.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class HotDeck:
     near
         Draw from this many people with the nearest values; by default from all, which was no worse in small pilots.
     minimum, maximum
-        A changed value beyond these is set to them.
+        Changed values are clipped to these.
 
     Examples
     --------
@@ -59,15 +59,15 @@ class HotDeck:
             )
 
     def check(self, values: FloatArray) -> None:
-        """Every number will do."""
+        """Accept every number."""
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """Return the share of errors that are not 0 among the people drawn from."""
+        """Return the share of nonzero errors among the people drawn from."""
         first, last, _ = self._windows(values)
         return np.asarray((last - first) / (self.near or self.first.size))
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return the values with errors of the pilot that are not 0."""
+        """Return the values with nonzero errors of the pilot."""
         first, last, errors = self._windows(values)
         donor = first + (rng.random(len(values)) * (last - first)).astype(np.int64)
         moved = errors[np.minimum(donor, max(errors.size - 1, 0))] if errors.size else np.zeros(len(values))
@@ -75,27 +75,31 @@ class HotDeck:
         return between(values + moved[:, np.newaxis], self.minimum, self.maximum)
 
     def _windows(self, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return which of the errors that are not 0, in the order of the first rater's values, belong to each value."""
+        """Return the range of nonzero errors, in the order of the first rater's values, for each value."""
         order = np.argsort(self.first, kind="stable")
-        known, error = self.first[order], self.error[order]
+        values_in_order, error = self.first[order], self.error[order]
         size = self.first.size if self.near is None else self.near
-        # The nearest k start where known[i] + known[i + k] first reaches twice the value: the sums rise with i.
-        start = np.searchsorted(known[:-size] + known[size:], 2.0 * values[:, 0]) if size < known.size else 0
+        # The nearest k start where known[i] + known[i + k] first reaches twice the value: the sums increase with i.
+        start = (
+            np.searchsorted(values_in_order[:-size] + values_in_order[size:], 2.0 * values[:, 0])
+            if size < values_in_order.size
+            else 0
+        )
         start = np.broadcast_to(start, len(values))
-        wrong = np.concatenate([[0], np.cumsum(error != 0)])
-        return wrong[start], wrong[start + size], error[error != 0]
+        nonzero_errors = np.concatenate([[0], np.cumsum(error != 0)])
+        return nonzero_errors[start], nonzero_errors[start + size], error[error != 0]
 
 
 @dataclass(frozen=True)
 class ErrorVectors:
-    """Several columns take over the errors that the second rater made with one and the same person of a pilot study.
+    """Several columns take the errors of one person of a pilot study.
 
     Attributes
     ----------
     errors
         (people, columns) second - first.
     binary
-        (columns,) where an error that is not 0 flips 0 and 1.
+        (columns,) whether a nonzero error flips 0 and 1.
     minima, maxima
         (columns,) limits of changed values; -inf and inf for none.
 
@@ -116,7 +120,7 @@ class ErrorVectors:
             raise EvenhandError("A pilot study needs the values of both raters for at least one person.")
 
     def check(self, values: FloatArray) -> None:
-        """Refuse binary columns with values other than 0 and 1."""
+        """Raise if binary columns have values other than 0 and 1."""
         odd = ~np.isin(values[:, self.binary], (0.0, 1.0)) & ~np.isnan(values[:, self.binary])
         if odd.any():
             raise EvenhandError(
@@ -129,7 +133,7 @@ class ErrorVectors:
         return np.full(len(values), (self.errors != 0).any(axis=1).mean())
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return the values with the errors of one person each."""
+        """Return each row of values with the errors of one person."""
         wrong = self.errors[(self.errors != 0).any(axis=1)]
         if len(wrong) == 0:
             return values
@@ -141,29 +145,30 @@ class ErrorVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """A small table in which two raters rated the same people; from it come the mistakes of an experiment.
+    """A small table with two ratings of the same people, which defines the mistakes of an experiment.
 
-    At level 1 entries go wrong as often as in the pilot; level L means chances (1 - L) I + L Q, up to `largest_level`.
-    No gold standard is needed: only the second rating given the first is used. All people share one profile, but for
-    those of `apart`.
+    At level 1 entries change as often as in the pilot; level L means probabilities (1 - L) I + L Q, up to
+    `largest_level`. No gold standard is needed: only the second rating given the first is used. All people share one
+    profile, except those of `apart`.
 
     Attributes
     ----------
     first, second
-        (people, columns) ratings of the columns that go wrong.
+        (people, columns) ratings of the perturbed columns.
     columns
-        Where those columns are in the features.
+        The positions of those columns in the features.
     categories
-        For columns (as in `columns`) that hold categories, their values; the others hold numbers.
+        The values of categorical columns (as in `columns`); the others are numeric.
     together
-        Draw the errors of all columns from one person, to keep errors together; categories must then be 0 and 1.
+        Whether to draw the errors of all columns from one person, to keep their dependence; categories must then be 0
+        and 1.
     near
         For numbers, how many of the nearest people to draw errors from; by default all.
     minima, maxima
         Limits of numbers, by column.
     apart
-        For the profiles 1, 2 ... the rows of the people they are learned from, each person in one at most; profile 0
-        is learned from everybody.
+        For the profiles 1, 2 ... the rows of their people, each person in at most one; profile 0 is learned from
+        everybody.
 
     Examples
     --------
@@ -200,21 +205,23 @@ class Pilot:
             raise EvenhandError("A rating of the pilot is missing; leave out people whom one rater did not rate.")
         if self.together and any(tuple(sorted(values)) != (0.0, 1.0) for values in self.categories.values()):
             raise EvenhandError("Errors can only be drawn together where categories are 0 and 1.")
-        known = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
-        if any(rows.size == 0 for rows in self.apart) or np.unique(known).size < known.size:
+        rows_in_profiles = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
+        if any(rows.size == 0 for rows in self.apart) or np.unique(rows_in_profiles).size < rows_in_profiles.size:
             raise EvenhandError("Each profile of a pilot needs people, and each person belongs to one profile at most.")
 
     def items(self) -> tuple[NoiseItem, ...]:
-        """Return the noise that the pilot shows."""
+        """Return the pilot's noise."""
         return self._profiles(np.arange(len(self.first)), self.apart)
 
     def resampled(self) -> Callable[[Generator], Sequence[NoiseItem]]:
-        """Return the function that learns from a resample of the pilot, for `Experiment.renew`.
+        """Return a function that learns from a resample of the pilot, for `Experiment.renew`.
 
-        The people of each profile are resampled among themselves.
+        The people of each profile are resampled separately.
         """
-        known = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
-        strata = [rows for rows in (np.setdiff1d(np.arange(len(self.first)), known), *self.apart) if rows.size]
+        rows_in_profiles = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
+        strata = [
+            rows for rows in (np.setdiff1d(np.arange(len(self.first)), rows_in_profiles), *self.apart) if rows.size
+        ]
 
         def renew(rng: Generator) -> Sequence[NoiseItem]:
             drawn = [rows[rng.integers(0, rows.size, rows.size)] for rows in strata]
@@ -247,31 +254,32 @@ class Pilot:
 
 
 def learned_confusion(first: ArrayLike, second: ArrayLike, values: Sequence[float]) -> Confusion:
-    """Return the chances of the second rating given the first: Q_uv = (n_uv + 1/2) / (n_u + q/2) for q categories.
+    """Return the probabilities of the second rating given the first: Q_uv = (n_uv + 1/2) / (n_u + q/2).
 
-    Half a person is added to every pair of categories, so that what a small pilot did not see is not impossible.
+    Half a person is added to each pair of the q categories, so that unobserved changes in a small pilot are not
+    impossible.
 
     Examples
     --------
     >>> learned_confusion([0, 0, 0], [0, 0, 1], (0, 1)).chances
     ((0.625, 0.375), (0.5, 0.5))
     """
-    known = np.asarray(values, dtype=np.float64)
-    pairs = [np.asarray(rating, dtype=np.float64)[:, np.newaxis] == known for rating in (first, second)]
+    categories = np.asarray(values, dtype=np.float64)
+    pairs = [np.asarray(rating, dtype=np.float64)[:, np.newaxis] == categories for rating in (first, second)]
     if not all(match.any(axis=1).all() for match in pairs):
         raise EvenhandError(
             "A rating of the pilot is not one of the categories {known}.",
-            known=known.tolist(),
+            known=categories.tolist(),
         )
     counts = pairs[0].T.astype(np.float64) @ pairs[1].astype(np.float64) + 0.5
     chances = counts / counts.sum(axis=1, keepdims=True)
-    return Confusion(tuple(known.tolist()), tuple(tuple(row) for row in chances.tolist()))
+    return Confusion(tuple(categories.tolist()), tuple(tuple(row) for row in chances.tolist()))
 
 
 def largest_level(
     items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None, paces: FloatArray | None = None
 ) -> float:
-    """Return the highest noise level at which all chances stay chances: 1 / the largest rate of change.
+    """Return the highest noise level with valid probabilities: 1 / the largest rate of change.
 
     Examples
     --------
@@ -287,19 +295,19 @@ def largest_level(
 class PublishedNoise:
     """One setting of Räz (2024).
 
-    The paper calls the size of numeric errors their variance; the code that made its figures used it as their standard
-    deviation, and touched each entry with chance p where the text reads as an exact share.
+    The paper calls the size of numeric errors their variance; the code of its figures used it as their standard
+    deviation, and touched each entry with probability p where the text reads as an exact share.
 
     Attributes
     ----------
     sd
-        Standard deviation of numeric errors; None where numbers are left alone.
+        Standard deviation of numeric errors; None if numbers stay unchanged.
     flips
         Whether binary features are flipped.
     minima
-        Whether numbers below a column's minimum are set to it.
+        Whether to clip numbers to a column's minimum.
     shares
-        How a level is turned into touched entries.
+        How a level determines the touched entries.
 
     References
     ----------
@@ -324,9 +332,9 @@ class PublishedNoise:
         Parameters
         ----------
         numeric, binary
-            The columns that may go wrong.
+            The columns that may have mistakes.
         minima
-            The least value of a numeric column, used where the setting has minima.
+            The smallest value of a numeric column, used if the setting has minima.
 
         Examples
         --------

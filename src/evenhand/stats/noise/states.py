@@ -1,4 +1,4 @@
-"""From mistakes to predictions and sums: what is drawn, the distinct rows that follow, and what is added up."""
+"""Mistakes, the distinct rows they produce, the rows' predictions, and their sums."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from evenhand.stats.noise.predictors import Linear, Predictions, checked
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 SUMS = ("first_ones", "second_ones", "both_ones", "first", "second", "first_squares", "second_squares", "error_squares")
-"""Per person: r, s, r s, x, y, x², y² and (y - x)², scores x and y taken less the centre of their cell."""
+"""Per person: r, s, r s, x, y, x², y² and (y - x)², scores x and y minus the centre of their cell."""
 
 OF_THE_FIRST = ("first_ones", "first", "first_squares")
-"""Those that a second rater's mistakes do not change."""
+"""The sums that a second rater's mistakes do not change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSums:
-    """Sums over people of two raters' decisions and scores; arrays that broadcast, the last axes being the cells.
+    """Sums over people of two raters' decisions and scores; arrays that broadcast, with cells on the last axes.
 
-    Scores are taken less `centre`, a number near their mean, so that no precision is lost in the squares.
+    Scores are taken minus `centre`, a number near their mean, so that squares do not lose precision.
 
     Attributes
     ----------
     n
-        People.
+        The number of people.
     centre
-        What was taken off the scores.
+        The number subtracted from the scores.
     first_ones, second_ones, both_ones
         People selected by the first rater, by the second, by both.
     first, second, first_squares, second_squares
@@ -91,25 +91,25 @@ class PairSums:
 
 
 def person_sums(r: BoolArray, s: BoolArray, x: FloatArray, y: FloatArray, centre: FloatArray) -> tuple[FloatArray, ...]:
-    """Return what each person adds to the sums of `PairSums`."""
+    """Return each person's contribution to the sums of `PairSums`."""
     x, y = x - centre, y - centre
     first, second, both = r.astype(np.float64), s.astype(np.float64), (r & s).astype(np.float64)
     return first, second, both, x, y, x * x, y * y, (y - x) ** 2
 
 
 @dataclass(frozen=True)
-class Mistakes:
-    """The mistakes of one rater in T trials (replicates, or levels of them drawn afresh), people in base order.
+class DrawnMistakes:
+    """The mistakes of one rater in T trials (replicates, or single levels of them), people in base order.
 
     Attributes
     ----------
     level
-        (T, people, items) from which level on an entry has changed; the number of levels where it never does.
+        (T, people, items) the first level at which an entry has changed; the number of levels if it never does.
     value
-        (T, people, columns) what the columns of a changed item become; (T, people, items) how far they shift the sum
-        where all models are linear.
+        (T, people, columns) the new values of a changed item's columns; (T, people, items) their shifts of the sum if
+        all models are linear.
     changes
-        (T, people, levels) whether something changes there.
+        (T, people, levels) whether anything changes at a level.
     """
 
     level: npt.NDArray[np.int16]
@@ -117,8 +117,8 @@ class Mistakes:
     changes: BoolArray
 
     @classmethod
-    def none(cls, experiment: Experiment, trials: int, steps: int) -> Mistakes:
-        """Return mistakes that are yet to be filled in: none."""
+    def none(cls, experiment: Experiment, trials: int, steps: int) -> DrawnMistakes:
+        """Return mistakes without any changes, to be filled."""
         people, items = len(experiment.features), len(experiment.items)
         width = items if experiment.slopes is not None else len(experiment.columns)
         level = np.full((trials, people, items), steps, dtype=np.int16)
@@ -150,7 +150,7 @@ class Mistakes:
 def _touched(
     experiment: Experiment, items: Sequence[NoiseItem], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Return for each item the people whose entries are touched and may change, and from which level on."""
+    """Return for each item the people whose entries are touched and may change, and their first levels."""
     people = len(experiment.features)
     chance = rng.random((len(items), people))
     levels = experiment.levels if only is None else experiment.levels[only : only + 1]
@@ -166,18 +166,18 @@ def _touched(
     flat = np.flatnonzero(chance < levels[-1])
     step = np.searchsorted(levels, chance.ravel()[flat], side="right")
     cuts = np.searchsorted(flat, np.arange(1, len(items)) * people)
-    who = [part - number * people for number, part in enumerate(np.split(flat, cuts))]
-    return who, list(np.split(step, cuts))
+    people_of_item = [part - number * people for number, part in enumerate(np.split(flat, cuts))]
+    return people_of_item, list(np.split(step, cuts))
 
 
 def _exactly(
     experiment: Experiment, chance: FloatArray, rates: Sequence[FloatArray | None], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Touch the entries of lowest rank in each stratum: floor(p n + U) of n at level p, with one U an item and stratum.
+    """Touch the entries of lowest rank in each stratum: floor(p n + U) of n at level p, one U per item and stratum.
 
-    The entry of rank k = 0, 1 ... is touched from the first level p on at which p n + U reaches k + 1.
+    The entry of rank k = 0, 1 ... is touched from the first level p at which p n + U reaches k + 1.
     """
-    who, steps = [], []
+    people_of_item, steps = [], []
     ranks = experiment.ranks
     levels = experiment.levels if only is None else experiment.levels[only : only + 1]
     up = rng.random((len(chance), int(ranks.stratum[-1]) + 1))
@@ -186,11 +186,11 @@ def _exactly(
             needed = (ranks.within + (1.0 - draw[ranks.stratum])) / ranks.room
         inside = np.flatnonzero(needed <= levels[-1])
         step = np.searchsorted(levels, needed[inside])
-        people = np.argsort(experiment.base.stratum + row)[inside]  # people are in the order of strata
-        kept = slice(None) if rate is None else rng.random(people.size) < rate[people]
-        who.append(people[kept])
-        steps.append(step[kept])
-    return who, steps
+        people = np.argsort(experiment.base.stratum + row)[inside]  # people are sorted by stratum
+        changing = slice(None) if rate is None else rng.random(people.size) < rate[people]
+        people_of_item.append(people[changing])
+        steps.append(step[changing])
+    return people_of_item, steps
 
 
 def _renewed(experiment: Experiment, rng: Generator) -> Sequence[NoiseItem]:
@@ -202,14 +202,14 @@ def _renewed(experiment: Experiment, rng: Generator) -> Sequence[NoiseItem]:
 
 @dataclass(frozen=True)
 class States:
-    """What one rater's mistakes make of the predictions, sorted by trial, person and level.
+    """The predictions that one rater's mistakes produce, sorted by trial, person and level.
 
     Attributes
     ----------
     key
         (trial * people + person) * steps + step, rising.
     score, label
-        The prediction from that step on, until the person's next state.
+        The prediction from that step until the person's next state.
     """
 
     key: IntArray
@@ -217,8 +217,8 @@ class States:
     label: BoolArray
 
 
-def states_of(experiment: Experiment, mistakes: Mistakes) -> States:
-    """Predict every distinct row that mistakes make of a person."""
+def states_of(experiment: Experiment, mistakes: DrawnMistakes) -> States:
+    """Predict every distinct row that mistakes produce for a person."""
     steps = mistakes.changes.shape[2]
     key = np.flatnonzero(mistakes.changes)
     slot, step = np.divmod(key, steps)
@@ -227,15 +227,15 @@ def states_of(experiment: Experiment, mistakes: Mistakes) -> States:
     return States(key, predictions.score, predictions.label)
 
 
-def predict_states(experiment: Experiment, mistakes: Mistakes, slot: IntArray, active: BoolArray) -> Predictions:
+def predict_states(experiment: Experiment, mistakes: DrawnMistakes, slot: IntArray, active: BoolArray) -> Predictions:
     """Predict people with some of their mistakes.
 
     Parameters
     ----------
-    place
+    slot
         (S,) trial * people + person.
     active
-        (S, items) which mistakes of theirs are made.
+        (S, items) the active mistakes.
     """
     person = slot % len(experiment.features)
     if experiment.slopes is not None:
@@ -246,7 +246,7 @@ def predict_states(experiment: Experiment, mistakes: Mistakes, slot: IntArray, a
 
 
 def base_sums(experiment: Experiment) -> FloatArray:
-    """Return (people,) intercept + row · weights of the true features, of linear models."""
+    """Return (people,) intercept + row · weights of the true features, for linear models."""
     sums = np.empty(len(experiment.features))
     for number, model in enumerate(experiment.predictors):
         rows = fold_slice(experiment, number)
@@ -256,13 +256,13 @@ def base_sums(experiment: Experiment) -> FloatArray:
 
 
 def fold_slice(experiment: Experiment, fold: int) -> slice:
-    """Return where the people of a fold are in the base order."""
+    """Return the slice of a fold's people in the base order."""
     groups = experiment.cells[1]
     return slice(int(experiment.base.starts[fold * groups]), int(experiment.base.starts[(fold + 1) * groups]))
 
 
 def _by_rows(
-    experiment: Experiment, mistakes: Mistakes, slot: IntArray, person: IntArray, active: BoolArray
+    experiment: Experiment, mistakes: DrawnMistakes, slot: IntArray, person: IntArray, active: BoolArray
 ) -> Predictions:
     score, label = np.empty(len(slot)), np.empty(len(slot), dtype=np.bool_)
     most = max(1, experiment.memory // (8 * experiment.features.shape[1]))
@@ -277,7 +277,7 @@ def _by_rows(
 
 
 def rows_of(
-    experiment: Experiment, mistakes: Mistakes, slot: IntArray, person: IntArray, active: BoolArray
+    experiment: Experiment, mistakes: DrawnMistakes, slot: IntArray, person: IntArray, active: BoolArray
 ) -> FloatArray:
     """Return the features of each state: those of the person, with the active mistakes."""
     rows = experiment.base.features[person]

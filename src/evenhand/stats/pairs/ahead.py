@@ -1,4 +1,4 @@
-"""Compiled loops that count who is ahead of whom, for `direction`. Import only where one is called: it needs numba."""
+"""Compiled loops that count comparable pairs, for `direction`. Import only where one is called: it needs numba."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Columns = tuple[FloatArray, ...]
 
 @kernel(fast=True)
 def ahead_in_rows(first: Columns, second: Columns, box: Columns, out: FloatArray) -> None:
-    """Add the comparable, reversed and concordant weight and the shortfall of the pairs in which a row is ahead.
+    """Add the comparable, reversed and concordant weight and the shortfall of pairs with a row ahead.
 
-    Both sides are (effort, start, end, score), the second with weights and within a box. The first are an even number,
-    of which two are gone through at once: what is loaded of the second serves both.
+    Both sides are (effort, start, end, score), the second with weights and within a box. The first side has an even
+    number of rows, processed two at a time: what is loaded of the second serves both.
     """
     (ei, si, ti, mi), (ej, sj, tj, mj, wj), (low, high) = first, second, box
     for i in range(0, ei.size, 2):
@@ -50,8 +50,8 @@ def ahead_in_rows(first: Columns, second: Columns, box: Columns, out: FloatArray
 def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[int, int], out: FloatArray) -> None:
     """Count the pairs of the blocks first .. last - 1 with all blocks, by the group of the other block.
 
-    `points` are (effort, start, end, score, weight); `boxes`, low and high, bound the first three of each block. With
-    all but the weights negated, those who are ahead are those who were behind.
+    `points` are (effort, start, end, score, weight); `boxes`, low and high, bound the first three of each block. If all
+    but the weights are negated, people ahead become people behind.
     """
     (e, s, t, m, w), (low, high) = points, boxes
     blocks = low.shape[0]
@@ -67,9 +67,9 @@ def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[in
 
 @kernel()
 def largest_shortfall(points: Columns, most: FloatArray) -> None:
-    """Write the most that each person is scored below somebody whom they are ahead of; 0 where it is nothing.
+    """Write each person's largest shortfall to anybody they are ahead of; 0 if there is none.
 
-    `points` are (effort, start, end, score), the highest score first: the first whom a person is ahead of settles it.
+    `points` are (effort, start, end, score), sorted by decreasing score: the first person behind gives the largest.
     """
     e, s, t, m = points
     for i in range(e.size):

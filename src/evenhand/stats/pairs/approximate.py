@@ -1,19 +1,19 @@
-"""All pairs of many people, estimated from random pairs or from a grid that random pairs correct.
+"""Individual fairness of many people, estimated from random pairs or from a grid corrected on random pairs.
 
 The sample shares no code with the exact methods, as a check on them: 2^21 people are drawn, each with two partners. The
-two partners of one person also show how much of the variance is between people, which is what the interval needs:
-E[(x_ij - X)(x_ik - X)] = E[(mean_i - X)²]. The standard error holds both that variance and the noise of the draws; the
+two partners of one person also show how much of the variance is between people, which the interval needs: E[(x_ij -
+X)(x_ik - X)] = E[(mean_i - X)²]. The standard error includes both that variance and the noise of the draws; the
 numerical error is four standard errors of the draws alone.
 
 The grid is corrected on random pairs, with an honest error and a standard error. For a pair of people the smeared
 kernel is known in closed form, so what the extrapolated grid adds to the truth can be computed pair by pair. Its mean
-over 2^22 random pairs is subtracted (a control variate): what remains is unbiased for any data, and its error is that
-of the mean, of which four standard errors are stated. Atoms make single deviations larger and so the stated error; they
-do not make it wrong. (The grid is laid so that the most common value of each axis is on a grid point, where it is not
+over 2^22 random pairs is subtracted (a control variate): the result is unbiased for any data, and its error is that of
+the mean, of which four standard errors are stated. Atoms increase single deviations and so the stated error; they do
+not invalidate it. (The grid is aligned so that the most common value of each axis is on a grid point, where it is not
 spread at all.) The share of violated pairs, whose kernel is a step, is corrected in the same way.
 
-Row means are read off the field of all people, linear between grid points, and moved to the corrected mean. Each is
-good to about three decimals (two where many people share a value), which is ample for the standard error.
+Row means are read from the field of all people, linear between grid points, and shifted to the corrected mean. Each is
+accurate to about three decimals (two if many people share a value), which is ample for the standard error.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.stats.pairs.grid import SIZE, Bounds, GridMoments, bin_people, excess_table, extrapolated_means, own_pairs
-from evenhand.stats.pairs.inputs import TOLERANCE, People, excess_of
+from evenhand.stats.pairs.inputs import TOLERANCE, ScoredPeople, excess_of
 from evenhand.stats.pairs.result import PairFairness, limits, summarise, widened
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains, thread_count
 
 _DRAWS = 2**21
 _SAMPLE_CHUNK = 2**17
-WIDTHS = 4.0  # the numerical error stated is this many standard errors
+WIDTHS = 4.0  # standard errors in the stated numerical error
 _PAIRS = 2**22
 _CHUNK = 2**18
-_GLANCE = 2**16  # values among which a common one is looked for
+_GLANCE = 2**16  # values searched for a common one
 
 
 def individual_fairness_sampled(
-    people: People, weight: float, *, confidence: float, rng: Generator, progress: Progress | None = None
+    people: ScoredPeople, weight: float, *, confidence: float, rng: Generator, progress: Progress | None = None
 ) -> PairFairness:
     """Return individual fairness from random pairs.
 
@@ -54,13 +54,13 @@ def individual_fairness_sampled(
     rng
         Source of randomness.
     progress
-        Called with the pairs done and all pairs to draw.
+        Called with the number of pairs done and in all.
 
     Examples
     --------
     >>> score, effort = np.linspace(0, 1, 50), np.linspace(0, 0.5, 50)
     >>> result = individual_fairness_sampled(
-    ...     People(score, effort, np.zeros(50)), 1.0, confidence=0.95, rng=np.random.default_rng(0)
+    ...     ScoredPeople(score, effort, np.zeros(50)), 1.0, confidence=0.95, rng=np.random.default_rng(0)
     ... )
     >>> bool(abs(result.value - (1 - 0.5 * 17 / 49)) < result.error)
     True
@@ -100,8 +100,8 @@ def individual_fairness_sampled(
     )
 
 
-def _leverage(people: People) -> FloatArray | float:
-    """Return 4 G g_i / (G - 2 g_i)², whose mean over draws times (h_i - U)² is the sum in `result.jackknife`."""
+def _leverage(people: ScoredPeople) -> FloatArray | float:
+    """Return 4 G g_i / (G - 2 g_i)²: its mean over draws times (h_i - U)² is the sum in `result.jackknife`."""
     n = people.counted
     if people.survey is None or n < 3:
         return 4.0 * n / max(n - 2, 1) ** 2
@@ -115,13 +115,13 @@ class PairDraw:
 
     Examples
     --------
-    >>> people = People(np.zeros(3), np.zeros(3), np.zeros(3), np.array([0.0, 1.0, 1.0]))
+    >>> people = ScoredPeople(np.zeros(3), np.zeros(3), np.zeros(3), np.array([0.0, 1.0, 1.0]))
     >>> i, j = PairDraw(people).pairs(1000, np.random.default_rng(0))
     >>> sorted(set(i.tolist())), bool((i + j == 3).all())
     ([1, 2], True)
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: ScoredPeople) -> None:
         self._size = len(people)
         self._weight = people.survey
         if self._weight is not None:
@@ -133,37 +133,37 @@ class PairDraw:
         if self._weight is None:
             i = rng.integers(0, self._size, size)
         else:
-            places = np.sort(rng.random(size)) * self._first_upto[-1]  # sorted, the search stays in cache
-            i = self._person_at(self._first_upto, places)
+            positions = np.sort(rng.random(size)) * self._first_upto[-1]  # sorted, the search stays in cache
+            i = self._person_at(self._first_upto, positions)
             rng.shuffle(i)
         return i, self.partners(i, rng)
 
     def partners(self, i: IntArray, rng: Generator) -> IntArray:
-        """Return another partner for each of the people: a place among all weights but the person's own."""
+        """Return another partner for each person: a position among all weights but the person's own."""
         if self._weight is None:
             j = rng.integers(0, self._size - 1, i.size)
             return np.asarray(j + (j >= i), dtype=np.int64)
         weight, end = self._weight[i], self._upto[i]
-        places = rng.random(i.size) * (self._upto[-1] - weight)
-        places = np.where(places >= end - weight, places + weight, places)
-        order = np.argsort(places, kind="stable")
+        positions = rng.random(i.size) * (self._upto[-1] - weight)
+        positions = np.where(positions >= end - weight, positions + weight, positions)
+        order = np.argsort(positions, kind="stable")
         j = np.empty_like(i)
-        j[order] = self._person_at(self._upto, places[order])
-        return np.where(j == i, self._beside(i), j)  # rounding at the ends of the person's own place
+        j[order] = self._person_at(self._upto, positions[order])
+        return np.where(j == i, self._beside(i), j)  # rounding at the ends of the person's own range
 
     def _person_at(self, upto: FloatArray, places: FloatArray) -> IntArray:
         last = int(np.flatnonzero(self._weight)[-1]) if self._weight is not None else self._size - 1
         return np.minimum(np.searchsorted(upto, places, side="right"), last).astype(np.int64)
 
     def _beside(self, i: IntArray) -> IntArray:
-        """Return the next person with a weight, or the one before for the last."""
+        """Return the next person with a weight, or the previous one for the last."""
         somebody = np.flatnonzero(np.asarray(self._weight))
         position = np.searchsorted(somebody, i)
         return np.asarray(somebody[np.where(position + 1 < somebody.size, position + 1, position - 1)], dtype=np.int64)
 
 
 class Correction(NamedTuple):
-    """What the grid adds to the mean excess and to the share of violations, the first with its standard error."""
+    """The grid's bias in the mean excess, with its standard error, and in the share of violations."""
 
     excess: float
     excess_stderr: float
@@ -171,7 +171,7 @@ class Correction(NamedTuple):
 
 
 def correct(
-    people: People,
+    people: ScoredPeople,
     moments: GridMoments,
     weight: float,
     *,
@@ -180,24 +180,24 @@ def correct(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Correction:
-    """Return what the extrapolated grid adds to the truth, estimated on random pairs of rows.
+    """Return the bias of the extrapolated grid, estimated on random pairs of rows.
 
     `grid_excess(moments.coarser(), moments, [weight]).value - correction.excess` is unbiased for any data.
 
     Parameters
     ----------
     people
-        The people behind the grid, or a random sample of them.
+        The people of the grid, or a random sample of them.
     moments
         The fine grid.
     weight
         Weight of effort in the distance.
     sample
-        Whether the people are a sample; their number then adds to the standard error.
+        Whether the people are a sample; their number then contributes to the standard error.
     rng
         Source of randomness.
     threads, progress
-        Number of threads, and what is called with the pairs done and all pairs.
+        Number of threads, and a function called with the number of pairs done and in all.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def correct(
     >>> from evenhand.stats.pairs.grid import grid_excess
     >>> rng = np.random.default_rng(0)
     >>> score, effort, aggregate = rng.random(1000), rng.choice([0, 0.31, 1], 1000), np.zeros(1000)  # atoms
-    >>> people = People(score, effort, aggregate)
+    >>> people = ScoredPeople(score, effort, aggregate)
     >>> fine = bin_people(people)
     >>> raw = grid_excess(fine.coarser(), fine, [0.5])
     >>> correction = correct(people, fine, 0.5, sample=False, rng=rng)
@@ -245,9 +245,9 @@ def correct(
 
 
 def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
-    """Return bounds that hold all values and put the most common one on a point of the grid and of its coarser one.
+    """Return bounds of all values, with the most common one on a point of the grid and of its coarser grid.
 
-    There it is not spread at all, so the commonest of ties (no arrests, no change) cost no accuracy.
+    There it is not spread at all, so the most common ties (no arrests, no change) cost no accuracy.
 
     Examples
     --------
@@ -268,19 +268,19 @@ def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
     return min(low, common - below * step), max(high, common + (size - 1 - below) * step)
 
 
-def common_on_points(people: People) -> Bounds:
+def common_on_points(people: ScoredPeople) -> Bounds:
     """Return the bounds of a grid with the most common value of each axis on a grid point."""
     score, effort, aggregate = (aligned_bounds(axis, SIZE) for axis in (people.score, people.effort, people.aggregate))
     return score, effort, aggregate
 
 
-def gathered(people: People, rows: IntArray) -> FloatArray:
-    """Return (3, people) score, effort and aggregate: gathered at once, which waits for memory less than in a loop."""
+def gathered(people: ScoredPeople, rows: IntArray) -> FloatArray:
+    """Return (3, people) score, effort and aggregate, gathered together to reduce waiting for memory."""
     return np.stack([column.take(rows) for column in (people.score, people.effort, people.aggregate)])
 
 
 def individual_fairness_grid(
-    people: People,
+    people: ScoredPeople,
     weight: float,
     *,
     confidence: float,
@@ -303,7 +303,7 @@ def individual_fairness_grid(
     threads
         Number of threads; by default one for each core. The result does not depend on it.
     progress
-        Called with the people and pairs done and to do.
+        Called with the number of people and pairs done and in all.
     """
     total = len(people) + _PAIRS
 
@@ -323,14 +323,14 @@ def individual_fairness_grid(
     )
 
 
-def row_excess(people: People, moments: GridMoments, weight: float, threads: int | None = None) -> FloatArray:
+def row_excess(people: ScoredPeople, moments: GridMoments, weight: float, threads: int | None = None) -> FloatArray:
     """Return each person's sum of v_j max(0, D_ij - d_ij) from the field of all people on the grid.
 
     Examples
     --------
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 1001)
-    >>> people = People(x, np.zeros(1001), np.zeros(1001))
+    >>> people = ScoredPeople(x, np.zeros(1001), np.zeros(1001))
     >>> rows = row_excess(people, bin_people(people), 0.5) / 1000
     >>> rows[[0, 500]].round(2)  # the mean of abs(x - y) over all y
     array([0.5 , 0.25])
@@ -342,7 +342,7 @@ def row_excess(people: People, moments: GridMoments, weight: float, threads: int
     size = moments.size
     length = scipy.fft.next_fast_len(2 * size - 1, real=True)
     apart = np.minimum(np.arange(length), length - np.arange(length))
-    apart = np.minimum(apart, size - 1)  # lags that no pair has
+    apart = np.minimum(apart, size - 1)  # lags of no pair
     table = excess_table(moments, weight)
     workers, shape = thread_count(threads), (length, length, length)
     spectrum = scipy.fft.rfftn(table[np.ix_(apart, apart, apart)], workers=workers)

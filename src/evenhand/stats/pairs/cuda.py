@@ -1,17 +1,17 @@
-"""Exact sums over all pairs of people on an NVIDIA graphics card. Needs NumPy and CuPy, and nothing else of evenhand.
+"""Exact sums over all pairs of people on an NVIDIA graphics card, with NumPy and CuPy alone.
 
 The sums are those of `exact.tile_sums`: each person's sum of v_j max(0, D_ij - d_ij) over all others j, and the weight
-of the pairs with D > d. One launch takes many lots of people (models, weights of effort). People are sorted along a
-Morton curve, so that neighbours in space are neighbours in memory. A block of 256 threads takes a strip of 256 people
-(128 in double precision) against up to 64 blocks of 128 others, 16 people (8) of the strip in the registers of each
-thread, and leaves out blocks whose scores differ by less than their distance. Each pair is computed once, for both.
+of the pairs with D > d. One launch takes many lots of people (models, weights of effort). ScoredPeople are sorted along
+a Morton curve, so that neighbours in space are neighbours in memory. A block of 256 threads compares a strip of 256
+people (128 in double precision) with up to 64 blocks of 128 others, 16 people (8) of the strip in the registers of each
+thread, and skips blocks whose scores differ by less than their distance. Each pair is computed once, for both.
 
-The same bytes in every run: within a thread block sums have a fixed order, and between them they are added as whole
-numbers (a power of two of the sum, in 64 bits), whose order does not matter. There are no atomic additions of floats.
+Sums are bit-identical in every run: within a thread block they have a fixed order, and between them they are added as
+integers (a power of two of the sum, in 64 bits), whose order does not matter. There are no atomic additions of floats.
 
-Precision: sums of up to some hundred pairs in single precision, all others in whole numbers of 64 bits; `precise` takes
-double precision throughout. The single-precision root is the card's own (`sqrt.approx`, within 1 unit in the last
-place), and max(0, x) is its saturation to [0, 1], which holds because scores are in [0, 1].
+Precision: sums of up to some hundred pairs in single precision, all others in 64-bit integers; `precise` uses double
+precision throughout. The single-precision root is the card's own (`sqrt.approx`, within 1 unit in the last place), and
+max(0, x) is its saturation to [0, 1], which is valid because scores are in [0, 1].
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Mode = Literal["rows", "total", "largest"]
 BLOCK = 128  # people in a block of columns
-LANES = 16  # threads beside each other, and on top of each other, in a thread block
+LANES = 16  # rows and columns of threads in a thread block
 CHUNK = 64  # blocks of columns that a thread block takes
-_LAUNCH_PAIRS = 2 * 10**12  # a launch is a second or less: how soon Ctrl-C is heard
-_BITS = 10  # of the Morton code, for each axis
+_LAUNCH_PAIRS = 2 * 10**12  # a launch takes a second or less, the delay of Ctrl-C
+_BITS = 10  # bits of the Morton code for each axis
 _MODES: dict[Mode, int] = {"rows": 0, "total": 1, "largest": 2}
 
 
 class Lot(NamedTuple):
-    """People whose pairs are compared: where they lie, so that distances are plain lengths, scores and weights."""
+    """People whose pairs are compared: coordinates with Euclidean or city-block distances, scores and weights."""
 
     u: Floats
     v: Floats
@@ -46,13 +46,13 @@ class Lot(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
-    """Lots sorted, padded to whole strips and laid out one after the other on the card.
+class CardPlan:
+    """Lots sorted, padded to whole strips and stored consecutively on the card.
 
     Attributes
     ----------
     orders
-        The person at each place of a lot, without padding.
+        The person at each position of a lot, without padding.
     people
         (places, 4) u, v, score and weight; padding has a score of nan and weight 0.
     boxes
@@ -60,9 +60,9 @@ class Plan:
     start
         (lots + 1,) the block at which each lot starts.
     scales
-        (lots, 2) what row sums and totals are multiplied by before they become whole numbers; powers of two.
-    diamond, precise, alike
-        Whether distances run along the axes; whether numbers are float64; whether everybody has weight 1.
+        (lots, 2) the factors of row sums and totals before conversion to integers; powers of two.
+    diamond, precise, unit_weights
+        Whether distances run along the axes; whether numbers are float64; whether all weights are 1.
     """
 
     orders: list[Any]
@@ -72,26 +72,26 @@ class Plan:
     scales: Floats
     diamond: bool
     precise: bool
-    alike: bool
+    unit_weights: bool
 
     @property
     def rows(self) -> int:
-        """How many people of the strip a thread holds."""
+        """The number of people of the strip per thread."""
         return 8 if self.precise else 16
 
     @property
     def per_strip(self) -> int:
-        """How many blocks of columns a strip is long."""
+        """The number of blocks of columns in a strip."""
         return self.rows * LANES // BLOCK
 
 
 def why_not() -> str | None:
-    """Return why no card can be used, or None when one can."""
+    """Return why no card can be used; None if one can."""
     try:
         import cupy
     except ImportError:
         return "CuPy is not installed"
-    except Exception as error:  # a broken installation says so in many ways
+    except Exception as error:  # a broken installation may raise anything
         return f"CuPy cannot be loaded ({type(error).__name__})"
     try:
         return None if cupy.cuda.runtime.getDeviceCount() > 0 else "there is no NVIDIA graphics card"
@@ -108,7 +108,7 @@ def describe() -> str:
 def row_sums(
     lots: Sequence[Lot], *, diamond: bool, precise: bool, progress: Callable[[int, int], None] | None = None
 ) -> list[tuple[Floats, float]]:
-    """Return of each lot everybody's sum of v_j max(0, D_ij - d_ij), and the sum of v_i v_j over pairs with D > d."""
+    """Return each person's sum of v_j max(0, D_ij - d_ij) and the weight of pairs with D > d, for each lot."""
     plan = plan_lots(lots, diamond=diamond, precise=precise)
     sums, totals = _launch(plan, "rows", progress)
     return [
@@ -122,28 +122,28 @@ def totals(
 ) -> list[float]:
     """Return the sum of v_i v_j max(0, D_ij - d_ij) over all pairs of each lot."""
     plan = plan_lots(lots, diamond=diamond, precise=precise)
-    _, found = _launch(plan, "total", progress)
-    return [float(whole) / scale for whole, scale in zip(found, plan.scales[:, 1], strict=True)]
+    _, sums = _launch(plan, "total", progress)
+    return [float(number) / scale for number, scale in zip(sums, plan.scales[:, 1], strict=True)]
 
 
 def largest(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> list[Floats]:
-    """Return each person's largest D_ij - d_ij, 0 where none is above, of each lot."""
+    """Return each person's largest D_ij - d_ij, at least 0, for each lot."""
     plan = plan_lots(lots, diamond=diamond, precise=precise)
     bits, _ = _launch(plan, "largest", None)
     return [_unsorted(plan, number, bits).view(np.float64) for number in range(len(lots))]
 
 
-def _unsorted(plan: Plan, number: int, found: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what was found for the people of a lot, in their own order."""
+def _unsorted(plan: CardPlan, number: int, sorted_values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the results for a lot's people, in their own order."""
     order = _host(plan.orders[number])
-    result = np.empty(order.size, dtype=found.dtype)
+    result = np.empty(order.size, dtype=sorted_values.dtype)
     first = plan.start[number] * BLOCK
-    result[order] = found[first : first + order.size]
+    result[order] = sorted_values[first : first + order.size]
     return result
 
 
-def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> Plan:
-    """Return the lots as the card needs them."""
+def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> CardPlan:
+    """Return the lots in the card's format."""
     xp, kind = _xp(), np.float64 if precise else np.float32
     strip = (8 if precise else 16) * LANES
     orders, parts, boxes, start, scales = [], [], [], [0], []
@@ -154,23 +154,23 @@ def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> Plan:
         padded = rows[xp.concatenate([order, xp.repeat(order[-1:], padding)])]
         boxed = padded[:, :3].reshape(-1, BLOCK, 3)
         boxes.append(xp.concatenate([boxed.min(axis=1), boxed.max(axis=1)], axis=1))
-        padded[len(rows) :, 2:] = xp.asarray([np.nan, 0.0])  # saturation makes 0 of nan
+        padded[len(rows) :, 2:] = xp.asarray([np.nan, 0.0])  # saturation turns nan into 0
         orders.append(order)
         parts.append(padded)
         start.append(start[-1] + len(padded) // BLOCK)
-        heavy = max(float(lot.weight.sum()), 1.0)
-        scales.append([2.0 ** (61 - ceil(log2(heavy))), 2.0 ** (61 - ceil(2.0 * log2(heavy)))])
-    alike = all(bool((lot.weight == 1.0).all()) for lot in lots)
-    places, boxed = xp.concatenate(parts), xp.concatenate(boxes)
-    return Plan(
+        total_weight = max(float(lot.weight.sum()), 1.0)
+        scales.append([2.0 ** (61 - ceil(log2(total_weight))), 2.0 ** (61 - ceil(2.0 * log2(total_weight)))])
+    unit_weights = all(bool((lot.weight == 1.0).all()) for lot in lots)
+    sorted_people, boxed = xp.concatenate(parts), xp.concatenate(boxes)
+    return CardPlan(
         orders=orders,
-        people=places,
+        people=sorted_people,
         boxes=boxed,
         start=np.array(start, dtype=np.int64),
         scales=np.array(scales),
         diamond=diamond,
         precise=precise,
-        alike=alike,
+        unit_weights=unit_weights,
     )
 
 
@@ -183,19 +183,19 @@ def _morton_order(xp: ModuleType, points: Any) -> Any:
     for bit in range(_BITS):
         for axis in range(3):
             key |= ((cells[:, axis] >> np.uint64(bit)) & np.uint64(1)) << np.uint64(3 * bit + axis)
-    places = xp.sort((key << np.uint64(32)) | xp.arange(len(points), dtype=np.uint64))  # no two are equal
+    places = xp.sort((key << np.uint64(32)) | xp.arange(len(points), dtype=np.uint64))  # all are distinct
     return (places & np.uint64(2**32 - 1)).astype(np.int64)
 
 
 def _launch(
-    plan: Plan, mode: Mode, progress: Callable[[int, int], None] | None
+    plan: CardPlan, mode: Mode, progress: Callable[[int, int], None] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Run the kernel over all strips; return the whole numbers of each place, and of each lot."""
+    """Run the kernel over all strips; return the integers of each position, and of each lot."""
     xp = _xp()
-    kernel = _kernel(plan.precise, plan.diamond, plan.alike, _MODES[mode])
+    kernel = _kernel(plan.precise, plan.diamond, plan.unit_weights, _MODES[mode])
     blocks = np.diff(plan.start)
     sums = xp.zeros(len(plan.people), dtype=np.int64)
-    found = xp.zeros(len(blocks), dtype=np.int64)
+    totals = xp.zeros(len(blocks), dtype=np.int64)
     start, scales = xp.asarray(plan.start), xp.asarray(plan.scales)
     longest = int(blocks.max())
     strips, chunks = longest // plan.per_strip, -(-longest // CHUNK)
@@ -203,16 +203,16 @@ def _launch(
     step = max(1, int(strips * min(1.0, _LAUNCH_PAIRS / pairs)))
     for first in range(0, strips, step):
         grid = (min(step, strips - first), chunks, len(blocks))
-        kernel(grid, (LANES * LANES,), (plan.people, plan.boxes, start, scales, np.int32(first), sums, found))
+        kernel(grid, (LANES * LANES,), (plan.people, plan.boxes, start, scales, np.int32(first), sums, totals))
         if progress is not None:
             xp.cuda.get_current_stream().synchronize()
-            left = 1.0 - min(strips, first + step) / strips
-            progress(int(pairs * (1.0 - left * left)), int(pairs))
-    return _host(sums), _host(found)
+            remaining = 1.0 - min(strips, first + step) / strips
+            progress(int(pairs * (1.0 - remaining * remaining)), int(pairs))
+    return _host(sums), _host(totals)
 
 
 def _xp() -> ModuleType:
-    """Return CuPy; tests without a card put NumPy in its place."""
+    """Return CuPy; tests without a card substitute NumPy."""
     import cupy
 
     module: ModuleType = cupy
@@ -220,14 +220,14 @@ def _xp() -> ModuleType:
 
 
 def _host(array: object) -> NDArray[Any]:
-    """Return an array of the card as one of NumPy."""
+    """Return an array of the card as a NumPy array."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 @cache
-def _kernel(precise: bool, diamond: bool, alike: bool, mode: int) -> Any:
-    """Compile a kernel; CuPy keeps what it compiled on disk."""
-    flags = f"{str(diamond).lower()}, {str(alike).lower()}, {mode}"
+def _kernel(precise: bool, diamond: bool, unit_weights: bool, mode: int) -> Any:
+    """Compile a kernel; CuPy caches it on disk."""
+    flags = f"{str(diamond).lower()}, {str(unit_weights).lower()}, {mode}"
     name = f"pairs<{'double, 8' if precise else 'float, 16'}, {flags}>"
     module = _xp().RawModule(code=SOURCE, options=("-std=c++17",), name_expressions=[name])
     return module.get_function(name)

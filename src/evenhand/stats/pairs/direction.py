@@ -1,15 +1,15 @@
-"""Direction of effort: of two people of whom one came further, how often that one is scored worse.
+"""Direction of effort: how often the person of a pair who came further is scored worse.
 
-A pair (i, j) is *comparable*, i ahead of j, when effort_i > effort_j, start_i <= start_j and end_i >= end_j: i came
-further, from no better a start to no worse an end. It is *reversed* when i's score is below j's (higher scores are
-better for the person here), *concordant* when above, else tied. Scores that follow the level reached, the change or the
-effort give no reversal; a random score reverses as many pairs as it orders rightly, (1 - t) / 2 with t the share of all
+A pair (i, j) is *comparable*, i ahead of j, if effort_i > effort_j, start_i <= start_j and end_i >= end_j: i came
+further, from no better a start to no worse an end. It is *reversed* if i's score is below j's (higher scores are better
+for the person here), *concordant* if above, else tied. Scores that follow the level reached, the change or the effort
+give no reversal; a random score reverses as many pairs as it orders correctly, (1 - t) / 2 with t the share of all
 pairs with equal scores. Without the condition on the end, scores that follow the level reached would look worse than
 chance.
 
-All pairs are counted, exactly: people who are alike are merged, ordered along a k-d tree within their group and cut
-into blocks of 128; two blocks between which no pair can be comparable are passed over. Each block adds up its own rows,
-so the sums are the same to the last bit on any number of threads.
+All pairs are counted, exactly: equal people are merged, ordered along a k-d tree within their group and cut into blocks
+of 128; two blocks without comparable pairs are skipped. Each block sums its own rows, so the sums are bit-identical on
+any number of threads.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from evenhand.stats.workers import Progress, Step, run_chains
 
 _STEP_PAIRS = 2**25
 _THREAD_PAIRS = 2**20
-_DIGITS = 11  # of a shortfall, so that rounding breaks no tie
+_DIGITS = 11  # digits of a shortfall, so that rounding breaks no tie
 COMPARABLE, REVERSED, CONCORDANT, SHORTFALL = range(4)
 _BEHIND = 4
 
 
-class Share(NamedTuple):
-    """A share of comparable pairs, or the mean shortfall of reversed ones, with its interval; nan where undefined.
+class ReversalShare(NamedTuple):
+    """A share of comparable pairs, or the mean shortfall of reversed ones, with its interval; nan if undefined.
 
-    With no pair of the kind seen, `low` is 0 and `high` an upper limit only.
+    Without a pair of the kind, `low` is 0 and `high` an upper limit only.
     """
 
     value: float
@@ -60,13 +60,13 @@ class Reversals:
     totals
         (4,) the same over all pairs, each once.
     n
-        How many people can be in such a pair.
+        The number of people who can be in such a pair.
     kish
         The effective number of them.
     matchings
-        Into how many sets of pairs, of which no two share a person, all pairs can be dealt.
+        The number of sets of pairs without common people into which all pairs can be partitioned.
     random
-        The share of reversed pairs that a random score would give, and of concordant ones.
+        The expected share of reversed, and of concordant, pairs for a random score.
     """
 
     sums: FloatArray = field(repr=False)
@@ -78,7 +78,7 @@ class Reversals:
 
     @property
     def pairs(self) -> float:
-        """The comparable pairs; by weight where people have weights."""
+        """The weight of the comparable pairs; without weights, their number."""
         return float(self.totals[COMPARABLE])
 
     @property
@@ -92,24 +92,24 @@ class Reversals:
             return float(self.totals[SHORTFALL] / self.totals[REVERSED]) if self.totals[REVERSED] > 0 else float("nan")
         return min(1.0, float(self.totals[kind]) / self.pairs) if self.pairs else float("nan")
 
-    def reversed(self, confidence: float = 0.95) -> Share:
+    def reversed(self, confidence: float = 0.95) -> ReversalShare:
         """Return the share of comparable pairs that are reversed."""
         return self._share(REVERSED, confidence)
 
-    def concordant(self, confidence: float = 0.95) -> Share:
+    def concordant(self, confidence: float = 0.95) -> ReversalShare:
         """Return the share of comparable pairs that are concordant."""
         return self._share(CONCORDANT, confidence)
 
-    def shortfall(self, confidence: float = 0.95) -> Share:
-        """Return by how much, on average, the one ahead in a reversed pair is scored below the other."""
+    def shortfall(self, confidence: float = 0.95) -> ReversalShare:
+        """Return the mean shortfall of the person ahead in reversed pairs."""
         if not self.totals[REVERSED] > 0:
-            return Share(*[float("nan")] * 4)
+            return ReversalShare(*[float("nan")] * 4)
         return self._with_limits(self.mean(SHORTFALL), self._apart(SHORTFALL, REVERSED), confidence)
 
     def p_value(self) -> float:
-        """Return the p-value of "as many reversed as concordant pairs", which is what a random score gives.
+        """Return the p-value of equally many reversed and concordant pairs, as for a random score.
 
-        Student's t of the share concordant minus the share reversed, by the jackknife; nan where there is no error.
+        Student's t of the share concordant minus the share reversed, by the jackknife; nan if there is no error.
         """
         from scipy.special import stdtr
 
@@ -119,23 +119,27 @@ class Reversals:
         value, stderr = float(self.totals[CONCORDANT] - self.totals[REVERSED]) / self.pairs, self._spread(apart)
         return float(2.0 * stdtr(self._freedom(apart), -abs(value) / stderr)) if stderr > 0 else float("nan")
 
-    def _share(self, kind: int, confidence: float) -> Share:
+    def _share(self, kind: int, confidence: float) -> ReversalShare:
         if not self.pairs:
-            return Share(*[float("nan")] * 4)
+            return ReversalShare(*[float("nan")] * 4)
         value = self.mean(kind)
         if 0.0 < value < 1.0:
             return self._with_limits(value, self._apart(kind, COMPARABLE), confidence)
-        # Pairs of different people are independent: of m such pairs none is of the kind with chance (1 - share)^m.
+        # Pairs of different people are independent: none of m such pairs is of the kind with probability (1 - share)^m.
         reach = 1.0 - tail_share(confidence) ** (self.matchings / self.pairs)
-        return Share(value, 0.0, reach, float("nan")) if value == 0.0 else Share(value, 1.0 - reach, 1.0, float("nan"))
+        return (
+            ReversalShare(value, 0.0, reach, float("nan"))
+            if value == 0.0
+            else ReversalShare(value, 1.0 - reach, 1.0, float("nan"))
+        )
 
-    def _with_limits(self, value: float, apart: FloatArray, confidence: float) -> Share:
+    def _with_limits(self, value: float, apart: FloatArray, confidence: float) -> ReversalShare:
         stderr = self._spread(apart)
         low, high = logit_t(value, stderr, self._freedom(apart), confidence)
-        return Share(value, float(low), float(high), stderr)
+        return ReversalShare(value, float(low), float(high), stderr)
 
     def _apart(self, above: int, below: int) -> FloatArray:
-        """Return by how much leaving out each person changes the ratio of two sums; nan where nothing would be left."""
+        """Return the change of the ratio of two sums without each person; nan if nothing would be left."""
         over, under = (self.totals[kind] - self.sums[:, kind] for kind in (above, below))
         with np.errstate(all="ignore"):
             apart = over / under - self.totals[above] / self.totals[below]
@@ -146,13 +150,13 @@ class Reversals:
         return float(np.sqrt((self.n - 1) / self.n * np.sum(apart**2))) if self.n > 2 else float("nan")
 
     def _freedom(self, apart: FloatArray) -> float:
-        """Return the degrees of freedom of the jackknife's variance, at most n - 1 of the effective number of people.
+        """Return the degrees of freedom of the jackknife's variance, at most the effective number of people - 1.
 
         With a the changes, those of sum a² are 2 (sum a²)² / (sum a⁴ - (sum a²)² / n), twice the square of its mean
-        over its variance (Satterthwaite 1946): n where they are normal, 2 k for k people who make all of it.
+        over its variance (Satterthwaite 1946): n if they are normal, 2 k if k people cause all of it.
         """
-        each = apart**2
-        squares, fourth = float(np.sum(each)), float(np.sum(each**2))
+        squared_changes = apart**2
+        squares, fourth = float(np.sum(squared_changes)), float(np.sum(squared_changes**2))
         excess = fourth - squares**2 / self.n
         return min(self.kish - 1.0, 2.0 * squares**2 / excess) if excess > 0 else self.kish - 1.0
 
@@ -171,7 +175,7 @@ class Direction:
     weight
         (people,) survey weights of mean 1; ones without.
     random
-        The share of reversed pairs that a random score would give.
+        The expected share of reversed pairs for a random score.
     """
 
     counts: FloatArray = field(repr=False)
@@ -188,7 +192,7 @@ class Direction:
         return self._reversals(ahead, behind, self.weight, everyone, everyone)
 
     def between(self, ahead: int, behind: int) -> Reversals:
-        """Return the pairs in which somebody of one group is ahead of somebody of another (or of the same)."""
+        """Return the pairs with the person ahead in one group and the other in another (or the same) group."""
         rows = np.flatnonzero((self.group == ahead) | (self.group == behind))
         first, second = self.group[rows] == ahead, self.group[rows] == behind
         of_first = np.where(first[:, np.newaxis], self.counts[rows, behind, :_BEHIND], 0.0)
@@ -198,7 +202,7 @@ class Direction:
     def _reversals(
         self, ahead: FloatArray, behind: FloatArray, weights: FloatArray, first: BoolArray, second: BoolArray
     ) -> Reversals:
-        """Return the sums over people who are on the first side, on the second, or on both."""
+        """Return the sums over people on the first side, on the second, or on both."""
         weight, members = weights[:, np.newaxis], weights > 0
         kish = [_kish(weights[side]) for side in (first, second, members)]
         together = bool((first & second).any())
@@ -214,39 +218,41 @@ class Direction:
         )
 
 
-def compare_groups(one: Reversals, other: Reversals, confidence: float = 0.95) -> tuple[Share, float]:
-    """Return how much more often pairs are reversed in one set than in another of the same people, and its p-value.
+def compare_groups(first: Reversals, second: Reversals, confidence: float = 0.95) -> tuple[ReversalShare, float]:
+    """Return the difference between two sets' shares of reversed pairs of the same people, and its p-value.
 
-    Limits from those of both shares (MOVER), with the correlation of the two that the jackknife gives: who is scored
-    too well loses reversals as the one ahead and gains them as the one behind, so it is below 0.
+    Limits from those of both shares (MOVER), with the jackknife's correlation of the two: a person scored too well
+    loses reversals as the one ahead and gains them as the one behind, so it is below 0.
 
     References
     ----------
     G. Y. Zou (2007), Toward using confidence intervals to compare correlations, Psychological Methods 12.
     """
-    (found,), p_value = compare_groups_at(one, other, [confidence])
-    return found, p_value
+    (share,), p_value = compare_groups_at(first, second, [confidence])
+    return share, p_value
 
 
-def compare_groups_at(one: Reversals, other: Reversals, confidences: Sequence[float]) -> tuple[list[Share], float]:
+def compare_groups_at(
+    first: Reversals, second: Reversals, confidences: Sequence[float]
+) -> tuple[list[ReversalShare], float]:
     """Return `compare_groups` at several confidences, and its p-value."""
     from scipy.special import stdtr
 
-    if not (one.pairs and other.pairs) or one.sums.shape != other.sums.shape:
-        return [Share(*[float("nan")] * 4)] * len(confidences), float("nan")
-    apart = [x._apart(REVERSED, COMPARABLE) for x in (one, other)]
+    if not (first.pairs and second.pairs) or first.sums.shape != second.sums.shape:
+        return [ReversalShare(*[float("nan")] * 4)] * len(confidences), float("nan")
+    apart = [x._apart(REVERSED, COMPARABLE) for x in (first, second)]
     with np.errstate(all="ignore"):
         norm = np.sqrt(np.sum(apart[0] ** 2) * np.sum(apart[1] ** 2))
         rho = float(np.sum(apart[0] * apart[1]) / norm) if norm > 0 else 0.0
-    together = apart[0] - apart[1]
-    value, stderr, found = one.mean(REVERSED) - other.mean(REVERSED), one._spread(together), []
+    difference = apart[0] - apart[1]
+    value, stderr, shares = first.mean(REVERSED) - second.mean(REVERSED), first._spread(difference), []
     for confidence in confidences:
-        a, b = one.reversed(confidence), other.reversed(confidence)
+        a, b = first.reversed(confidence), second.reversed(confidence)
         down, up = ((a.value - a.low, b.high - b.value), (a.high - a.value, b.value - b.low))
         low, high = (np.sqrt(max(0.0, x * x - 2.0 * rho * x * y + y * y)) for x, y in (down, up))
-        found.append(Share(value, max(-1.0, value - float(low)), min(1.0, value + float(high)), stderr))
-    p = float(2.0 * stdtr(one._freedom(together), -abs(value) / stderr)) if stderr > 0 else float("nan")
-    return found, p
+        shares.append(ReversalShare(value, max(-1.0, value - float(low)), min(1.0, value + float(high)), stderr))
+    p = float(2.0 * stdtr(first._freedom(difference), -abs(value) / stderr)) if stderr > 0 else float("nan")
+    return shares, p
 
 
 def count_reversals(
@@ -271,9 +277,9 @@ def count_reversals(
     start, end
         First and last value of the trajectory, higher is better.
     group
-        The number of each person's group, from 0; by default all are of one.
+        The number of each person's group, from 0; by default all are in one.
     survey_weight
-        What each person counts for, 0 or more. Only ratios matter.
+        The weight of each person, 0 or more. Only ratios matter.
     threads
         Number of threads; by default one for each core. The result does not depend on it.
     progress
@@ -308,49 +314,54 @@ def count_reversals(
 def _row_counts(
     points: FloatArray, weight: FloatArray, group: IntArray, threads: int | None, progress: Progress | None
 ) -> FloatArray:
-    """Return (rows, groups, 8) the counts of every different row of people."""
+    """Return (rows, groups, 8) the counts of every distinct row of people."""
     from evenhand.stats.pairs.ahead import count_ahead
 
-    places, blocks_of = [], []
+    positions, blocks_of = [], []
     for code in range(int(group.max()) + 1):
         members = np.flatnonzero(group == code)
         ordered = members[near_neighbours(points[:3, members])] if members.size else members
-        places.append(np.append(ordered, np.repeat(ordered[-1:], -members.size % BLOCK)))
-        blocks_of += [code] * (places[-1].size // BLOCK)
-    place = np.concatenate(places).astype(np.int64)
-    is_first = np.zeros(place.size, dtype=bool)
-    is_first[np.unique(place, return_index=True)[1]] = True  # padding repeats a row, with a weight of 0
-    laid, heavy = np.take(points, place, axis=1), np.where(is_first, weight[place], 0.0)
+        positions.append(np.append(ordered, np.repeat(ordered[-1:], -members.size % BLOCK)))
+        blocks_of += [code] * (positions[-1].size // BLOCK)
+    position = np.concatenate(positions).astype(np.int64)
+    is_first = np.zeros(position.size, dtype=bool)
+    is_first[np.unique(position, return_index=True)[1]] = True  # padding repeats a row with weight 0
+    points_in_order, weight_in_order = np.take(points, position, axis=1), np.where(is_first, weight[position], 0.0)
     of_block, count = np.array(blocks_of, dtype=np.int64), len(blocks_of)
-    out = np.zeros((place.size, int(group.max()) + 1, 8))
-    # Who is behind is counted as who is ahead among the negated: most pairs of blocks can hold one of the two only.
-    sides = (*_boxed(laid, heavy), out[..., :_BEHIND]), (*_boxed(-laid, heavy), out[..., _BEHIND:])
-    size = max(1, _STEP_PAIRS // (place.size * BLOCK))
+    out = np.zeros((position.size, int(group.max()) + 1, 8))
+    # People behind are counted as people ahead among the negated: most pairs of blocks can hold only one of the two.
+    sides = (
+        (*_boxed(points_in_order, weight_in_order), out[..., :_BEHIND]),
+        (*_boxed(-points_in_order, weight_in_order), out[..., _BEHIND:]),
+    )
+    size = max(1, _STEP_PAIRS // (position.size * BLOCK))
 
     def count_blocks(begin: int, after: int) -> None:
-        for columns, bounds, found in sides:
-            count_ahead(columns, bounds, of_block, (begin, after), found)
+        for columns, bounds, out_side in sides:
+            count_ahead(columns, bounds, of_block, (begin, after), out_side)
 
     def chain(number: int) -> Iterator[Step]:
         begin, after = number * size, min(count, (number + 1) * size)
-        yield (after - begin) * BLOCK * place.size, partial(count_blocks, begin, after)
+        yield (after - begin) * BLOCK * position.size, partial(count_blocks, begin, after)
 
-    total = place.size**2
+    total = position.size**2
     chains = [chain(number) for number in range(-(-count // size))]
     run_chains(chains, total, threads=1 if total < _THREAD_PAIRS else threads, progress=progress)
     rows = np.empty((weight.size, *out.shape[1:]))
-    rows[place[is_first]] = out[is_first]
+    rows[position[is_first]] = out[is_first]
     return rows
 
 
-def _boxed(laid: FloatArray, weight: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, FloatArray]]:
-    """Return the columns of people and their weights, and the lowest and highest of each block."""
-    boxes = laid[:3].reshape(3, -1, BLOCK)
-    return (*laid, weight), (boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
+def _boxed(
+    points_in_order: FloatArray, weight: FloatArray
+) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, FloatArray]]:
+    """Return the columns of people and their weights, and the bounds of each block."""
+    boxes = points_in_order[:3].reshape(3, -1, BLOCK)
+    return (*points_in_order, weight), (boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
 def snapped(values: FloatArray) -> FloatArray:
-    """Return values with those that differ by rounding only made equal, so that rounding puts nobody ahead.
+    """Return values with differences due to rounding removed, so that rounding puts nobody ahead.
 
     Examples
     --------
@@ -367,10 +378,10 @@ def snapped(values: FloatArray) -> FloatArray:
 
 
 def _tied(score: FloatArray, weight: FloatArray) -> float:
-    """Return the share of all pairs that have equal scores."""
-    alike = np.bincount(np.unique(score, return_inverse=True)[1], weight)
+    """Return the share of all pairs with equal scores."""
+    weight_by_score = np.bincount(np.unique(score, return_inverse=True)[1], weight)
     squares = float(np.sum(weight**2))
-    return (float(np.sum(alike**2)) - squares) / (float(weight.sum()) ** 2 - squares)
+    return (float(np.sum(weight_by_score**2)) - squares) / (float(weight.sum()) ** 2 - squares)
 
 
 def _kish(weight: FloatArray) -> float:
@@ -378,7 +389,7 @@ def _kish(weight: FloatArray) -> float:
 
 
 class ReversedPairs(NamedTuple):
-    """Pairs (k, 2) of the one ahead and the other, and by how much the one ahead is scored below, the largest first."""
+    """Pairs (k, 2) of the person ahead and the other, and the shortfall of the one ahead, the largest first."""
 
     people: IntArray
     shortfall: FloatArray
@@ -389,7 +400,7 @@ def worst_reversals(
 ) -> ReversedPairs:
     """Return the reversed pairs with the largest shortfall; ties in the order of the people's numbers.
 
-    The one ahead of a worst pair is looked for among those whose own largest shortfall is among the `count` largest.
+    The candidates for the person ahead are the `count` people with the largest shortfalls.
 
     Examples
     --------
@@ -408,13 +419,13 @@ def worst_reversals(
     largest_shortfall(tuple(x[order] for x in axes), ranked)
     most[order] = ranked
     ahead = np.lexsort((np.arange(most.size), -np.round(most, _DIGITS)))[:count]
-    found = []
+    reversals = []
     e, s, t, m = axes
     for i in ahead[most[ahead] > 0].tolist():
-        behind = np.flatnonzero((e[i] > e) & (s[i] <= s) & (t[i] >= t) & (m > m[i]))
-        short = np.round(m[behind] - m[i], _DIGITS)
-        keep = np.lexsort((behind, -short))[:count]
-        found += [(-float(short[k]), i, int(behind[k])) for k in keep.tolist()]
-    found = sorted(found)[:count]
-    pairs = np.array([row[1:] for row in found], dtype=np.int64).reshape(-1, 2)
-    return ReversedPairs(pairs, np.array([-row[0] for row in found]))
+        candidates = np.flatnonzero((e[i] > e) & (s[i] <= s) & (t[i] >= t) & (m > m[i]))
+        short = np.round(m[candidates] - m[i], _DIGITS)
+        keep = np.lexsort((candidates, -short))[:count]
+        reversals += [(-float(short[k]), i, int(candidates[k])) for k in keep.tolist()]
+    reversals = sorted(reversals)[:count]
+    pairs = np.array([row[1:] for row in reversals], dtype=np.int64).reshape(-1, 2)
+    return ReversedPairs(pairs, np.array([-row[0] for row in reversals]))

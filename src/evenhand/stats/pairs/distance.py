@@ -1,4 +1,4 @@
-"""How far apart two people are in effort and aggregate: the paper's distance and others that could be defended.
+"""Distances between people in effort and aggregate: the paper's, and other defensible ones.
 
 With e and s the differences in effort and aggregate, each over its scale, L the Lipschitz constant and w the weight of
 effort, a score may differ by
@@ -10,8 +10,8 @@ effort, a score may differ by
     function    L f(E, S, E', S')                    of the user's own
 
 The first three are the weighted power means of |e| and |s| with exponents 1, 2 and infinity: manhattan is never above
-euclidean, nor that above maximum, and all are within [0, 1] where e and s are. All but the last are exact in every
-exact method, because they are lengths after a linear change of coordinates: max(|e|, |s|) = |e + s| / 2 + |e - s| / 2.
+euclidean, nor that above maximum, and all are within [0, 1] if e and s are. All but the last are exact in every exact
+method, because they are lengths after a linear change of coordinates: max(|e|, |s|) = |e + s| / 2 + |e - s| / 2.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
-from evenhand.stats.pairs.inputs import OwnDistance, People
+from evenhand.stats.pairs.inputs import OwnDistance, ScoredPeople
 from evenhand.stats.types import FloatArray
 
 Norm = Literal["euclidean", "manhattan", "maximum"]
 NORMS: tuple[Norm, ...] = get_args(Norm)
-_FEWEST = 10  # judged pairs
+_FEWEST = 10  # fewest judged pairs
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,21 @@ class Distance:
     norm
         'euclidean', 'manhattan' or 'maximum'.
     scales
-        What differences in effort and in aggregate are divided by.
+        Divisors of differences in effort and in aggregate.
     lipschitz
-        How much scores may differ for each unit of distance.
+        The permitted difference in scores per unit of distance.
     matrix
-        a, b and c of a learned distance, in the place of the norm and of the weight of effort.
+        a, b and c of a learned distance, instead of the norm and of the weight of effort.
     function
-        A function of the efforts and aggregates of the one and of the other, arrays of one shape, in the place of all
-        but `lipschitz`.
+        A function of the efforts and aggregates of both people, arrays of one shape, instead of all but `lipschitz`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from evenhand.stats.pairs.inputs import distance_of
-    >>> two = People(np.zeros(2), np.array([0.0, 0.3]), np.array([0.0, 0.4]))
+    >>> two = ScoredPeople(np.zeros(2), np.array([0.0, 0.3]), np.array([0.0, 0.4]))
     >>> first, second = np.array([0]), np.array([1])
-    >>> [round(float(distance_of(*Distance(norm).of(two, 0.5), first, second)[0]), 4) for norm in NORMS]
+    >>> [round(float(distance_of(*Distance(norm).transform(two, 0.5), first, second)[0]), 4) for norm in NORMS]
     [0.3536, 0.35, 0.4]
     """
 
@@ -76,11 +75,13 @@ class Distance:
                     value=value,
                 )
 
-    def of(self, people: People, weight: float) -> tuple[People, float]:
-        """Return the people where they lie for this distance, and the weight of the first coordinate."""
+    def transform(self, people: ScoredPeople, weight: float) -> tuple[ScoredPeople, float]:
+        """Return the people with coordinates for this distance, and the weight of the first coordinate."""
         if self.function is not None:
-            own, times = self.function, self.lipschitz
-            return _moved(people, people.effort, people.aggregate, own=lambda *x: times * np.asarray(own(*x))), weight
+            function, factor = self.function, self.lipschitz
+            return _moved(
+                people, people.effort, people.aggregate, own=lambda *x: factor * np.asarray(function(*x))
+            ), weight
         effort, aggregate = (
             column if self.lipschitz == scale else self.lipschitz / scale * column
             for column, scale in zip((people.effort, people.aggregate), self.scales, strict=True)
@@ -92,8 +93,8 @@ class Distance:
             return _moved(people, effort + aggregate, effort - aggregate, diamond=True), 0.5
         return _moved(people, effort, aggregate, diamond=self.norm != "euclidean"), weight
 
-    def alike(self, weights: Sequence[float]) -> list[list[int]]:
-        """Return the numbers of the weights, those together for which people lie in the same places."""
+    def same_coordinates(self, weights: Sequence[float]) -> list[list[int]]:
+        """Return the indices of the weights, grouped by equal coordinates of people."""
         if self.norm != "maximum" or self.matrix is not None:
             return [list(range(len(weights)))]
         inside = [number for number, weight in enumerate(weights) if 0.0 < weight < 1.0]
@@ -106,27 +107,31 @@ EUCLIDEAN = Distance()
 
 
 def _moved(
-    people: People, effort: FloatArray, aggregate: FloatArray, diamond: bool = False, own: OwnDistance | None = None
-) -> People:
-    return People(
+    people: ScoredPeople,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    diamond: bool = False,
+    own: OwnDistance | None = None,
+) -> ScoredPeople:
+    return ScoredPeople(
         score=people.score, effort=effort, aggregate=aggregate, survey=people.survey, diamond=diamond, own=own
     )
 
 
 def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) -> tuple[float, float, float]:
-    """Return a, b and c of the distance (a e² + 2 b e s + c s²)^(1/2), a + c = 1, from pairs that somebody judged.
+    """Return a, b and c of the distance (a e² + 2 b e s + c s²)^(1/2), a + c = 1, from judged pairs.
 
-    The chance that a pair is called similar is taken as 2 / (1 + exp(q)), q = e² and so on with a matrix of any size:
-    1 for people who are alike, and less the farther apart they are. The matrix is the most likely one; the problem is
-    convex in it. A penalty of 0.001 of its trace a pair keeps it finite where the two kinds of pairs do not overlap. It
-    is then divided by its trace, since the size of a distance is what `lipschitz` says.
+    The probability that a pair is judged similar is modelled as 2 / (1 + exp(q)), q = e² and so on with a matrix of any
+    size: 1 for equal people, and less the farther apart they are. The matrix maximises the likelihood; the problem is
+    convex in it. A penalty of 0.001 of its trace per pair keeps it finite if the two kinds of pairs do not overlap. It
+    is then divided by its trace, since `lipschitz` sets the size of a distance.
 
     Parameters
     ----------
     effort, aggregate
         The differences in effort and in aggregate of each pair.
     similar
-        Whether the pair was called similar.
+        Whether the pair was judged similar.
 
     References
     ----------
@@ -143,18 +148,18 @@ def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) ->
     """
     from scipy.optimize import minimize
 
-    e, s, alike = (np.asarray(x, dtype=np.float64) for x in (effort, aggregate, similar))
-    if not e.shape == s.shape == alike.shape or e.size < _FEWEST:
+    e, s, is_similar = (np.asarray(x, dtype=np.float64) for x in (effort, aggregate, similar))
+    if not e.shape == s.shape == is_similar.shape or e.size < _FEWEST:
         raise EvenhandError(
             "a learned distance needs at least {FEWEST} judged pairs; got {size}.",
             FEWEST=_FEWEST,
             size=e.size,
         )
-    if not 0 < alike.sum() < alike.size:
-        which = "similar" if alike.all() else "different"
+    if not 0 < is_similar.sum() < is_similar.size:
+        which = "similar" if is_similar.all() else "different"
         raise EvenhandError(
             "a learned distance needs similar and different pairs; all {size:,} are {which}.",
-            size=alike.size,
+            size=is_similar.size,
             which=which,
         )
     unit = float(np.sqrt(np.mean(e**2 + s**2))) or 1.0
@@ -162,15 +167,15 @@ def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) ->
     def loss(root: FloatArray) -> float:
         q = np.maximum((root[0] * e + root[1] * s) ** 2 + (root[2] * s) ** 2, 1e-12)
         unlikely = np.where(
-            alike > 0, np.logaddexp(0.0, q), np.logaddexp(0.0, q) - np.log(np.expm1(np.minimum(q, 700.0)))
+            is_similar > 0, np.logaddexp(0.0, q), np.logaddexp(0.0, q) - np.log(np.expm1(np.minimum(q, 700.0)))
         )
         return float(unlikely.mean() + 1e-3 * unit**2 * np.sum(root**2))
 
     starts = [np.array([1.0, 0.0, 1.0]), np.array([1.0, 0.7, 0.7]), np.array([1.0, -0.7, 0.7])]
-    best = min((minimize(loss, start / unit, method="BFGS") for start in starts), key=lambda found: float(found.fun))
+    best = min((minimize(loss, start / unit, method="BFGS") for start in starts), key=lambda fit: float(fit.fun))
     x, y, z = best.x
     trace = float(x * x + y * y + z * z)
-    least = 1e-6  # a direction in which distance is nothing would be no distance
+    least = 1e-6  # a distance must not vanish in any direction
     return (
         float(x * x / trace * (1 - least) + least / 2),
         float(x * y / trace),

@@ -1,19 +1,19 @@
-"""Exact sums over all pairs, the same bits on any number of threads, and the pairs that are treated least alike.
+"""Exact sums over all pairs, bit-identical on any number of threads, and the worst pairs.
 
-Tiles that stay in cache: O(n²) time, O(n) memory. People are ordered along a k-d tree and cut into blocks of 128.
-Between two blocks whose scores differ by less than their distance no pair can count, and the tile is left out: one to
-four fifths of all tiles, depending on the data. The rest is computed once for both members of a pair. Blocks are dealt
-to 32 fixed slots, each with its own float64 sums, which are added up in a fixed order.
+Tiles that stay in cache: O(n²) time, O(n) memory. ScoredPeople are ordered along a k-d tree and cut into blocks of 128.
+Between two blocks whose scores differ by less than their distance no pair can count, and the tile is skipped: one to
+four fifths of all tiles, depending on the data. The others are computed once for both members of a pair. Blocks are
+dealt to 32 fixed slots, each with its own float64 sums, which are added in a fixed order.
 
 Precision: float64 up to 30,000 distinct rows. Above, tiles are float32 and the sums over tiles float64: less than 1e-9
-of the value is lost (1e-7 of a person's own mean), because rounding averages out. Where it would not, float64 is kept:
-when score, effort or aggregate have common values (two people agree with a chance above 1 in 1,000), all rounded alike,
-and when D = d to within 3e-7 in more than 1 of 10,000 pairs of 64 rows with all others.
+of the value is lost (1e-7 of a person's own mean), because rounding averages out. Otherwise float64 is kept: if score,
+effort or aggregate have common values (two people agree with a probability above 1 in 1,000), all rounded alike, and if
+D = d to within 3e-7 in more than 1 of 10,000 pairs of 64 rows with all others.
 
-Blocks, when effort and aggregate take few values together, as in survey data. Between two of the C points (E, S) the
-distance d is a constant. With the scores on each point sorted and their running sums at hand, the people whose score is
-more than d below or above a given one are found by moving two pointers, and their summed excess is (M - d) sum v - sum
-v M: O(C n) in all, for every person's sum and the violations.
+Blocks, if effort and aggregate have few joint values, as in survey data. Between two of the C points (E, S) the
+distance d is a constant. With the scores on each point sorted and their cumulative sums, the people whose score is more
+than d below or above a given one are found by moving two pointers, and their summed excess is (M - d) sum v - sum v M:
+O(C n) in all, for every person's sum and the violations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from evenhand.stats.pairs.distance import EUCLIDEAN, Distance
 from evenhand.stats.pairs.inputs import (
     TOLERANCE,
     Merged,
-    People,
+    ScoredPeople,
     check_people,
     check_weight,
     excess_of,
@@ -44,18 +44,18 @@ from evenhand.stats.workers import Progress, Step, run_chains
 BLOCK = 128
 _SLOTS = 32
 _FLOAT64_ROWS = 30_000
-_LARGEST = 4.0  # values beyond it leave too few digits for single precision
-_STEP_PAIRS = 2**26  # a few hundredths of a second: how soon Ctrl-C is heard
-_THREAD_PAIRS = 2**20  # fewer are done before a second thread has started
-_TREE_ROWS = 16 * BLOCK  # fewer are done before they are ordered
+_LARGEST = 4.0  # larger values leave too few digits for single precision
+_STEP_PAIRS = 2**26  # a few hundredths of a second, the delay of Ctrl-C
+_THREAD_PAIRS = 2**20  # fewer finish before a second thread has started
+_TREE_ROWS = 16 * BLOCK  # fewer finish before they are ordered
 _PROBE_ROWS = 64
 _NEAR_TIE = 3e-7
 _MOST_TIES = 1e-4
 _MOST_COMMON = 1e-3
-_STEP_SUMS = 2**21  # row sums in a step, a few hundredths of a second: how soon Ctrl-C is heard
+_STEP_SUMS = 2**21  # row sums in a step, a few hundredths of a second, the delay of Ctrl-C
 _CHAINS = 64
-_ENUMERATED = 2**20  # pairs whose distances a function of the user's own gives at once
-_STEP_BLOCKS = 16  # how many blocks between two chances for Ctrl-C
+_ENUMERATED = 2**20  # pairs per call of a user's distance function
+_STEP_BLOCKS = 16  # blocks between two chances for Ctrl-C
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Blocks:
     Attributes
     ----------
     order
-        (rows,) the merged row at each place.
+        (rows,) the merged row at each position.
     points
         (3, places) sqrt(w) E, sqrt(1-w) S and M, centred, each contiguous.
     weight
@@ -100,8 +100,8 @@ def tile_sums(
     Examples
     --------
     >>> import numpy as np
-    >>> from evenhand.stats.pairs.inputs import People, merge_people
-    >>> merged = merge_people(People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.array([0.0, 0.0])))
+    >>> from evenhand.stats.pairs.inputs import ScoredPeople, merge_people
+    >>> merged = merge_people(ScoredPeople(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.array([0.0, 0.0])))
     >>> sums, violated = tile_sums(merged, 1.0)
     >>> sums.round(6), violated
     (array([0.5, 0.5]), 1.0)
@@ -150,25 +150,25 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     >>> block_rows(merged, 0.5).low.shape
     (3, 3)
     """
-    points = np.stack([*placed(merged, weight), merged.score])
+    points = np.stack([*coordinates(merged, weight), merged.score])
     points -= points.mean(axis=1, keepdims=True)
     order = near_neighbours(points)
     padding = -len(merged) % BLOCK
-    places = np.append(order, np.repeat(order[-1:], padding))
-    laid = points[:, places]
+    positions = np.append(order, np.repeat(order[-1:], padding))
+    points_in_order = points[:, positions]
     weights = np.append(merged.weight[order], np.zeros(padding))
-    boxes = laid.reshape(3, -1, BLOCK)
-    return Blocks(order, laid, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
+    boxes = points_in_order.reshape(3, -1, BLOCK)
+    return Blocks(order, points_in_order, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
-def placed(merged: Merged, weight: float, rows: slice | IntArray = slice(None)) -> tuple[FloatArray, FloatArray]:
-    """Return where rows lie, so that distances are plain lengths."""
+def coordinates(merged: Merged, weight: float, rows: slice | IntArray = slice(None)) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates of rows in which distances are plain lengths."""
     parts = (weight, 1.0 - weight) if merged.diamond else (np.sqrt(weight), np.sqrt(1.0 - weight))
     return parts[0] * merged.effort[rows], parts[1] * merged.aggregate[rows]
 
 
 def near_neighbours(points: FloatArray) -> IntArray:
-    """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks; few rows as they are."""
+    """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks."""
     order = np.arange(points.shape[1], dtype=np.int64)
     if order.size > _TREE_ROWS:
         from evenhand.stats.pairs.tree import arrange
@@ -180,7 +180,7 @@ def near_neighbours(points: FloatArray) -> IntArray:
 def precision(
     points: FloatArray, weight: FloatArray, shape: tuple[int, ...] = (), common: bool | None = None
 ) -> type[np.float32] | type[np.float64]:
-    """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64.
+    """Return float32 for many rows without common or large values and with few ties D = d, else float64.
 
     Whether there are common values may be known from other points of the same people.
     """
@@ -194,18 +194,18 @@ def precision(
     probe = np.linspace(0, rows - 1, _PROBE_ROWS).astype(np.int64)
     ties = (
         near_ties(tuple(axis[probe] for axis in points), tuple(points), _NEAR_TIE, shape) - probe.size
-    )  # each row with itself
+    )  # without each row's pair with itself
     return np.float32 if ties < _MOST_TIES * probe.size * rows else np.float64
 
 
 def has_common(points: FloatArray, weight: FloatArray) -> bool:
-    """Return whether two people agree on an axis with a chance above 1 in 1,000."""
+    """Return whether two people agree on an axis with a probability above 1 in 1,000."""
     return any(_common(axis, weight) > _MOST_COMMON for axis in points)
 
 
 def _common(values: FloatArray, weight: FloatArray) -> float:
-    """Return the chance that two people have the same value."""
-    if (weight == weight[0]).all():  # numbers alone are sorted ten times as fast as numbers with their weights
+    """Return the probability that two people have the same value."""
+    if (weight == weight[0]).all():  # sorting without weights is ten times as fast
         first = np.flatnonzero(starts(np.sort(values)))
         shares = np.diff(first, append=values.size) / values.size
     else:
@@ -215,7 +215,7 @@ def _common(values: FloatArray, weight: FloatArray) -> float:
 
 
 def _added_up(slots: FloatArray) -> FloatArray:
-    """Return the sum over the slots, added in their order."""
+    """Return the sum over the slots, added in order."""
     total = np.zeros(slots.shape[1:])
     for part in slots:
         total += part
@@ -231,7 +231,7 @@ class Points:
     merged
         The rows and their weights.
     start
-        (C + 1,) where the rows of each point begin.
+        (C + 1,) the first row of each point.
     """
 
     merged: Merged
@@ -241,13 +241,13 @@ class Points:
         return self.start.size - 1
 
 
-def sort_points(people: People) -> Points:
+def sort_points(people: ScoredPeople) -> Points:
     """Return the distinct rows sorted by point and score.
 
     Examples
     --------
     >>> import numpy as np
-    >>> points = sort_points(People(np.array([0.9, 0.1, 0.1]), np.array([1.0, 1.0, 1.0]), np.zeros(3)))
+    >>> points = sort_points(ScoredPeople(np.array([0.9, 0.1, 0.1]), np.array([1.0, 1.0, 1.0]), np.zeros(3)))
     >>> points.merged.score, points.merged.weight, points.start
     (array([0.1, 0.9]), array([2., 1.]), array([0, 2]))
     """
@@ -276,7 +276,7 @@ def block_sums(
     Examples
     --------
     >>> import numpy as np
-    >>> points = sort_points(People(np.array([0.1, 0.5, 0.9]), np.array([0.0, 0.0, 0.3]), np.zeros(3)))
+    >>> points = sort_points(ScoredPeople(np.array([0.1, 0.5, 0.9]), np.array([0.0, 0.0, 0.3]), np.zeros(3)))
     >>> sums, violated = block_sums(points, 1.0)
     >>> sums[points.merged.row].round(6), violated
     (array([0.9, 0.5, 0.6]), 3.0)
@@ -285,7 +285,7 @@ def block_sums(
 
     merged, count, rows = points.merged, len(points), len(points.merged)
     first_row = points.start[:-1]
-    position = placed(merged, weight, first_row)
+    position = coordinates(merged, weight, first_row)
     point = np.repeat(np.arange(count), np.diff(points.start))
     running = merged.score, _running(merged.weight, points), _running(merged.weight * merged.score, points)
     excess, violated = out = np.zeros(rows), np.zeros(rows)
@@ -306,7 +306,7 @@ def block_sums(
 
 
 def _running(values: FloatArray, points: Points) -> FloatArray:
-    """Return the running sums of values within each point, from 0: one entry more than rows for each point."""
+    """Return the cumulative sums of values within each point, from 0: one entry more than rows for each point."""
     sums = np.zeros(values.size + len(points))
     for number, (first, last) in enumerate(zip(points.start[:-1].tolist(), points.start[1:].tolist(), strict=True)):
         np.cumsum(values[first:last], out=sums[first + number + 1 : last + number + 1])
@@ -331,8 +331,8 @@ def worst_pairs(
 ) -> WorstPairs:
     """Return the pairs with the largest excess D - d of the difference in score over the distance.
 
-    Blocks of near neighbours whose bounds rule out a place on the list are passed over, so that this is far
-    quicker than all pairs. Excesses within 1e-12 are ties; ties are in the order of the people's numbers.
+    Blocks of near neighbours whose bounds exclude them from the list are skipped, so that this is far faster than all
+    pairs. Excesses within 1e-12 are ties; ties are in the order of the people's numbers.
 
     Parameters
     ----------
@@ -341,9 +341,9 @@ def worst_pairs(
     weight
         Weight of effort in the distance.
     count
-        How many pairs; there are fewer when fewer have an excess.
+        The largest number of pairs; there are fewer if fewer have an excess.
     distance
-        How far apart people are; by default the paper's.
+        The distance between people; by default the paper's.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def worst_pairs(
     from evenhand.stats.pairs.kernels import block_bounds, search
 
     require_at_least("count", count, 1)
-    people, weight = distance.of(check_people(score, effort, aggregate), check_weight(weight))
+    people, weight = distance.transform(check_people(score, effort, aggregate), check_weight(weight))
     if people.own is not None:
         return _worst_enumerated(people, weight, count)
     merged = merge_people(people)
@@ -384,13 +384,13 @@ def worst_pairs(
     return WorstPairs(pairs, excess_of(people, weight, pairs[:, 0], pairs[:, 1]))
 
 
-def enumerated_sums(people: People, weight: float) -> tuple[FloatArray, float]:
-    """Return the same sums as `tile_sums`, of people as they are and with a distance of the user's own, by NumPy.
+def enumerated_sums(people: ScoredPeople, weight: float) -> tuple[FloatArray, float]:
+    """Return the sums of `tile_sums` for a user's distance function, by NumPy.
 
     Examples
     --------
     >>> own = lambda e, s, f, t: np.abs(e - f)
-    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2), own=own)
+    >>> people = ScoredPeople(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2), own=own)
     >>> enumerated_sums(people, 0.5)[0].round(6)
     array([0.5, 0.5])
     """
@@ -404,14 +404,14 @@ def enumerated_sums(people: People, weight: float) -> tuple[FloatArray, float]:
     return sums, violated / 2.0
 
 
-def _worst_enumerated(people: People, weight: float, count: int) -> WorstPairs:
-    """Return the worst pairs by looking at each."""
+def _worst_enumerated(people: ScoredPeople, weight: float, count: int) -> WorstPairs:
+    """Return the worst pairs by enumeration."""
     n, worst = len(people), np.empty((0, 3))
     for i in range(n - 1):
         j = np.arange(i + 1, n)
         excess = excess_of(people, weight, np.full(j.size, i), j)
-        kept = np.argsort(-np.round(excess, 12), kind="stable")[:count]
-        worst = np.vstack([worst, np.column_stack([excess[kept], np.full(kept.size, i), j[kept]])])
+        largest = np.argsort(-np.round(excess, 12), kind="stable")[:count]
+        worst = np.vstack([worst, np.column_stack([excess[largest], np.full(largest.size, i), j[largest]])])
         worst = worst[np.lexsort((worst[:, 2], worst[:, 1], -np.round(worst[:, 0], 12)))][:count]
     worst = worst[worst[:, 0] > 0]
     return WorstPairs(worst[:, 1:].astype(np.int64), worst[:, 0])

@@ -18,7 +18,15 @@ from evenhand.stats.pairs.device import CARD_ROWS, Device, card_sums, card_value
 from evenhand.stats.pairs.distance import EUCLIDEAN, Distance
 from evenhand.stats.pairs.exact import block_sums, enumerated_sums, sort_points, tile_sums
 from evenhand.stats.pairs.grid import GridMoments, bin_people, excess_table, extrapolated_means, grid_excess
-from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight, distinct, hashes, merge_people
+from evenhand.stats.pairs.inputs import (
+    TOLERANCE,
+    ScoredPeople,
+    check_people,
+    check_weight,
+    distinct,
+    hashes,
+    merge_people,
+)
 from evenhand.stats.pairs.result import PairFairness, limits, summarise, weighted_spread, widened
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Progress, thread_count
@@ -26,12 +34,12 @@ from evenhand.stats.workers import Progress, thread_count
 Method = Literal["auto", "strips", "blocks", "grid", "sampled"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-_EXACT_ROWS = 200_000  # distinct rows that strips take on by themselves: 2e10 pairs, seconds
-ROW_SUM = 60  # what one row against one point costs in blocks, in pairs of strips
-_GLANCE = 500_000  # people whose values are looked at first
-_MOST_ROW_SUMS = 500_000_000  # and what blocks take on by themselves: again seconds
-EXACT_ROWS = 20_000  # different people up to whom all pairs are compared: 2e8 pairs, a twentieth of a second
-_PAIRS = 2**16  # random pairs on which the grid is corrected
+_EXACT_ROWS = 200_000  # distinct rows for strips by default: 2e10 pairs, seconds
+ROW_SUM = 60  # cost of one row and point in blocks, in pairs of strips
+_GLANCE = 500_000  # people whose values are checked first
+_MOST_ROW_SUMS = 500_000_000  # row sums for blocks by default: again seconds
+EXACT_ROWS = 20_000  # distinct people for comparing all pairs: 2e8 pairs, a twentieth of a second
+_PAIRS = 2**16  # random pairs for correcting the grid
 
 
 def individual_fairness(
@@ -49,15 +57,15 @@ def individual_fairness(
     distance: Distance = EUCLIDEAN,
     device: Device = "cpu",
 ) -> PairFairness:
-    """Return effort-aware individual fairness: how far near effort and aggregate go with near scores.
+    """Return effort-aware individual fairness: how far similar effort and aggregate imply similar scores.
 
     With d_ij = sqrt(w (E_i - E_j)² + (1-w) (S_i - S_j)²) and D_ij = abs(M_i - M_j) it is the mean over all pairs i < j
     of F_ij = 1 - max(0, D_ij - d_ij), weighted by v_i v_j under survey weights v. As a U-statistic it has a standard
     error from the row means h_i = mean_j F_ij alone (the jackknife): se = 2 sd(h) (n-1) / ((n-2) sqrt(n)), and the
-    interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom and se widened by what pairs vary beyond people
-    (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/coverage/eaif_coverage.py`)
-    it covers .98 and more where unfairness is spread over the people, .97 and more with decisions by a coin, but .70 at
-    20 people, .86 at 50 and .98 at 200 where one person in twenty causes nearly all of it.
+    interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom and se widened for variation of pairs beyond
+    people (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/coverage/eaif_coverage.py`) it covers
+    .98 and more if unfairness is spread over the people, .97 and more with random decisions, but .70 at 20 people, .86
+    at 50 and .98 at 200 if one person in twenty causes nearly all of it.
 
     Parameters
     ----------
@@ -70,12 +78,12 @@ def individual_fairness(
     weight
         Weight w of effort in the distance, in [0, 1]; the paper has 0.5, and 0.6577 and 0.6037 from its human study.
     survey_weight
-        What each person counts for, 0 or more. Only ratios matter.
+        The weight of each person, 0 or more. Only ratios matter.
     method
-        'strips': exact over all pairs. 'blocks': exact, and quick when (effort, aggregate) has few different values.
+        'strips': exact over all pairs. 'blocks': exact, and fast if (effort, aggregate) has few distinct values.
         'grid': by FFT of the histogram for any number of people, with an error estimate. 'sampled': 4 million random
-        pairs. 'auto' takes blocks when they are cheap, else strips up to 200,000 different people, else the grid;
-        the choice depends on the data only, never on the clock.
+        pairs. 'auto' uses blocks if they are cheap, else strips up to 200,000 distinct people, else the grid; the
+        choice depends only on the data, never on the clock.
     confidence
         Two-sided confidence.
     threads
@@ -83,13 +91,13 @@ def individual_fairness(
     rng
         Source of randomness for the grid's correction and for sampled pairs; by default a fixed one.
     progress
-        Called as `progress(done, total)` from time to time; what it raises ends the computation.
+        Called as `progress(done, total)` from time to time; an exception in it ends the computation.
     distance
-        How far apart people are in effort and aggregate; by default the paper's. With a function of your own, all pairs
-        are compared by NumPy up to 20,000 people, and random pairs above; no other method is for it.
+        The distance between people in effort and aggregate; by default the paper's. With your own function, all pairs
+        are compared by NumPy up to 20,000 people, and random pairs above; other methods do not accept it.
     device
-        Where strips are computed: 'cpu'; 'cuda', a graphics card, where 'auto' of `method` takes strips up to 5 million
-        different people; or 'auto', a card where there is one. All other methods are for the processor.
+        The device for strips: 'cpu'; 'cuda', a graphics card, for which method 'auto' uses strips up to 5 million
+        distinct people; or 'auto', a card if there is one. All other methods use the processor.
 
     References
     ----------
@@ -108,7 +116,7 @@ def individual_fairness(
     require_choice("method", method, METHODS)
     tail_share(confidence)
     thread_count(threads)
-    people, weight = distance.of(check_people(score, effort, aggregate, survey_weight), check_weight(weight))
+    people, weight = distance.transform(check_people(score, effort, aggregate, survey_weight), check_weight(weight))
     source = np.random.default_rng(0) if rng is None else rng
     card = is_card(device)
     chosen = _chosen(people, method, card)
@@ -140,7 +148,7 @@ def individual_fairness_of_models(
     confidence: float = 0.95,
     rng: Generator | None = None,
 ) -> dict[tuple[str, float], PairFairness]:
-    """Return `individual_fairness` of every model at every weight on a graphics card, in one launch where it can be.
+    """Return `individual_fairness` of every model at every weight on a graphics card, in one launch if possible.
 
     Parameters
     ----------
@@ -151,14 +159,14 @@ def individual_fairness_of_models(
     weights
         Weights of effort in the distance.
     """
-    found, together = {}, {}
+    results, strips = {}, {}
     checked = {model: check_people(score, effort, aggregate, survey_weight) for model, score in scores.items()}
     for model, weight in product(scores, weights):
-        people, placed = distance.of(checked[model], check_weight(weight))
+        people, placed_weight = distance.transform(checked[model], check_weight(weight))
         if _chosen(people, method, card=True) == "strips":
-            together[model, weight] = people, placed
+            strips[model, weight] = people, placed_weight
         else:
-            found[model, weight] = individual_fairness(
+            results[model, weight] = individual_fairness(
                 scores[model],
                 effort,
                 aggregate,
@@ -169,20 +177,20 @@ def individual_fairness_of_models(
                 confidence=confidence,
                 rng=rng,
             )
-    for case, (sums, violated) in zip(together, card_sums(list(together.values()), progress), strict=True):
-        found[case] = summarise(*together[case], sums, violated=violated, method="strips", confidence=confidence)
-    return {case: found[case] for case in product(scores, weights)}
+    for case, (sums, violated) in zip(strips, card_sums(list(strips.values()), progress), strict=True):
+        results[case] = summarise(*strips[case], sums, violated=violated, method="strips", confidence=confidence)
+    return {case: results[case] for case in product(scores, weights)}
 
 
-def _chosen(people: People, method: Method, card: bool) -> str:
-    """Return the method: the one asked for, or that for these people."""
+def _chosen(people: ScoredPeople, method: Method, card: bool) -> str:
+    """Return the requested method, or the default for these people."""
     if people.own is not None:
         return _choose_own(people, method)
     return _choose(people, CARD_ROWS if card else _EXACT_ROWS) if method == "auto" else method
 
 
 def _exact_sums(
-    people: People, weight: float, method: str, threads: int | None = None, progress: Progress | None = None
+    people: ScoredPeople, weight: float, method: str, threads: int | None = None, progress: Progress | None = None
 ) -> tuple[FloatArray, float]:
     """Return each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations."""
     if method == "enumerated":
@@ -196,8 +204,8 @@ def _exact_sums(
     return sums[merged.row], violated
 
 
-def _choose_own(people: People, method: Method) -> Literal["enumerated", "sampled"]:
-    """Return the method for a distance of the user's own."""
+def _choose_own(people: ScoredPeople, method: Method) -> Literal["enumerated", "sampled"]:
+    """Return the method for a user's distance function."""
     if method not in ("auto", "sampled"):
         raise EvenhandError(
             "a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.",
@@ -206,9 +214,9 @@ def _choose_own(people: People, method: Method) -> Literal["enumerated", "sample
     return "enumerated" if method == "auto" and len(people) <= EXACT_ROWS else "sampled"
 
 
-def _choose(people: People, most: int = _EXACT_ROWS) -> Method:
-    """Return the method by the number of different rows and of different (effort, aggregate) points."""
-    if len(people) > 2 * _GLANCE:  # the numbers can only be larger than in a part
+def _choose(people: ScoredPeople, most: int = _EXACT_ROWS) -> Method:
+    """Return the method by the number of distinct rows and of distinct (effort, aggregate) points."""
+    if len(people) > 2 * _GLANCE:  # all people have at least as many as a part
         every = slice(None, None, len(people) // _GLANCE)
         rows, points = _counts(people, every)
         if rows > most and points * rows > _MOST_ROW_SUMS:
@@ -220,8 +228,8 @@ def _choose(people: People, most: int = _EXACT_ROWS) -> Method:
     return "strips" if rows <= most else "grid"
 
 
-def _counts(people: People, part: slice) -> tuple[int, int]:
-    """Return how many different rows and how many different (effort, aggregate) points there are."""
+def _counts(people: ScoredPeople, part: slice) -> tuple[int, int]:
+    """Return the numbers of distinct rows and of distinct (effort, aggregate) points."""
     score, effort, aggregate, _ = people.part(part)
     return distinct(hashes(score, effort, aggregate)), distinct(hashes(effort, aggregate))
 
@@ -237,23 +245,23 @@ def individual_fairness_counts(
     n: int,
     confidence: float = 0.95,
 ) -> PairFairness:
-    """Return individual fairness, exactly, from all different people and how much of everybody each stands for.
+    """Return individual fairness, exactly, from all distinct people and their weights.
 
-    Equal people are never unfair to each other, so the sum over pairs of different rows is that over all pairs; there
-    are (V² - sum v²) / 2 of them by weight, V = sum v.
+    Equal people are never unfair to each other, so the sum over pairs of distinct rows is that over all pairs; their
+    total weight is (V² - sum v²) / 2, V = sum v.
 
     Parameters
     ----------
     score, effort, aggregate
-        One entry for all people who are alike.
+        One entry for all equal people.
     total_weight
-        The sum of their weights; how many they are, without weights.
+        The sum of their weights; their number, without weights.
     squares
-        The sum of their squared weights; how many they are, without weights.
+        The sum of their squared weights; their number, without weights.
     weight
         Weight of effort in the distance.
     n
-        How many people there are.
+        The number of people.
     confidence
         Two-sided confidence.
 
@@ -306,25 +314,25 @@ def individual_fairness_cells(
 ) -> PairFairness:
     """Return individual fairness from the grid of everybody and a random sample of them.
 
-    The value is that of the grid, less what the grid adds on random pairs of the sample; the standard error is
-    2 sd(h) sqrt(sum v²) / sum v, with sd(h) of the row means of the sample and v the weights of everybody.
+    The value is that of the grid, minus its bias on random pairs of the sample; the standard error is 2 sd(h) sqrt(sum
+    v²) / sum v, with sd(h) of the row means of the sample and v the weights of everybody.
 
     Parameters
     ----------
     moments
         The grid of everybody; see `GridMoments.from_cells`.
     score, effort, aggregate, survey_weight
-        The sample, one row per person: people who are alike are as many rows as they are people in the sample.
+        The sample, one row per person: equal people are separate rows.
     weight
         Weight of effort in the distance.
     n
-        How many people the grid holds.
+        The number of people in the grid.
     confidence
         Two-sided confidence.
     rng
         Source of randomness for the pairs; by default a fixed one.
     clustering
-        How many rows of the sample were drawn together on average; the error is wider by its square root.
+        The mean number of rows of the sample drawn together; the error is wider by its square root.
 
     Examples
     --------
@@ -363,18 +371,18 @@ def individual_fairness_cells(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Compared:
-    """Means over the pairs of people, and what their standard error rests on.
+    """Means over the pairs of people, and the data of their standard error.
 
     Parameters
     ----------
-    people, weight : whose pairs were compared, and the weight of effort in their distance.
+    people, weight : the compared people, and the weight of effort in their distance.
     excess, violated : the mean of max(0, D - d) over all pairs, and the share of pairs with D > d.
     row_means, squares : each row's mean h of F, and the sum of squared weights v² that it stands for.
     effective : the effective number of people, V² / sum v².
-    error : how far the mean may be from that over all pairs.
+    error : the largest deviation of the mean from that over all pairs.
     """
 
-    people: People
+    people: ScoredPeople
     weight: float
     excess: float
     violated: float
@@ -421,11 +429,11 @@ def fairness_by_weight(
     distance: Distance = EUCLIDEAN,
     device: Device = "cpu",
 ) -> tuple[FloatArray, FloatArray]:
-    """Return individual fairness at each weight, and how far the numbers may be off.
+    """Return individual fairness at each weight, and the error of the numbers.
 
-    Up to `exact_rows` different people it is exact. Above, one grid gives all weights; what it adds to the truth is
-    subtracted as estimated on 65,536 random pairs (the same for all weights), and four standard errors of that estimate
-    are the error. So it is unbiased with atoms too, where the grid's own extrapolation step says too little.
+    Up to `exact_rows` distinct people it is exact. Above, one grid serves all weights; its bias is subtracted,
+    estimated on 65,536 random pairs (the same for all weights), and four standard errors of that estimate are the
+    error. So it is unbiased with atoms too, where the grid's own extrapolation step is too small.
 
     Parameters
     ----------
@@ -434,13 +442,13 @@ def fairness_by_weight(
     weights
         Weights of effort in the distance.
     exact_rows
-        Different people up to whom all pairs are compared.
+        The largest number of distinct people for comparing all pairs.
     seed
         Seed of the random pairs.
     distance
-        How far apart people are; by default the paper's.
+        The distance between people; by default the paper's.
     device
-        'cuda': all weights in one launch of a graphics card, exact up to 5 million different people.
+        'cuda': all weights in one launch of a graphics card, exact up to 5 million distinct people.
 
     Examples
     --------
@@ -453,31 +461,31 @@ def fairness_by_weight(
     """
     if distance.function is None and is_card(device) and _different(score, effort, aggregate, CARD_ROWS) <= CARD_ROWS:
         everybody = check_people(score, effort, aggregate, survey_weight)
-        return card_values([distance.of(everybody, check_weight(w)) for w in weights]), np.zeros(len(weights))
+        return card_values([distance.transform(everybody, check_weight(w)) for w in weights]), np.zeros(len(weights))
     if distance.function is not None or _different(score, effort, aggregate, exact_rows) <= exact_rows:
-        found = [
+        results = [
             individual_fairness(score, effort, aggregate, w, survey_weight=survey_weight, distance=distance)
             for w in weights
         ]
-        return np.array([one.value for one in found]), np.array([one.error for one in found])
+        return np.array([result.value for result in results]), np.array([result.error for result in results])
     plain = check_people(score, effort, aggregate, survey_weight)
     values, errors = np.empty(len(weights)), np.empty(len(weights))
-    for alike in distance.alike(weights):  # weights for which people lie in the same places share a grid
-        placed = [distance.of(plain, weights[number]) for number in alike]
+    for indices in distance.same_coordinates(weights):  # weights with equal coordinates share a grid
+        placed = [distance.transform(plain, weights[number]) for number in indices]
         people = placed[0][0]
         fine = bin_people(people, bounds=approximate.common_on_points(people))
         inner = [weight for _, weight in placed]
-        values[alike], errors[alike] = corrected_grid(fine, people, inner, np.random.default_rng(seed))
+        values[indices], errors[indices] = corrected_grid(fine, people, inner, np.random.default_rng(seed))
     return values, errors
 
 
 def corrected_grid(
-    fine: GridMoments, people: People, weights: Sequence[float], rng: Generator, *, sample: bool = False
+    fine: GridMoments, people: ScoredPeople, weights: Sequence[float], rng: Generator, *, sample: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Return individual fairness at each weight from a grid, corrected on random pairs of people, and its error.
+    """Return individual fairness at each weight from a grid, corrected on random pairs, and its error.
 
-    Where the people are a sample of those on the grid, the variance between people adds at most 4 / n of that between
-    pairs, and the error counts all of it.
+    If the people are a sample of those on the grid, the variance between people adds at most 4 / n of that between
+    pairs, and the error includes all of it.
     """
     coarse = fine.coarser()
     excess = grid_excess(coarse, fine, weights).value
@@ -487,9 +495,9 @@ def corrected_grid(
 
 
 def _corrections(
-    people: People, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: Generator
+    people: ScoredPeople, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what the extrapolated grid adds at each weight, and the standard error of that."""
+    """Return the bias of the extrapolated grid at each weight, and its standard error."""
     from evenhand.stats.pairs.kernels import deviations
 
     pairs = tuple(approximate.gathered(people, rows) for rows in approximate.PairDraw(people).pairs(_PAIRS, rng))
@@ -503,7 +511,7 @@ def _corrections(
 
 
 def _different(score: FloatArray, effort: FloatArray, aggregate: FloatArray, enough: int) -> int:
-    """Return how many different people there are; when a part of them has more than enough, that part's number."""
+    """Return the number of distinct people, or that of a part with more than `enough`."""
     if score.size <= enough:
         return int(score.size)
     part = slice(None, None, max(1, score.size // (4 * enough)))

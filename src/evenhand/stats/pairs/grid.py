@@ -1,15 +1,15 @@
-"""Individual fairness of any number of people from a histogram: sums that a data engine makes in one pass.
+"""Individual fairness of any number of people from a histogram, whose sums a data engine computes in one pass.
 
 The sum over all pairs of k(M_i - M_j, E_i - E_j, S_i - S_j) with k = max(0, abs(m) - sqrt(w e² + (1-w) s²)) is the
 autocorrelation of the (M, E, S) histogram against a fixed kernel. Each person is spread over the eight corners of a
-grid cell in proportion (cloud in cell), the autocorrelation is an FFT, and every weight w costs one kernel sum more.
-What the spreading does to a person's pair with themselves is subtracted exactly. The error is of second order in
+grid cell in proportion (cloud in cell), the autocorrelation is an FFT, and every weight w costs one more kernel sum.
+The effect of the spreading on a person's pair with themselves is subtracted exactly. The error is of second order in
 the step, so a grid of 65 points and one of 33 are extrapolated (Richardson) to a step of 0. A hat function is the sum
 of three of half its width, so the coarse grid follows from the fine one: one pass over the data gives both.
 
-With atoms (many people on one value) the error is not of second order, and the extrapolation step says too little:
-where rows are at hand, or a sample of them, `approximate.correct` corrects the value on random pairs and states an
-honest error.
+With atoms (many people with one value) the error is not of second order, and the extrapolation step is too small: if
+rows are available, or a sample of them, `approximate.correct` corrects the value on random pairs and states an honest
+error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs.inputs import TOLERANCE, People, check_weight
+from evenhand.stats.pairs.inputs import TOLERANCE, ScoredPeople, check_weight
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Progress, Step, run_chains, thread_count
 
@@ -38,7 +38,7 @@ Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 class GridExcess(NamedTuple):
     """Mean of max(0, D - d) over all pairs for each weight, and the last step of the extrapolation.
 
-    The step is a generous error where values are continuous. With atoms it may be too small.
+    The step is a conservative error for continuous values. With atoms it may be too small.
     """
 
     value: FloatArray
@@ -115,7 +115,7 @@ class GridMoments:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of distances, as the compiled loops need it."""
+        """The shape of distances, in the format of the compiled loops."""
         return (0,) if self.diamond else ()
 
     @property
@@ -130,7 +130,7 @@ class GridMoments:
 
     @property
     def scale(self) -> tuple[FloatArray, FloatArray]:
-        """Where each axis begins, and its grid points per unit."""
+        """The origin of each axis, and its grid points per unit."""
         return _scale(self.bounds, self.size)
 
     @cached_property
@@ -145,7 +145,7 @@ class GridMoments:
         --------
         >>> import numpy as np
         >>> x = np.array([0.0, 0.3, 1.0])
-        >>> fine, coarse = (bin_people(People(x, x, x), size) for size in (9, 5))
+        >>> fine, coarse = (bin_people(ScoredPeople(x, x, x), size) for size in (9, 5))
         >>> bool(np.allclose(fine.coarser().mass, coarse.mass))
         True
         """
@@ -166,7 +166,7 @@ class GridMoments:
 
 
 def bin_people(
-    people: People,
+    people: ScoredPeople,
     size: int = SIZE,
     *,
     bounds: Bounds | None = None,
@@ -186,13 +186,13 @@ def bin_people(
     threads
         Number of threads; by default one for each core. The result does not depend on it.
     progress
-        Called with the people done and all people.
+        Called with the number of people done and in all.
 
     Examples
     --------
     >>> import numpy as np
     >>> x = np.array([0.0, 0.25, 1.0])
-    >>> bin_people(People(x, x, np.zeros(3)), 3).mass[:, :, 0]
+    >>> bin_people(ScoredPeople(x, x, np.zeros(3)), 3).mass[:, :, 0]
     array([[1.25, 0.25, 0.  ],
            [0.25, 0.25, 0.  ],
            [0.  , 0.  , 1.  ]])
@@ -239,12 +239,12 @@ def bin_people(
 def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float] | FloatArray) -> GridExcess:
     """Return the mean of max(0, D - d) over all pairs, for each weight of effort in the distance.
 
-    Individual fairness is 1 less this mean. Two FFTs for all weights together, one sum over the grid for each.
+    Individual fairness is 1 minus this mean. Two FFTs serve all weights, with one sum over the grid for each.
 
     Parameters
     ----------
     coarse, fine
-        Histograms of the same people, the coarse one of double step: `fine.coarser()` gives it.
+        Histograms of the same people, the coarse one of double step: `fine.coarser()`.
     weights
         Weights of effort in the distance, each in [0, 1].
 
@@ -258,7 +258,7 @@ def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float]
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> score, effort, aggregate = rng.random((3, 1000))
-    >>> fine = bin_people(People(score, effort, aggregate))
+    >>> fine = bin_people(ScoredPeople(score, effort, aggregate))
     >>> found = grid_excess(fine.coarser(), fine, [0.5])
     >>> from evenhand.stats.pairs import individual_fairness
     >>> exact = 1 - individual_fairness(score, effort, aggregate, 0.5).value
@@ -292,7 +292,7 @@ def extrapolated_means(fine: GridMoments, weight: float, threads: int | None = N
 
 
 def autocorrelation(moments: GridMoments, workers: int | None = None) -> FloatArray:
-    """Return (size, size, size) the weight of all ordered pairs that many steps apart on each axis, either way."""
+    """Return (size, size, size) the weight of all ordered pairs by their number of steps apart on each axis."""
     import scipy.fft
 
     size = moments.size
@@ -310,7 +310,7 @@ def autocorrelation(moments: GridMoments, workers: int | None = None) -> FloatAr
 
 
 def excess_table(moments: GridMoments, weight: float) -> FloatArray:
-    """Return max(0, D - d) at whole steps of the grid."""
+    """Return max(0, D - d) at integer steps of the grid."""
     score, effort, aggregate = moments.steps[:, np.newaxis] * np.arange(moments.size)
     if moments.diamond:
         distance = weight * effort[:, np.newaxis] + (1.0 - weight) * aggregate
@@ -320,20 +320,20 @@ def excess_table(moments: GridMoments, weight: float) -> FloatArray:
 
 
 def own_pairs(table: FloatArray) -> FloatArray:
-    """Return (4,) a kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1): a point spread over its cell."""
+    """Return (4,) a kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1), for a point's own spread."""
     return np.array([table[1, 0, 0], table[1, 1, 0], table[1, 0, 1], table[1, 1, 1]])
 
 
 def kernel_mean(moments: GridMoments, apart: FloatArray, table: FloatArray) -> float:
     """Return the mean of a kernel over all pairs of two people on the grid."""
-    near, beside, behind, both = own_pairs(table)
+    near, beside, diagonal_behind, both = own_pairs(table)
     m, me, ms, mes = moments.own[0]
-    with_themselves = near * (m - me - ms + mes) + beside * (me - mes) + behind * (ms - mes) + both * mes
+    with_themselves = near * (m - me - ms + mes) + beside * (me - mes) + diagonal_behind * (ms - mes) + both * mes
     return (float(np.einsum("ijk,ijk->", apart, table)) - float(with_themselves)) / moments.pair_weight
 
 
 def _scale(bounds: Bounds, size: int) -> tuple[FloatArray, FloatArray]:
-    """Return (3,) the origin of the grid and (3,) its points per unit; 0 where all values are equal."""
+    """Return (3,) the origin of the grid and (3,) its points per unit; 0 if all values are equal."""
     low, high = np.array(bounds).T
     with np.errstate(divide="ignore"):
         return low, np.where(high > low, (size - 1) / (high - low), 0.0)

@@ -1,6 +1,6 @@
-"""The people whose scores are compared: checked arrays, survey weights of mean 1, and identical people merged.
+"""The compared people: validated arrays, survey weights of mean 1, and merged equal people.
 
-The mutual excess of identical people is 0, so one row with their summed weight stands for all of them, exactly.
+The mutual excess of equal people is 0, so one row with their summed weight replaces all of them, exactly.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from numpy.typing import ArrayLike
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-# D and d are equal in many tables (scores that repeat the effort, values on a scale) but rarely to the last bit:
-# a pair counts only when D exceeds d by more than this, so that rounding decides nothing.
+# D and d are equal in many tables (scores that repeat the effort, values on a scale) but rarely bit-identical: a pair
+# counts only if D exceeds d by more than this, so that rounding has no effect.
 TOLERANCE = 1e-12
 MOST_PAIRS = 2**16
-_ODD = 0.3819660112501051  # the golden section, which is no fraction
-_HASHED = 2**14  # rows at once, which stay in a processor's cache
+_ODD = 0.3819660112501051  # the golden section, which is irrational
+_HASHED = 2**14  # rows at once; they fit into a processor's cache
 _Hashes = npt.NDArray[np.uint64]
 OwnDistance = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class People:
-    """Scores, effort and aggregate of n people, and what one of them counts for.
+class ScoredPeople:
+    """Scores, effort and aggregate of n people, and their weights.
 
     Attributes
     ----------
     score, effort, aggregate
         (n,) finite numbers; scores in [0, 1].
     survey
-        (n,) survey weights, scaled to a mean of 1 over those above 0; None when everybody counts the same.
+        (n,) survey weights, scaled to a mean of 1 over those above 0; None if all weights are equal.
     diamond
         Whether distances run along the axes, w abs(e) + (1 - w) abs(s), and not straight.
     own
-        A distance of the user's own: a function of the efforts and aggregates of the one and of the other.
+        A user's distance function of the efforts and aggregates of both people.
     """
 
     score: FloatArray
@@ -54,7 +54,7 @@ class People:
 
     @cached_property
     def counted(self) -> int:
-        """How many people have a weight above 0."""
+        """The number of people with a weight above 0."""
         return len(self) if self.survey is None else int(np.count_nonzero(self.survey))
 
     @property
@@ -69,16 +69,16 @@ class People:
 
     @cached_property
     def kish(self) -> float:
-        """Kish's effective number of people; their number when everybody counts the same."""
+        """Kish's effective number of people; their number with equal weights."""
         return float(len(self)) if self.survey is None else self.total**2 / float(np.sum(self.survey**2))
 
     @property
     def others(self) -> FloatArray | float:
-        """The weight of all people but one, for each (or for all alike)."""
+        """The weight of all other people, for each person (or one number for all)."""
         return self.total - (1.0 if self.survey is None else self.survey)
 
     def part(self, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return score, effort, aggregate and survey weight of some people; no weights when all count the same."""
+        """Return score, effort, aggregate and survey weight of some people; no weights if all are equal."""
         survey = np.empty(0) if self.survey is None else self.survey[rows]
         return self.score[rows], self.effort[rows], self.aggregate[rows], survey
 
@@ -92,8 +92,8 @@ class People:
 
 def check_people(
     score: ArrayLike, effort: ArrayLike, aggregate: ArrayLike, survey_weight: ArrayLike | None = None
-) -> People:
-    """Return the people, or raise one sentence that says what is wrong.
+) -> ScoredPeople:
+    """Return the people, or raise an `EvenhandError`.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def check_people(
             values=values[0][outside[0]],
         )
     survey = None if survey_weight is None else _survey(survey_weight, sizes[0])
-    return People(score=values[0], effort=values[1], aggregate=values[2], survey=survey)
+    return ScoredPeople(score=values[0], effort=values[1], aggregate=values[2], survey=survey)
 
 
 def check_weight(weight: float) -> float:
@@ -189,12 +189,12 @@ def _survey(values: ArrayLike, people: int) -> FloatArray | None:
     return np.asarray(weights / (weights.sum() / positive))
 
 
-def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
-    """Return max(0, D - d) of pairs of people; 0 where D exceeds d by rounding only.
+def excess_of(people: ScoredPeople, weight: float, i: IntArray, j: IntArray) -> FloatArray:
+    """Return max(0, D - d) of pairs of people; 0 if D exceeds d by rounding only.
 
     Examples
     --------
-    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2))
+    >>> people = ScoredPeople(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2))
     >>> excess_of(people, 1.0, np.array([0]), np.array([1]))
     array([0.5])
     """
@@ -202,12 +202,12 @@ def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatA
     return np.where(excess > TOLERANCE, excess, 0.0)
 
 
-def distance_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
+def distance_of(people: ScoredPeople, weight: float, i: IntArray, j: IntArray) -> FloatArray:
     """Return the distance d of pairs of people in effort and aggregate.
 
     Examples
     --------
-    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.array([0.0, 0.4]))
+    >>> people = ScoredPeople(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.array([0.0, 0.4]))
     >>> distance_of(people, 0.5, np.array([0]), np.array([1])).round(4)
     array([0.3536])
     """
@@ -220,9 +220,9 @@ def distance_of(people: People, weight: float, i: IntArray, j: IntArray) -> Floa
 
 
 def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
-    """Return what a distance of the user's own says, or raise where that is no distance."""
+    """Return the values of a user's distance function, or raise if they are invalid."""
     try:
-        found = np.asarray(own(*columns), dtype=np.float64)
+        distances = np.asarray(own(*columns), dtype=np.float64)
     except Exception as error:
         raise EvenhandError(
             "the distance function failed: {name}: {error}",
@@ -230,23 +230,23 @@ def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
             error=error,
         ) from error
     shape = np.broadcast_shapes(*(column.shape for column in columns))
-    if found.shape != shape:
+    if distances.shape != shape:
         raise EvenhandError(
             "the distance function must return one number a pair, {shape}; got shape {shape_2}.",
             shape=shape,
-            shape_2=found.shape,
+            shape_2=distances.shape,
         )
-    if not (np.isfinite(found).all() and (found >= 0).all()):
-        bad = found[~(np.isfinite(found) & (found >= 0))].flat[0]
+    if not (np.isfinite(distances).all() and (distances >= 0).all()):
+        bad = distances[~(np.isfinite(distances) & (distances >= 0))].flat[0]
         raise EvenhandError(
             "the distance function must return finite numbers of 0 or more; it returned {bad:g}.",
             bad=bad,
         )
-    return found
+    return distances
 
 
 def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return all pairs of people, or 65,536 random ones where there are more, whatever the order of the rows.
+    """Return all pairs of people, or 65,536 random ones if there are more, in any order of the rows.
 
     Examples
     --------
@@ -264,14 +264,14 @@ def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def _mixed_order(columns: tuple[FloatArray, ...]) -> IntArray:
-    """Return people in an order that is as good as random, whatever the order of the rows.
+    """Return people in a pseudo-random order that does not depend on the order of the rows.
 
-    It is that of a hash of rounded values: on another processor an effort may differ in its last bit, which should draw
-    no other people, nor add them up in another order. People who agree in the rounded values are told apart by a hash
-    of all digits; those who are identical lie side by side, in the order of the rows.
+    It is that of a hash of rounded values: on another processor an effort may differ in its last bit, which should not
+    change the people drawn, or the order of additions. ScoredPeople who agree in the rounded values are ordered by a
+    hash of all digits; equal people are adjacent, in the order of the rows.
     """
     rough = hashes(*(_rounded(column) for column in columns))
-    order = np.argsort(rough)  # not stable, which is quicker: ties are put in order below
+    order = np.argsort(rough)  # not stable, which is faster: ties are ordered below
     equal = np.diff(rough[order]) == 0
     tied = np.flatnonzero(np.append(False, equal) | np.append(equal, False))
     members = order[tied]
@@ -281,7 +281,7 @@ def _mixed_order(columns: tuple[FloatArray, ...]) -> IntArray:
 
 
 def _rounded(column: FloatArray) -> FloatArray:
-    """Return about six digits of numbers, rounded where no number of few decimals or of powers of 2 lies.
+    """Return about six digits of numbers, rounded at points that numbers of few digits do not hit.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def _rounded(column: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Merged:
-    """The distinct rows of (score, effort, aggregate), in an order that does not depend on that of the people.
+    """The distinct rows of (score, effort, aggregate), in an order independent of that of the people.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ class Merged:
         return self.score.size
 
 
-def merge_people(people: People, order: IntArray | None = None) -> Merged:
+def merge_people(people: ScoredPeople, order: IntArray | None = None) -> Merged:
     """Return the distinct rows and their weights.
 
     Parameters
@@ -335,13 +335,13 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
     people
         The people.
     order
-        An order in which identical people are neighbours; by default that of hashes of the three values.
+        An order in which equal people are adjacent; by default that of hashes of the three values.
 
     Examples
     --------
     >>> import numpy as np
     >>> score = np.array([0.1, 0.7, 0.1])
-    >>> merged = merge_people(People(score, np.zeros(3), np.zeros(3)))
+    >>> merged = merge_people(ScoredPeople(score, np.zeros(3), np.zeros(3)))
     >>> sorted(zip(merged.score.tolist(), merged.weight.tolist()))
     [(0.1, 2.0), (0.7, 1.0)]
     >>> merged.score[merged.row]
@@ -370,7 +370,7 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
 
 
 def starts(*columns: FloatArray) -> BoolArray:
-    """Return where a row differs from the one before it.
+    """Return whether each row differs from the previous one.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def starts(*columns: FloatArray) -> BoolArray:
 
 
 def hashes(*columns: FloatArray) -> _Hashes:
-    """Return a 64-bit hash of each row. Two rows with one hash are merged less, never wrongly.
+    """Return a 64-bit hash of each row. Hash collisions only reduce merging, never make it wrong.
 
     Examples
     --------
@@ -409,7 +409,7 @@ def hashes(*columns: FloatArray) -> _Hashes:
 
 
 def distinct(hashed: _Hashes) -> int:
-    """Return how many different hashes there are; sorts them in place.
+    """Return the number of distinct hashes; sorts them in place.
 
     Examples
     --------

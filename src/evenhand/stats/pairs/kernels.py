@@ -14,13 +14,13 @@ Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all ar
 Columns = tuple[FloatArray, ...]
 Lags = tuple[int, int, int]
 Shares = tuple[float, float, float]
-Shape = tuple[int, ...]  # () for round distances, (0,) for those along the axes: known when a loop is compiled
-UNIT = 1e-12  # excesses are compared in whole numbers of this, so that rounding breaks no tie
+Shape = tuple[int, ...]  # () for Euclidean distances, (0,) for those along the axes: known at compile time
+UNIT = 1e-12  # excesses are compared in integer multiples of this, so that rounding breaks no tie
 
 
 @kernel(fast=True)
 def length(u: Any, v: Any, shape: Shape) -> Any:
-    """Return how long a step is: sqrt(u² + v²), or abs(u) + abs(v)."""
+    """Return the length of a step: sqrt(u² + v²), or abs(u) + abs(v)."""
     if len(shape) == 0:
         return np.sqrt(u * u + v * v)
     return abs(u) + abs(v)
@@ -30,7 +30,7 @@ def length(u: Any, v: Any, shape: Shape) -> Any:
 def row_total(values: Reals) -> float:
     """Return the sum of values in double precision.
 
-    Of single ones its error is far below their last digit, so the width of vectors hardly ever changes what is kept.
+    For single-precision values its error is far below their last digit, so the width of vectors hardly ever changes it.
     """
     added = 0.0
     for j in range(values.size):
@@ -44,15 +44,13 @@ def tile(
 ) -> float:
     """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
 
-    Both sides of the tile are (u, v, m, weight).
-
-    Two rows at a time share the loads of a column. The loop runs over slices: with plain indices LLVM has to
-    allow for negative ones and emits gathers, which is four times slower. It adds up nothing along a row: for sums in
-    double precision LLVM would halve the vectors of all of it. And what it writes is made here, so that LLVM knows
-    that nothing overlaps.
+    Both sides of the tile are (u, v, m, weight). Two rows at a time share the loads of a column. The loop runs over
+    slices: with plain indices LLVM has to allow for negative ones and emits gathers, which is four times slower. It
+    sums nothing along a row: for sums in double precision LLVM would halve all its vectors. And its output arrays are
+    created here, so that LLVM knows that nothing overlaps.
     """
     (ui, vi, mi, wi), (uj, vj, mj, wj) = first, second
-    zero = tolerance - tolerance  # in the precision of the arrays, which times 0 would not be
+    zero = tolerance - tolerance  # has the precision of the arrays
     xs, ys, hits = np.empty(uj.size, uj.dtype), np.empty(uj.size, uj.dtype), np.zeros(uj.size, uj.dtype)
     for half in range(ui.size // 2):
         i = 2 * half
@@ -87,10 +85,9 @@ def sweep(
 ) -> float:
     """Add the excess of the blocks first, first + step, ... last with themselves and all later blocks to `sums`.
 
-    `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: where the
-    largest D between two blocks is at most the smallest d, no pair counts and the tile is left out. Rows and
-    columns of a tile have the precision of the arrays, sums over tiles are float64. Returns the weight of the
-    violations.
+    `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: if the
+    largest D between two blocks is at most the smallest d, no pair counts and the tile is skipped. Rows and columns of
+    a tile have the precision of the arrays, sums over tiles are float64. Returns the weight of the violations.
     """
     (u, v, m, w), (low, high) = points, boxes
     first, last, step = part
@@ -113,7 +110,7 @@ def sweep(
             hits = tile(near, far, row, col, tolerance, shape)
             for r in range(size):
                 sums[i + r] += row[r]
-            if a == b:  # both orders of each pair were in the tile
+            if a == b:  # the tile contains both orders of each pair
                 violated += hits / 2
                 continue
             violated += hits
@@ -124,7 +121,7 @@ def sweep(
 
 @kernel(fast=True)
 def near_ties(first: Columns, second: Columns, near: float, shape: Shape) -> float:
-    """Return how many pairs have D = d to within `near`."""
+    """Return the number of pairs with D = d to within `near`."""
     (ui, vi, mi), (uj, vj, mj) = first, second
     count = 0.0
     for i in range(ui.size):
@@ -146,9 +143,9 @@ def row_sums(
 ) -> None:
     """Write the sums of excess and of violations of the rows first .. last - 1 against all rows.
 
-    Rows are sorted by point (u, v) and score; those of point b are start[b] .. start[b+1] - 1. `weights` and
-    `scores` are the running sums of w and w M within each point, from 0, so that they have one entry more a
-    point. Scores below M - d and above M + d are found by two pointers that only move up.
+    Rows are sorted by point (u, v) and score; those of point b are start[b] .. start[b+1] - 1. `weights` and `scores`
+    are the cumulative sums of w and w M within each point, from 0, so that they have one more entry per point. Scores
+    below M - d and above M + d are found by two pointers that only move up.
     """
     (u, v), (start, point), (score, weights, scores), (excess, violated) = points, where, rows, out
     first, last, tolerance = part
@@ -179,7 +176,7 @@ def row_sums(
 
 @kernel()
 def cell_of(value: float, low: float, per_step: float, size: int) -> tuple[int, float]:
-    """Return the cell a value lies in and how far into it, from 0 to 1."""
+    """Return the cell of a value and its position in the cell, from 0 to 1."""
     position = (value - low) * per_step
     cell = min(int(position), size - 2)
     return cell, position - cell
@@ -189,8 +186,8 @@ def cell_of(value: float, low: float, per_step: float, size: int) -> tuple[int, 
 def bin_rows(people: Columns, scale: Columns, mass: FloatArray, own: FloatArray) -> None:
     """Spread each row over the eight corners of its cell; add its products of q = 2 f (1 - f) at each level.
 
-    `survey` has one number, or none when all rows count 1. `own` (levels, 4) gets the sums of v² times q_M,
-    q_M q_E, q_M q_S and q_M q_E q_S on grids of double, four times ... the step.
+    `survey` is empty if all rows have weight 1. `own` (levels, 4) receives the sums of v² times q_M, q_M q_E, q_M q_S
+    and q_M q_E q_S on grids of double, four times ... the step.
     """
     (score, effort, aggregate, survey), (low, per_step), size = people, scale, mass.shape[0]
     for row in range(score.size):
@@ -221,7 +218,7 @@ def bin_rows(people: Columns, scale: Columns, mass: FloatArray, own: FloatArray)
 
 @kernel()
 def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray, out: FloatArray) -> None:
-    """Write the field at each row, linear between grid points, less the row's excess with its own smear.
+    """Write the field at each row, linear between grid points, minus the row's excess with its own smear.
 
     `own` holds the kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1).
     """
@@ -245,7 +242,7 @@ def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray
 
 @kernel()
 def lags(a: float, b: float, low: float, per_step: float, size: int) -> tuple[Lags, Shares]:
-    """Return how many steps two values can be apart when both are spread over their cells, and the share of each."""
+    """Return the possible numbers of steps between two values spread over their cells, and the share of each."""
     i, f = cell_of(a, low, per_step, size)
     j, g = cell_of(b, low, per_step, size)
     steps = abs(i - j - 1), abs(i - j), abs(i - j + 1)
@@ -254,7 +251,7 @@ def lags(a: float, b: float, low: float, per_step: float, size: int) -> tuple[La
 
 @kernel()
 def smeared(table: FloatArray, x: tuple[Lags, Shares], y: tuple[Lags, Shares], z: tuple[Lags, Shares]) -> float:
-    """Return the mean of an even kernel, given at whole steps, over the lags of two points."""
+    """Return the mean of an even kernel, given at integer steps, over the lags of two points."""
     total = 0.0
     for i in range(3):
         for j in range(3):
@@ -266,7 +263,7 @@ def smeared(table: FloatArray, x: tuple[Lags, Shares], y: tuple[Lags, Shares], z
 
 @kernel()
 def weighed(e: float, s: float, weight: float, shape: Shape) -> float:
-    """Return the distance that a difference in effort and one in aggregate make."""
+    """Return the distance for a difference in effort and one in aggregate."""
     if len(shape) == 0:
         return float(np.sqrt(weight * e * e + (1.0 - weight) * s * s))
     return float(weight * e + (1.0 - weight) * s)
@@ -276,20 +273,22 @@ def weighed(e: float, s: float, weight: float, shape: Shape) -> float:
 def deviations(
     pairs: Columns, weight: float, tolerance: float, scale: Columns, tables: Columns, shape: Shape, out: FloatArray
 ) -> None:
-    """Write (pairs, 2) what the extrapolated grid and the grid of violations add to the truth, for each pair.
+    """Write (pairs, 2) the bias of the extrapolated grid and of the grid of violations, for each pair.
 
     `first` and `second` (3, pairs) hold score, effort and aggregate of the two people.
-    The tables are the kernels at whole steps of the coarse grid (of double step) and of the fine grid.
+    The tables are the kernels at integer steps of the coarse grid (of double step) and of the fine grid.
     """
     (first, second), (low, per_step), (coarse, fine, hits) = pairs, scale, tables
     half, room = per_step / 2.0, np.zeros(3)
     for axis in range(3):
-        room[axis] = 2.0 / per_step[axis] if per_step[axis] > 0.0 else 0.0  # how far both grids can move a pair
+        room[axis] = 2.0 / per_step[axis] if per_step[axis] > 0.0 else 0.0  # the largest shift of a pair by both grids
     for pair in range(out.shape[0]):
         a, b, c = first[0, pair], first[1, pair], first[2, pair]
         d, f, g = second[0, pair], second[1, pair], second[2, pair]
         m, e, s = abs(a - d), abs(b - f), abs(c - g)
-        if m + room[0] <= weighed(max(0.0, e - room[1]), max(0.0, s - room[2]), weight, shape):  # none on either grid
+        if m + room[0] <= weighed(
+            max(0.0, e - room[1]), max(0.0, s - room[2]), weight, shape
+        ):  # no excess on either grid
             out[pair, 0], out[pair, 1] = 0.0, 0.0
             continue
         excess = m - weighed(e, s, weight, shape)
@@ -301,7 +300,7 @@ def deviations(
         x, y = lags(a, d, low[0], per_step[0], size), lags(b, f, low[1], per_step[1], size)
         z = lags(c, g, low[2], per_step[2], size)
         close = smeared(fine, x, y, z)
-        hit = smeared(hits, x, y, z) if close > 0.0 else 0.0  # without any excess none is a violation
+        hit = smeared(hits, x, y, z) if close > 0.0 else 0.0  # without an excess there is no violation
         out[pair, 0] = extrapolated + 4.0 * close / 3.0 - (excess if violated else 0.0)
         out[pair, 1] = hit - (1.0 if violated else 0.0)
 
@@ -321,7 +320,7 @@ def largest_in_rows(first: Columns, second: Columns, most: FloatArray, shape: Sh
 
 @kernel()
 def bound(low: FloatArray, high: FloatArray, a: int, b: int, shape: Shape) -> float:
-    """Return the most that D - d can be between a row of block a and one of block b."""
+    """Return an upper bound of D - d between rows of blocks a and b."""
     across_u = max(0.0, low[a, 0] - high[b, 0], low[b, 0] - high[a, 0])
     across_v = max(0.0, low[a, 1] - high[b, 1], low[b, 1] - high[a, 1])
     largest = max(high[a, 2] - low[b, 2], high[b, 2] - low[a, 2])
@@ -330,7 +329,7 @@ def bound(low: FloatArray, high: FloatArray, a: int, b: int, shape: Shape) -> fl
 
 @kernel()
 def block_bounds(low: FloatArray, high: FloatArray, shape: Shape, out: FloatArray) -> None:
-    """Write the most that D - d can be between a row of each block and any row of it or a later block."""
+    """Write an upper bound of D - d between a row of each block and any row of it or a later block."""
     for a in range(out.size):
         out[a] = -1.0
         for b in range(a, out.size):
@@ -358,9 +357,9 @@ def mildest(excess: IntArray, pair: IntArray, last: int) -> int:
 
 @kernel()
 def keep(excess: IntArray, pair: IntArray, last: int) -> int:
-    """Put the candidate at the end of the list in the place of the mildest pair, if it is worse; return the mildest.
+    """Replace the mildest pair of the list by the candidate at its end, if that is worse; return the mildest.
 
-    The list has one place more than pairs are wanted, for the candidate.
+    The list has one place more than the requested pairs, for the candidate.
     """
     candidate = excess.size - 1
     if not before(excess, pair, candidate, last):
@@ -402,7 +401,7 @@ def search(
     worst: tuple[IntArray, IntArray],
     shape: Shape,
 ) -> None:
-    """Keep the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
+    """Collect the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
 
     `person` is the number of the first person on each row, -1 for padding.
     """

@@ -1,4 +1,4 @@
-"""What a comparison of all pairs says: the value, its interval by the jackknife, and the difference of two."""
+"""Results of comparing all pairs: the value, its interval by the jackknife, and the difference of two values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.intervals import t_quantile
-from evenhand.stats.pairs.inputs import People, excess_of, some_pairs
+from evenhand.stats.pairs.inputs import ScoredPeople, excess_of, some_pairs
 from evenhand.stats.types import FloatArray
 
 
@@ -21,32 +21,32 @@ class PairFairness:
     value
         The mean of F_ij = 1 - max(0, D_ij - d_ij) over all pairs; 1 is fair.
     low, high
-        Interval for the people as a sample; nan when no pair is treated unfairly or there are fewer than 3 people.
-        It includes the numerical error.
+        Interval for the people as a sample; nan if no pair is treated unfairly or there are fewer than 3 people. It
+        includes the numerical error.
     stderr
-        Standard error of the value; nan where there is no interval.
+        Standard error of the value; nan if there is no interval.
     n
         Number of people (with a survey weight above 0).
     pairs
-        Number of pairs the value rests on: all n (n - 1) / 2, or those drawn when the method is 'sampled'.
+        Number of pairs: all n (n - 1) / 2, or those drawn for the method 'sampled'.
     violated
         (Weighted) share of pairs with D > d.
     method
         'strips', 'blocks', 'grid' or 'sampled'.
     error
-        How far the value may be from the exact one over all pairs: 0 for the exact methods, else four standard errors.
+        The error of the value against the exact one over all pairs: 0 for the exact methods, else four standard errors.
     row_means
-        (people,) the mean of F_ij over all j != i: how fairly each person is treated. Exact for the exact methods,
-        to about three decimals for 'grid' (two where many share a value), None for 'sampled'.
+        (people,) the mean of F_ij over all j != i: how fairly each person is treated. Exact for the exact methods, to
+        about three decimals for 'grid' (two if many share a value), None for 'sampled'.
     survey_weight
-        (people,) the survey weights, of mean 1; None when everybody counts the same. Where `sampled_from` is given,
-        the sum of squared weights that each row stands for.
+        (people,) the survey weights, of mean 1; None if all are equal. If `sampled_from` is given, the sum of squared
+        weights of each row.
     sampled_from
-        The (effective) number of people behind the row means where those are of a sample; None when they are of all.
+        The (effective) number of people represented by the row means of a sample; None if they are of all people.
     people, weight
         The people whose pairs were compared (or the sample of them), and the weight of effort in their distance.
     spread, freedom
-        What the interval rests on: the standard error, `widened`, and its degrees of freedom.
+        The data of the interval: the standard error, `widened`, and its degrees of freedom.
     """
 
     value: float
@@ -61,13 +61,13 @@ class PairFairness:
     row_means: FloatArray | None = field(default=None, repr=False)
     survey_weight: FloatArray | None = field(default=None, repr=False)
     sampled_from: float | None = None
-    people: People | None = field(default=None, repr=False)
+    people: ScoredPeople | None = field(default=None, repr=False)
     weight: float = 0.5
     spread: float = field(default=float("nan"), repr=False)
     freedom: float = field(default=float("nan"), repr=False)
 
     def at(self, confidence: float) -> PairFairness:
-        """Return the same with an interval of another confidence; no pair is compared again.
+        """Return the same with an interval of another confidence, without comparing pairs again.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class PairFairness:
         >>> [round(found.at(confidence).low, 3) for confidence in (0.8, 0.95)], round(found.low, 3)
         ([0.769, 0.726], 0.726)
         """
-        error = 0.0 if self.method == "sampled" else self.error  # whose standard error knows of the pairs left out
+        error = 0.0 if self.method == "sampled" else self.error  # its standard error includes the sampling of pairs
         low, high = limits(self.value, self.spread, self.freedom, confidence, error)
         return replace(self, low=low, high=high)
 
@@ -91,15 +91,15 @@ class PairDifference:
     value
         The first value minus the second.
     low, high
-        Interval; nan with fewer than 3 people, or when the standard error of a difference is 0.
+        Interval; nan with fewer than 3 people, or if the standard error of a difference is 0.
     stderr
         Standard error.
     n
         Number of people.
     p_value
-        The smallest alpha at which the interval excludes no difference; nan where there is none.
+        The smallest alpha at which the interval excludes 0; nan if there is none.
     spread, freedom, error
-        What the interval rests on: the standard error, `widened`, its degrees of freedom, and the numerical error.
+        The data of the interval: the standard error, `widened`, its degrees of freedom, and the numerical error.
     """
 
     value: float
@@ -113,12 +113,12 @@ class PairDifference:
     error: float = field(default=0.0, repr=False)
 
     def at(self, confidence: float) -> PairDifference:
-        """Return the same with an interval of another confidence; no pair is compared again."""
+        """Return the same with an interval of another confidence, without comparing pairs again."""
         half = float(t_quantile(self.freedom, confidence)) * self.spread + self.error
         return replace(self, low=self.value - half, high=self.value + half)
 
 
-def jackknife(row_means: FloatArray, value: float, people: People) -> tuple[float, float]:
+def jackknife(row_means: FloatArray, value: float, people: ScoredPeople) -> tuple[float, float]:
     r"""Return the standard error of a mean over all pairs, and its degrees of freedom.
 
     Leaving out person i changes U by 2 g_i (U - h_i) / (G - 2 g_i), with h_i the mean of the person's pairs, g_i =
@@ -134,7 +134,7 @@ def jackknife(row_means: FloatArray, value: float, people: People) -> tuple[floa
     Examples
     --------
     >>> import numpy as np
-    >>> everybody = People(np.zeros(4), np.zeros(4), np.zeros(4))
+    >>> everybody = ScoredPeople(np.zeros(4), np.zeros(4), np.zeros(4))
     >>> stderr, freedom = jackknife(np.array([0.7, 0.8, 0.9, 0.8]), 0.8, everybody)
     >>> by_hand = 2 * np.std([0.7, 0.8, 0.9, 0.8], ddof=1) * 3 / (2 * np.sqrt(4))
     >>> round(stderr, 6), round(float(by_hand), 6)
@@ -153,13 +153,13 @@ def jackknife(row_means: FloatArray, value: float, people: People) -> tuple[floa
     return float(np.sqrt((n - 1) / n * squares)), freedom
 
 
-def widened(stderr: float, people: tuple[People, ...], weight: float, kish: float | None = None) -> float:
-    """Return a standard error that holds where nearly all differences are between pairs, not between people.
+def widened(stderr: float, people: tuple[ScoredPeople, ...], weight: float, kish: float | None = None) -> float:
+    """Return a standard error that is valid even if differences are between pairs, not between people.
 
-    se + 2 sqrt(zeta2 / (n-1)) (n-1) / ((n-2) sqrt(n)), with zeta2 the variance of the values of pairs (of two models:
-    of their differences) and n Kish's number. Where everybody's pairs are equally fair on average, the jackknife's
-    error goes to 0 quicker than that of U: there it is the second term that holds. In ordinary data it adds some
-    percent. No data decide between the two.
+    se + 2 sqrt(zeta2 / (n-1)) (n-1) / ((n-2) sqrt(n)), with zeta2 the variance of the values of pairs (for two models:
+    of their differences) and n Kish's number. If everybody's pairs are equally fair on average, the jackknife's error
+    goes to 0 faster than that of U: then the second term keeps it valid. In ordinary data it adds some percent. Data
+    cannot decide between the two cases.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def widened(stderr: float, people: tuple[People, ...], weight: float, kish: floa
     weight
         Weight of effort in the distance.
     kish
-        The effective number of people, where these are a sample of them.
+        The effective number of people, if these are a sample of them.
 
     References
     ----------
@@ -180,13 +180,13 @@ def widened(stderr: float, people: tuple[People, ...], weight: float, kish: floa
     Examples
     --------
     >>> import numpy as np
-    >>> coins = People(np.arange(100) % 2.0, np.zeros(100), np.zeros(100))  # all row means are equal
+    >>> coins = ScoredPeople(np.arange(100) % 2.0, np.zeros(100), np.zeros(100))  # all row means are equal
     >>> round(widened(0.0, (coins,), 0.5), 4)
     0.0102
     """
     first = people[0]
     survey = () if first.survey is None else (first.survey,)
-    i, j = some_pairs(*(one.score for one in people), first.effort, first.aggregate, *survey)
+    i, j = some_pairs(*(scored.score for scored in people), first.effort, first.aggregate, *survey)
     excess = excess_of(first, weight, i, j)
     if len(people) > 1:
         excess = excess - excess_of(people[1], weight, i, j)
@@ -196,7 +196,7 @@ def widened(stderr: float, people: tuple[People, ...], weight: float, kish: floa
 
 
 def limits(value: float, stderr: float, freedom: float, confidence: float, error: float) -> tuple[float, float]:
-    """Return 1 - (1 - U) exp(± t se / (1 - U)), within [0, 1], wider by the numerical error; nan when U = 1.
+    """Return 1 - (1 - U) exp(± t se / (1 - U)), within [0, 1], widened by the numerical error; nan if U = 1.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def limits(value: float, stderr: float, freedom: float, confidence: float, error
 
 
 def summarise(
-    people: People,
+    people: ScoredPeople,
     weight: float,
     row_excess: FloatArray,
     *,
@@ -237,8 +237,8 @@ def summarise(
     confidence
         Two-sided confidence.
     exact
-        The value and its numerical error when they are better known than from the sums; the row means are then
-        moved to have that mean.
+        The value and its numerical error if they are known better than from the sums; the row means are then shifted to
+        that mean.
     """
     row_means = 1.0 - row_excess / people.others
     mean = 1.0 - float(np.sum(people.weights * row_excess)) / (2.0 * people.pair_weight)
@@ -269,10 +269,10 @@ def summarise(
 
 
 def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairDifference:
-    """Return how much fairer one set of scores is than another for the same people.
+    """Return the difference in fairness between two sets of scores for the same people.
 
-    The difference of two means over the same pairs is itself one, of F - F': its jackknife needs only the
-    differences of the row means. The interval is value ± t se (`widened`), wider by the numerical errors of both.
+    The difference of two means over the same pairs is itself one, of F - F': its jackknife needs only the differences
+    of the row means. The interval is value ± t se (`widened`), widened by the numerical errors of both.
 
     Parameters
     ----------
@@ -317,13 +317,13 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
     else:
         stderr, freedom = jackknife(apart, value, a.people)
     wide = widened(stderr, (a.people, b.people), a.weight, a.sampled_from)
-    unknown = float("nan")
-    found = PairDifference(value=value, low=unknown, high=unknown, stderr=stderr, n=a.n, freedom=freedom)
-    if wide == 0.0 and value != 0.0:  # pairs that do not differ say nothing about other people
-        return found
+    undefined = float("nan")
+    difference = PairDifference(value=value, low=undefined, high=undefined, stderr=stderr, n=a.n, freedom=freedom)
+    if wide == 0.0 and value != 0.0:  # pairs without differences are not informative about other people
+        return difference
     error = a.error + b.error
     p_value = _p_value(value, wide, error, freedom)
-    return replace(found, p_value=p_value, spread=wide, error=error).at(confidence)
+    return replace(difference, p_value=p_value, spread=wide, error=error).at(confidence)
 
 
 def _p_value(value: float, stderr: float, error: float, freedom: float) -> float:

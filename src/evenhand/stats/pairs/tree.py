@@ -1,7 +1,7 @@
-"""Compiled loops that put rows in the order of a k-d tree, for `exact`. Import only where one is called: needs numba.
+"""Compiled loops that order rows along a k-d tree, for `exact`. Import only where one is called: needs numba.
 
-They only compare numbers and move them, so that every processor finds the same order. NumPy's `argpartition` would not:
-how it arranges the halves depends on how wide the processor's vectors are.
+They only compare and move numbers, so that every processor finds the same order. NumPy's `argpartition` would not: its
+arrangement of the halves depends on the width of the processor's vectors.
 
 References
 ----------
@@ -16,12 +16,12 @@ import numpy as np
 from evenhand.stats.compiled import STEP, kernel, mixed
 from evenhand.stats.types import FloatArray, IntArray
 
-_DEEPEST = 128  # parts that wait to be halved: one a level, and there are at most 64 levels
+_DEEPEST = 128  # parts still to be halved: one per level, with at most 64 levels
 
 
 @kernel()
 def widest_axis(points: FloatArray, start: int, end: int) -> int:
-    """Return the axis along which the places from `start` to before `end` spread the most."""
+    """Return the axis along which the positions from `start` to before `end` spread the most."""
     widest, spread = 0, -1.0
     for axis in range(points.shape[0]):
         values = points[axis, start:end]
@@ -35,13 +35,13 @@ def widest_axis(points: FloatArray, start: int, end: int) -> int:
 
 @kernel()
 def move_halves(points: FloatArray, order: IntArray, part: tuple[int, int, int], axis: int) -> None:
-    """Move the lower values of an axis between start and end to before the middle, the others behind it."""
+    """Move the lower values of an axis between start and end before the middle, the others after it."""
     start, middle, end = part
     values = points[axis]
     low, high = start, end - 1
     state = np.uint64(0)
     while low < high:
-        # The middle of three places, which are as good as random: so no usual order of rows is a slow one.
+        # The median of three pseudo-random positions, so that no usual order of rows is a slow one.
         state = mixed(state + STEP)
         width = np.uint64(high - low + 1)
         a, b = values[low + np.int64(state % width)], values[low + np.int64((state >> np.uint64(21)) % width)]
@@ -68,7 +68,7 @@ def move_halves(points: FloatArray, order: IntArray, part: tuple[int, int, int],
 
 @kernel()
 def arrange(points: FloatArray, order: IntArray, block: int) -> None:
-    """Put places into the order of the tree, down to parts of at most `block` of them."""
+    """Order positions along the tree, down to parts of at most `block` of them."""
     waiting = np.empty((_DEEPEST, 2), dtype=np.int64)
     waiting[0, 0], waiting[0, 1] = 0, order.size
     count = 1

@@ -1,7 +1,7 @@
-"""Whom mistakes in the inputs hurt more: curves of reliability by group, their gaps, and how sure we are of them."""
+"""Reliability under input mistakes: curves by group, their gaps, and the uncertainty of these."""
 
 from evenhand.stats.reliability.bounded import Unseen, bounded_difference, bounded_limits, bounded_p
-from evenhand.stats.reliability.gaps import Gap, gap_of, joint_band, pilot_variance
+from evenhand.stats.reliability.gaps import GapOverLevels, gap_of, joint_band, pilot_variance
 from evenhand.stats.reliability.metrics import (
     METRICS,
     RELIABILITY,
@@ -20,7 +20,7 @@ __all__ = [
     "METRICS",
     "RELIABILITY",
     "Curves",
-    "Gap",
+    "GapOverLevels",
     "PeopleDraws",
     "Unseen",
     "bootstrap_people",

@@ -1,4 +1,4 @@
-"""What so many people cannot have missed: limits of damage between 0 and 1, and the allowance of a gap for the rest."""
+"""Limits of damage between 0 and 1 for any distribution, and a gap's allowance for unobserved damage."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _LEAST_TILT, _MOST_TILT = 1e-4, 36.0
 
 
 def bounded_limits(values: ArrayLike, tail: float) -> Interval:
-    """Return limits of a mean of numbers between 0 and 1 that hold for any distribution and any number of people.
+    """Return limits of a mean of numbers between 0 and 1, valid for any distribution and sample size.
 
-    They are Gaffke's. One person with 1, the worst there is, is added to the n; each of them weighs as an exponential
-    random number, so that the weighted mean is sum(E x) / sum(E); its quantile 1 - tail is the upper limit. The lower
-    one is the same of 1 - x. For numbers 0 and 1 they are Clopper and Pearson's; where nobody is hurt the upper one is
-    1 - tail^(1/n), below which no limit that holds for all distributions can be; with many people they are the normal
-    ones. That they hold for every distribution is a conjecture: proven for 0 and 1, searched for counterexamples in
-    vain (Learned-Miller and Thomas), and measured here (`benchmarks/coverage/raters_level.py`).
+    They are Gaffke's. One person with 1, the worst possible value, is added to the n; each of them is weighted by an
+    exponential random number, so that the weighted mean is sum(E x) / sum(E); its quantile 1 - tail is the upper limit.
+    The lower limit is the same for 1 - x. For numbers 0 and 1 they are Clopper and Pearson's; if nobody is hurt the
+    upper limit is 1 - tail^(1/n), the smallest limit that can hold for all distributions; with many people they are the
+    normal limits. That they hold for every distribution is a conjecture: proven for 0 and 1, without a counterexample
+    in searches (Learned-Miller and Thomas), and measured here (`benchmarks/coverage/raters_level.py`).
 
-    The weighted mean is above m where sum(E (x - m)) is above 0. With lambda from 0 to 1 the saddlepoint of that is
-    explicit: weights 1 / (1 - lambda x) have the mean m. Its chance is that of a normal number above
-    r = w + log(u / w) / w (Barndorff-Nielsen), which is right to half a percent of m, on the safe side.
+    The weighted mean is above m if sum(E (x - m)) is above 0. With lambda from 0 to 1 its saddlepoint is explicit:
+    weights 1 / (1 - lambda x) have the mean m. Its probability is that of a normal number above r = w + log(u / w) / w
+    (Barndorff-Nielsen), which is accurate to half a percent of m, on the safe side.
 
     Parameters
     ----------
     values
         (n,) numbers from 0 to 1, independent.
     tail
-        The chance that is left on either side, 0.025 for 95 % confidence.
+        The chance beyond either limit, 0.025 for 95 % confidence.
 
     References
     ----------
@@ -55,9 +55,9 @@ def bounded_limits(values: ArrayLike, tail: float) -> Interval:
     x = np.asarray(values, dtype=np.float64)
     if not (x.size and np.all((x >= 0) & (x <= 1))):
         raise EvenhandError("The values must be one or more numbers from 0 to 1.")
-    known, counts = np.unique(x, return_counts=True)
+    distinct, counts = np.unique(x, return_counts=True)
     times, mean = counts.astype(np.float64), float(x.mean())
-    low, high = 1.0 - _upper_of_mean(1.0 - known, times, tail), _upper_of_mean(known, times, tail)
+    low, high = 1.0 - _upper_of_mean(1.0 - distinct, times, tail), _upper_of_mean(distinct, times, tail)
     return Interval(np.asarray(min(low, mean)), np.asarray(max(high, mean)))
 
 
@@ -69,34 +69,34 @@ def _upper_of_mean(values: FloatArray, times: FloatArray, tail: float) -> float:
         return 1.0
     x, counts, goal = np.append(values, 1.0), np.append(times, 1.0), -float(ndtri(tail))
 
-    def at(s: float) -> tuple[float, float]:
-        """Return m, and r, at lambda = 1 - exp(-s), by what is left to 1: x and m may be nearly 1."""
-        left = (1.0 - x) + x * np.exp(-s)  # 1 - lambda x
-        weights = counts / left
+    def mean_and_root(s: float) -> tuple[float, float]:
+        """Return m and r at lambda = 1 - exp(-s), computed from 1 - x, as x and m may be nearly 1."""
+        complement = (1.0 - x) + x * np.exp(-s)  # 1 - lambda x
+        weights = counts / complement
         short = float((weights * (1.0 - x)).sum() / weights.sum())  # 1 - m
         rest = short + (1.0 - short) * np.exp(-s)
-        w = np.sqrt(max(2.0 * float((counts * np.log(left / rest)).sum()), 0.0))
-        u = -np.expm1(-s) * np.sqrt(float((counts * ((short - (1.0 - x)) / left) ** 2).sum()))
+        w = np.sqrt(max(2.0 * float((counts * np.log(complement / rest)).sum()), 0.0))
+        u = -np.expm1(-s) * np.sqrt(float((counts * ((short - (1.0 - x)) / complement) ** 2).sum()))
         return 1.0 - short, float(w + np.log(u / w) / w) if w > 1e-4 else 0.0
 
-    if at(_LEAST_TILT)[1] >= goal:
-        return at(_LEAST_TILT)[0]
-    if at(_MOST_TILT)[1] <= goal:
+    if mean_and_root(_LEAST_TILT)[1] >= goal:
+        return mean_and_root(_LEAST_TILT)[0]
+    if mean_and_root(_MOST_TILT)[1] <= goal:
         return 1.0
-    return at(brentq(lambda s: at(s)[1] - goal, _LEAST_TILT, _MOST_TILT, xtol=1e-9))[0]
+    return mean_and_root(brentq(lambda s: mean_and_root(s)[1] - goal, _LEAST_TILT, _MOST_TILT, xtol=1e-9))[0]
 
 
 def bounded_difference(a: FloatArray, b: FloatArray, tail: float) -> Interval:
-    """Return limits of mean(a) - mean(b) of numbers between 0 and 1: MOVER of limits that hold for any distribution.
+    """Return limits of mean(a) - mean(b) of numbers between 0 and 1, by MOVER of limits for any distribution.
 
     Numbers that are all 0 or 1 have Clopper and Pearson's limits (`share_difference`), others `bounded_limits`.
 
     Parameters
     ----------
     a, b
-        What happened to the people of two groups.
+        The damage to the people of two groups.
     tail
-        The share that the interval leaves on either side.
+        The share beyond either limit.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _all_or_nothing(*groups: FloatArray) -> bool:
 
 
 def bounded_p(a: FloatArray, b: FloatArray) -> float:
-    """Return the smallest alpha at which `bounded_difference` leaves out 0.
+    """Return the smallest alpha at which `bounded_difference` excludes 0.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def bounded_p(a: FloatArray, b: FloatArray) -> float:
         return float(p_of_equality(lambda tail: share_difference(a.mean(), a.size, b.mean(), b.size, tail), ()))
 
     def beyond(tail: float) -> float:
-        """Return how far the limits are beyond 0: below 0 where they hold it."""
+        """Return the distance of the limits from 0; negative if they include it."""
         low, high = bounded_difference(a, b, tail)
         return max(float(low), -float(high))
 
@@ -133,7 +133,7 @@ def bounded_p(a: FloatArray, b: FloatArray) -> float:
 
 
 def p_of_tail(beyond: Callable[[float], float]) -> float:
-    """Return twice the tail at which 0 comes within the limits, to six digits; `beyond` is how far outside it is."""
+    """Return twice the tail at which the limits reach 0, to six digits; `beyond` is their distance from it."""
     from scipy.optimize import brentq
 
     most, least = np.log(0.5), np.log(_SMALLEST_P / 2)
@@ -142,22 +142,22 @@ def p_of_tail(beyond: Callable[[float], float]) -> float:
     if beyond(_SMALLEST_P / 2) > 0:
         return _SMALLEST_P
     log_tail = brentq(lambda log_tail: beyond(float(np.exp(log_tail))), least, most, xtol=1e-7)
-    return float(f"{2.0 * np.exp(log_tail):.6g}")  # further digits are chance: another processor finds others
+    return float(f"{2.0 * np.exp(log_tail):.6g}")  # further digits depend on the processor
 
 
 @dataclass(frozen=True, eq=False)
 class Unseen:
-    """Damage that the people of two groups may have missed: it puts a coefficient lower than its standard error says.
+    """Damage missing from the samples of two groups, for which a coefficient's standard error does not allow.
 
-    Where one person in a hundred is hurt wholly and the others a little, a hundred people often hold none of the first,
-    look half as badly hurt as they are, and no resample of them shows it. Damage to decisions lies between 0 and 1, so
-    that its mean has an upper limit that holds all the same (`bounded_limits`). Squared errors of scores have no such
-    bound near them; they get the allowance of the agreement audit (`unseen_tail`).
+    If one person in a hundred is damaged completely and the others slightly, a sample of a hundred often has none of
+    the first, looks half as damaged as the group is, and no resample of it shows that. Damage to decisions lies between
+    0 and 1, so that its mean has a valid upper limit nevertheless (`bounded_limits`). Squared errors of scores have no
+    such near bound; they get the allowance of the agreement audit (`unseen_tail`).
 
     Attributes
     ----------
     damage
-        What happened to each person of the first and of the second group: share of decisions changed, or mean square.
+        The damage to each person of the first and of the second group: share of decisions changed, or mean square.
     values, stderr
         The two coefficients, 1 - D, and their standard errors.
     bounded
@@ -170,7 +170,7 @@ class Unseen:
     bounded: bool
 
     def lower(self, group: int, tail: float) -> float:
-        """Return how far the lower limit of a coefficient lies below the one by its standard error, 0 if it does not.
+        """Return how far a coefficient's lower limit lies below that from its standard error, at least 0.
 
         With u the upper limit of the mean damage m of n people, (1 - coefficient) (u - m - t s / sqrt(n)) / m.
 
@@ -180,36 +180,36 @@ class Unseen:
         >>> round(Unseen((hurt, hurt), (0.9, 0.9), (0.01, 0.01), True).lower(0, 0.025), 3)
         0.052
         """
-        own, other = self.damage[group], self.damage[1 - group]
-        n, mean, short = own.size, float(own.mean()), 1.0 - self.values[group]
+        damage, other_damage = self.damage[group], self.damage[1 - group]
+        n, mean, short = damage.size, float(damage.mean()), 1.0 - self.values[group]
         if n < 2 or mean <= 0:
             return 0.0
         if not self.bounded:
-            return float(unseen_tail(self.values[group], n, own.max() / mean, other.max() / mean, tail))
-        seen = _student(n - 1, tail) * float(own.std(ddof=1)) / np.sqrt(n)
-        return float(short * max(0.0, float(bounded_limits(own, tail).high) - mean - seen) / mean)
+            return float(unseen_tail(self.values[group], n, damage.max() / mean, other_damage.max() / mean, tail))
+        allowed = _student(n - 1, tail) * float(damage.std(ddof=1)) / np.sqrt(n)
+        return float(short * max(0.0, float(bounded_limits(damage, tail).high) - mean - allowed) / mean)
 
 
 def half_widths(stderr: float, freedom: float, tail: float, unseen: Unseen | None) -> tuple[float, float]:
-    """Return how far the limits of first - second lie below and above it: MOVER of the groups' own distances.
+    """Return the distances of the limits of first - second below and above it, by MOVER.
 
-    A group's distance downwards is t s + e, with s its standard error and e `Unseen.lower`, so that that of the gap is
-    sqrt((t se)² + 2 t s e + e²). What the first may have missed puts the gap lower, the second's puts it higher.
+    A group's distance downwards is t s + e, with s its standard error and e `Unseen.lower`, so that of the gap is
+    sqrt((t se)² + 2 t s e + e²). Damage missing in the first sample lowers the gap, in the second raises it.
     """
     quantile = _student(freedom, tail)
     half = quantile * stderr
     if unseen is None or not half > 0:
         return half, half
-    more = [unseen.lower(group, tail) for group in (0, 1)]
+    unseen_parts = [unseen.lower(group, tail) for group in (0, 1)]
     down, up = (
-        float(np.sqrt(half**2 + 2.0 * quantile * own * one + one**2))
-        for own, one in zip(unseen.stderr, more, strict=True)
+        float(np.sqrt(half**2 + 2.0 * quantile * stderr_of_group * unseen_part + unseen_part**2))
+        for stderr_of_group, unseen_part in zip(unseen.stderr, unseen_parts, strict=True)
     )
     return down, up
 
 
 def _student(freedom: float, tail: float) -> float:
-    """Return Student's quantile that leaves this tail, which may be tiny."""
+    """Return Student's quantile for this tail, which may be tiny."""
     from scipy.special import ndtri, stdtrit
 
     return -float(stdtrit(freedom, tail) if freedom < 1e9 else ndtri(tail)) if freedom > 0 else float("nan")

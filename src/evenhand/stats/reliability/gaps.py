@@ -1,4 +1,4 @@
-"""The gap between two groups: at every level with bands that hold jointly, and one test of its mean over levels."""
+"""The gap between two groups: at every level with joint bands, and one test of its mean over levels."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LEAST_TILT, _MOST_TILT = 1e-4, 36.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gap:
-    """A metric of one group less that of another, over noise levels.
+class GapOverLevels:
+    """A metric of one group minus that of another, over noise levels.
 
     Attributes
     ----------
@@ -27,16 +27,16 @@ class Gap:
     stderr
         (L,) standard errors over people.
     pointwise
-        Limits of each gap on its own. With 30 levels, some of them miss a true gap of 0 in 8 to 30 % of data sets.
+        Separate limits of each gap. With 30 levels, some of them miss a true gap of 0 in 8 to 30 % of data sets.
     simultaneous
-        Limits that hold at all levels together.
+        Joint limits at all levels.
     average
         Mean of the gaps over levels, with its limits and standard error.
     z, freedom, p_value
-        The test that the average gap is 0: average / se, held against Student's t with these degrees of freedom; with
-        `unseen` p is the smallest alpha at which `limits` leave out 0.
+        The test that the average gap is 0: average / se, compared with Student's t with these degrees of freedom; with
+        `unseen` p is the smallest alpha at which `limits` exclude 0.
     unseen
-        What the people of each group may have missed.
+        The damage that each group's sample may miss.
     """
 
     value: FloatArray
@@ -61,24 +61,24 @@ class Gap:
 def joint_band(
     draws: Draws, confidence: float = 0.95, freedom: float = float("inf"), levels: FloatArray | None = None
 ) -> Interval:
-    """Return limits of a metric at all noise levels that hold together: estimate ± q (t / z) se.
+    """Return joint limits of a metric at all noise levels: estimate ± q (t / z) se.
 
     q is the quantile of the largest abs(draw - estimate) / se over levels (sup-t); t and z are Student's quantile with
     the degrees of freedom of the standard errors and the normal one. At low levels few results change, and by luck
-    nearly none: their standard errors s_l are then far too small. Where mistakes are rare the variance grows in
-    proportion to the level p_l, later more slowly; so se is at least s_k sqrt(p_l / p_k) for every higher level k. A
-    metric that does not vary has no limits.
+    nearly none: their standard errors s_l are then far too small. If mistakes are rare the variance grows in proportion
+    to the level p_l, later more slowly; so se is at least s_k sqrt(p_l / p_k) for every higher level k. A constant
+    metric has no limits.
 
     Parameters
     ----------
     draws
         Resamples of the metric at each level.
     confidence
-        Of all limits together.
+        The joint confidence of the limits.
     freedom
         Degrees of freedom of the standard errors: `PeopleDraws.freedom`.
     levels
-        Rising noise levels; without them standard errors are taken as they are.
+        Rising noise levels; without them standard errors are used unchanged.
 
     References
     ----------
@@ -116,31 +116,31 @@ def gap_of(
     least_stderr: float = 0.0,
     more_variance: FloatArray | None = None,
     unseen: Unseen | None = None,
-) -> Gap:
-    """Return the gap of bootstrap draws: levels first, their mean last (as `PeopleDraws.gap` gives them).
+) -> GapOverLevels:
+    """Return the gap of bootstrap draws: levels first, their mean last (as from `PeopleDraws.gap`).
 
     Limits are gap ± t se for one level and for the average, t being Student's quantile with `freedom`; for all levels
-    together `joint_band`. z = average / se. nan where more than 5 % of the resamples have no value.
+    together `joint_band`. z = average / se. nan if more than 5 % of the resamples have no value.
 
     Parameters
     ----------
     draws
         Resampled gaps.
     confidence
-        Of the limits.
+        The confidence of the limits.
     freedom
         Degrees of freedom of the standard errors: `PeopleDraws.freedom`.
     levels
         The noise levels, for `joint_band`.
     least_stderr
-        What the standard error of the average is at least: `PeopleDraws.pooled_stderr`. Where it is more than the
-        draws', all standard errors grow by the same factor.
+        The smallest standard error of the average: `PeopleDraws.pooled_stderr`. If it exceeds the draws', all standard
+        errors grow by the same factor.
     more_variance
-        (L + 1,) variance that people do not account for, such as that of a pilot study (`pilot_variance`): added to
-        that of each gap and of the average. Bands grow with the standard errors.
+        (L + 1,) variance beyond that of people, such as that of a pilot study (`pilot_variance`): added to that of each
+        gap and of the average. Bands grow with the standard errors.
     unseen
-        Damage that the people of each group may have missed: `PeopleDraws.unseen`. On either side all limits grow by
-        the factor by which those of the average do.
+        Damage that each group's sample may miss: `PeopleDraws.unseen`. On either side all limits grow by the same
+        factor as those of the average.
 
     Examples
     --------
@@ -151,19 +151,19 @@ def gap_of(
     >>> round(found.z, 1), bool(found.simultaneous.low[2] > 0), bool(found.simultaneous.low[0] > 0)
     (6.9, True, False)
     """
-    each = draws.part(slice(None, -1))
+    by_level = draws.part(slice(None, -1))
     unwidened, quantile = draws.stderr(), float(t_quantile(freedom, confidence))
     wider = np.full(unwidened.size, least_stderr / unwidened[-1] if least_stderr > unwidened[-1] > 0 else 1.0)
     if more_variance is not None:
-        with np.errstate(all="ignore"):  # a gap that does not vary has no limits
+        with np.errstate(all="ignore"):  # a constant gap has no limits
             wider = np.sqrt(wider**2 + more_variance / unwidened**2)
     stderr = wider * unwidened
     average, error = float(draws.estimate[-1]), float(stderr[-1])
     down, up = half_widths(error, freedom, tail_share(confidence), unseen)
-    low, high = joint_band(each, confidence, freedom, levels)
-    value, half, factor = each.estimate, quantile * stderr[:-1], wider[:-1]
+    low, high = joint_band(by_level, confidence, freedom, levels)
+    value, half, factor = by_level.estimate, quantile * stderr[:-1], wider[:-1]
     further, higher = (end / (quantile * error) if error > 0 else 1.0 for end in (down, up))
-    return Gap(
+    return GapOverLevels(
         value=value,
         stderr=stderr[:-1],
         pointwise=Interval(value - further * half, value + higher * half),
@@ -189,12 +189,12 @@ def _p_of_average(average: float, stderr: float, freedom: float, unseen: Unseen 
 
 @dataclass(frozen=True)
 class PilotVariance:
-    """What a pilot study adds to the variance of gaps.
+    """The variance of gaps that a pilot study adds.
 
     Attributes
     ----------
     value
-        (L,) variance of each gap over other pilots, what random mistakes alone make being taken off.
+        (L,) variance of each gap over other pilots, without that of random mistakes.
     spread
         (L,) variance of that estimate.
     """
@@ -203,7 +203,7 @@ class PilotVariance:
     spread: FloatArray
 
     def freedom(self, level: int, variance: float, freedom: float) -> float:
-        """Return the degrees of freedom of this and another variance together (Satterthwaite).
+        """Return the degrees of freedom of the sum of this and another variance (Satterthwaite).
 
         (V + S)² / (q / 2 + S² / ν), with q the variance of the estimate V: one with ν degrees of freedom has 2 V² / ν.
         """
@@ -212,19 +212,19 @@ class PilotVariance:
 
 
 def pilot_variance(renewed: FloatArray, fixed: FloatArray | None = None, people: float = float("inf")) -> PilotVariance:
-    """Return how far gaps would move with another pilot study of the same size.
+    """Return the variance of gaps over other pilot studies of the same size.
 
     With A the variance between R replicates that each learn from a resample of the pilot, and B that between R
-    replicates that all learn from the pilot itself, V = max(0, A - B): what is left when the randomness of mistakes is
-    taken off. The mean over replicates has V / R of its own on top. The variance of V is 2 (A² + B²) / (R - 1), and as
-    V is learned from m people 2 V² / (m - 1) more. Without `fixed` V is A, which is on the safe side.
+    replicates that all learn from the pilot itself, V = max(0, A - B): the variance without the randomness of mistakes.
+    The mean over replicates adds V / R. The variance of V is 2 (A² + B²) / (R - 1), and since V is learned from m
+    people 2 V² / (m - 1) more. Without `fixed` V is A, which is on the safe side.
 
     Parameters
     ----------
     renewed, fixed
         (R, L) gaps of the replicates.
     people
-        m, the people of the pilot that the smallest profile is learned from.
+        m, the number of people of the pilot that the smallest profile is learned from.
 
     References
     ----------

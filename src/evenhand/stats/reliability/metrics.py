@@ -1,4 +1,4 @@
-"""The metrics of a simulation by name, each a function of its sums, and their curves over the noise levels by group."""
+"""The metrics of a simulation by name, as functions of its sums, and their curves over noise levels."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ PARTS: dict[str, Callable[[agreement.BinaryCounts], FloatArray]] = {
     "prevalence_part": lambda counts: _parts(counts).prevalence,
     "bias_part": lambda counts: _parts(counts).bias,
 }
-"""What prevalence and bias add to PABAK - kappa; they add up to it, also on average."""
+"""The parts of PABAK - kappa due to prevalence and bias; they add up to it, also on average."""
 
 SPREAD_ADJUSTED = "icc_spread"
 METRICS: tuple[str, ...] = (*agreement.COUNT_METRICS, *PARTS, *agreement.SCORE_METRICS, SPREAD_ADJUSTED)
 RELIABILITY = ("kappa", "pabak", "ac1", "alpha", "icc_a1", "concordance", SPREAD_ADJUSTED)
-"""Those in which more is more reliable, so that a gap has a direction."""
+"""Metrics for which more is more reliable, so that a gap has a direction."""
 
 
 def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -> FloatArray:
-    """Return a metric of sums, nan where it is undefined.
+    """Return a metric of sums, nan if undefined.
 
     Parameters
     ----------
     name
         One of `METRICS`.
     sums
-        Of any shape.
+        The sums, of any shape.
     spread
-        V of the spread-adjusted ICC, of a shape that broadcasts: `fold_spread`. Needed for 'icc_spread' only.
+        V of the spread-adjusted ICC, of a shape that broadcasts: `fold_spread`. Only for 'icc_spread'.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -
 
 
 def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -> agreement.Reasons:
-    """Return why a metric of sums is nan, "" where it is not; parameters as for `metric_values`.
+    """Return why a metric of sums is nan, "" if it is defined; parameters as for `metric_values`.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -
 
 
 def fold_spread(experiment: Experiment) -> FloatArray:
-    """Return (folds, 1) V = 2 var(score) of everybody in each fold, without mistakes: one spread for all groups.
+    """Return (folds, 1) V = 2 var(score) over everybody in each fold, without mistakes.
 
     Examples
     --------
@@ -118,11 +118,11 @@ class Curves:
     levels
         (L,) noise levels.
     values
-        (replicates, L, groups) means over folds; nan where the metric is undefined in one of them.
+        (replicates, L, groups) means over folds; nan if the metric is undefined in one of them.
     undefined
-        (L, groups) in how many folds of all replicates it is undefined.
+        (L, groups) the number of folds over all replicates in which it is undefined.
     reasons
-        (L, groups) why, "" where it is defined everywhere.
+        (L, groups) the reason, "" if it is always defined.
     """
 
     levels: FloatArray
@@ -132,18 +132,18 @@ class Curves:
 
     @property
     def mean(self) -> FloatArray:
-        """(L, groups) means over replicates; nan where one is undefined."""
+        """(L, groups) means over replicates; nan if one is undefined."""
         return np.asarray(self.values.mean(axis=0))
 
     @property
     def replicate_sd(self) -> FloatArray:
-        """(L, groups) how far one run is from another: standard deviation over replicates, nan for one replicate."""
+        """(L, groups) the standard deviation over replicates, nan for one replicate."""
         return spread_of_runs(self.values)
 
     def replicate_band(self, confidence: float = 0.95) -> Interval:
         """Return limits (L, groups) of the mean over replicates: mean ± t sd / sqrt(R).
 
-        It says what other random mistakes would have given. It says nothing about other people.
+        They show how other random mistakes would change it, but nothing about other people.
         """
         return run_band(self.values, confidence)
 

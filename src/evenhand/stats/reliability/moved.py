@@ -1,6 +1,6 @@
-"""What a mistake does to a person's place: risk levels that change, and people who are passed though no different.
+"""The effect of mistakes on a person's position: changed risk levels, and being passed by similar people.
 
-Every number is a mean over replicates with its influence function: how much each person moves it. From that come the
+Every number is a mean over replicates with its influence function: how much each person moves it. From that follow the
 standard errors of a number and of the difference of two, without resampling.
 """
 
@@ -15,11 +15,11 @@ from evenhand.stats.intervals import t_quantile
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 LEAST_MOVED = 5.0
-"""People that the changes must rest on, (sum d)² / sum d² of their shares d of changed runs, for an interval."""
+"""The effective number of changed people, (sum d)² / sum d² of their shares d of changed runs, for an interval."""
 
 
 def risk_level(scores: FloatArray, cuts: FloatArray) -> IntArray:
-    """Return the risk level of scores: how many cuts a score is above.
+    """Return the risk level of scores: the number of cuts that a score is above.
 
     Examples
     --------
@@ -30,10 +30,10 @@ def risk_level(scores: FloatArray, cuts: FloatArray) -> IntArray:
 
 
 def weighted_parts(table: FloatArray, distances: FloatArray) -> dict[str, FloatArray]:
-    """Return weighted kappa, the weighted PABAK, and what prevalence and bias add to the first to make the second.
+    """Return weighted kappa, weighted PABAK, and the parts of their difference due to prevalence and bias.
 
-    With D the distances of the levels, o the shares of pairs of levels, r and s its margins, m = (r + s) / 2 and
-    d = (r - s) / 2, the disagreement by chance is r'Ds = m'Dm - d'Dd, and u = sum D / q² with even margins. Then
+    With D the distances of the levels, o the shares of pairs of levels, r and s its margins, m = (r + s) / 2 and d = (r
+    - s) / 2, the disagreement by chance is r'Ds = m'Dm - d'Dd, and u = sum D / q² with even margins. Then
 
         kappa = 1 - sum D o / r'Ds        weighted PABAK = 1 - sum D o / u
         weighted PABAK - kappa = (1 - kappa)(1 - m'Dm / u) + (1 - kappa) d'Dd / u
@@ -72,7 +72,7 @@ def weighted_parts(table: FloatArray, distances: FloatArray) -> dict[str, FloatA
 
 
 def level_metrics(table: FloatArray) -> dict[str, FloatArray]:
-    """Return what is told of a table (..., q, q) of levels without and with mistakes, by name.
+    """Return the metrics of a table (..., q, q) of levels without and with mistakes, by name.
 
     Agreement is the share at the same level, `stays 0` ... the share of the people of each level who stay in it.
 
@@ -84,29 +84,29 @@ def level_metrics(table: FloatArray) -> dict[str, FloatArray]:
     """
     q = table.shape[-1]
     apart = np.abs(np.subtract.outer(np.arange(q), np.arange(q))).astype(np.float64)
-    found = weighted_parts(table, apart)
-    named = {"weighted_kappa_linear": found.pop("kappa"), "weighted_pabak": found.pop("pabak"), **found}
-    named["weighted_kappa_quadratic"] = weighted_parts(table, apart**2)["kappa"]
-    named["kappa"] = weighted_parts(table, 1.0 - np.eye(q))["kappa"]
+    parts = weighted_parts(table, apart)
+    metrics = {"weighted_kappa_linear": parts.pop("kappa"), "weighted_pabak": parts.pop("pabak"), **parts}
+    metrics["weighted_kappa_quadratic"] = weighted_parts(table, apart**2)["kappa"]
+    metrics["kappa"] = weighted_parts(table, 1.0 - np.eye(q))["kappa"]
     diagonal = np.einsum("...ii->...i", table)
     with np.errstate(all="ignore"):
-        named["agreement"] = diagonal.sum(axis=-1) / table.sum(axis=(-1, -2))
+        metrics["agreement"] = diagonal.sum(axis=-1) / table.sum(axis=(-1, -2))
         stays = diagonal / table.sum(axis=-1)
-    return {**named, **{f"stays {level}": stays[..., level] for level in range(q)}}
+    return {**metrics, **{f"stays {level}": stays[..., level] for level in range(q)}}
 
 
 @dataclass(frozen=True)
-class Estimate:
+class InfluenceEstimate:
     """A mean over replicates with the influence of each person.
 
     Attributes
     ----------
     value
-        The number; nan where it is undefined in a replicate.
+        The number; nan if undefined in a replicate.
     influence
-        (people,) n times the derivative by a person's weight, 0 for people it does not depend on.
+        (people,) n times the derivative by a person's weight, 0 for people without influence.
     moved
-        How many people the changes rest on.
+        The effective number of changed people.
     """
 
     value: float
@@ -119,15 +119,15 @@ class Estimate:
         return _stderr(self.influence)
 
     def interval(self, confidence: float, least: float = -1.0) -> Interval | None:
-        """Return value ± t se on the scale of log(1 - value), which cannot leave the range; None without changes."""
+        """Return value ± t se on the scale of log(1 - value), which stays in range; None without changes."""
         if not np.isfinite(self.value) or self.stderr == 0 or self.moved < LEAST_MOVED or self.value >= 1:
             return None
         half = t_quantile(np.count_nonzero(self.influence) - 1, confidence) * self.stderr / (1.0 - self.value)
         low, high = 1.0 - (1.0 - self.value) * np.exp(half), 1.0 - (1.0 - self.value) * np.exp(-half)
         return Interval(np.asarray(max(low, least)), np.asarray(high))
 
-    def difference(self, other: Estimate, confidence: float) -> Interval | None:
-        """Return limits of this less the other, which may share people."""
+    def difference(self, other: InfluenceEstimate, confidence: float) -> Interval | None:
+        """Return limits of this minus the other, which may share people."""
         apart = self.influence - other.influence
         if self.interval(confidence) is None or other.interval(confidence) is None:
             return None
@@ -147,17 +147,17 @@ def _resting_on(damage: FloatArray) -> float:
     return float(damage.sum() ** 2 / squares) if squares > 0 else 0.0
 
 
-def level_estimates(first: IntArray, second: IntArray, levels: int, inside: BoolArray) -> dict[str, Estimate]:
-    """Return the metrics of risk levels of the people inside a group.
+def level_estimates(first: IntArray, second: IntArray, levels: int, inside: BoolArray) -> dict[str, InfluenceEstimate]:
+    """Return the metrics of risk levels of the people in a group.
 
     Parameters
     ----------
     first, second
         (replicates, people) levels without and with mistakes.
     levels
-        How many there are.
+        The number of levels.
     inside
-        (people,) who is in the group.
+        (people,) the members of the group.
 
     Examples
     --------
@@ -170,16 +170,16 @@ def level_estimates(first: IntArray, second: IntArray, levels: int, inside: Bool
     tables = np.stack([np.bincount(row, minlength=levels**2) for row in cell]).reshape(-1, levels, levels)
     slopes = _slopes(level_metrics, tables.astype(np.float64))
     damage = (first != second)[:, inside].mean(axis=0)
-    people, found = inside.size, {}
+    people, estimates = inside.size, {}
     for name, value in level_metrics(tables.astype(np.float64)).items():
         influence = np.zeros(people)
         influence[inside] = people * np.take_along_axis(slopes[name], cell, axis=1).mean(axis=0)
-        found[name] = Estimate(float(value.mean()), influence, _resting_on(damage))
-    return found
+        estimates[name] = InfluenceEstimate(float(value.mean()), influence, _resting_on(damage))
+    return estimates
 
 
 def _slopes(metrics: Callable[[FloatArray], Mapping[str, FloatArray]], tables: FloatArray) -> dict[str, FloatArray]:
-    """Return for each metric (replicates, q²) its derivative by one more person in a cell, exact by a complex step."""
+    """Return for each metric (replicates, q²) its derivative by one more person in a cell, by a complex step."""
     q, tiny = tables.shape[-1], 1e-20
     steps = np.eye(q * q).reshape(q * q, 1, q, q) * (1j * tiny)
     return {name: np.imag(value).T / tiny for name, value in metrics(tables + steps).items()}
@@ -188,27 +188,24 @@ def _slopes(metrics: Callable[[FloatArray], Mapping[str, FloatArray]], tables: F
 # Passing --------------------------------------------------------------------------------------------------------------
 
 
-def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArray) -> Estimate:
-    """Return how often a mistake moves a person past somebody who is no different.
+def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArray) -> InfluenceEstimate:
+    """Return how often a mistake moves a person past a similar person.
 
-    Two people i and j are no different when their scores without mistakes, x_i and x_j, differ by at most `alike`. The
-    mistake about i moves i past j when it puts i further than that from j: |y_i - x_j| > alike, with y_i the score of i
-    with mistakes, and j entered right. The number is the share of ordered pairs of people who are no different, i of
-    the group and j anybody else, in which this happens; a mean over replicates. 0: nobody is moved past a like person.
-
-    Sorted scores and counts give it, never pairs: who is within reach of i is a range of places in the order, and who
-    is still within reach after the mistake another.
-
-    Parameters
+    Two people i and j are similar if their scores without mistakes, x_i and x_j, differ by at most `alike`. The mistake
+    about i moves i past j if it puts i further than that from j: |y_i - x_j| > alike, with y_i the score of i with
+    mistakes, and j entered right. The number is the share of ordered pairs of similar people, i of the group and j
+    anybody else, in which this happens; a mean over replicates. 0: nobody is moved past a similar person. It is
+    computed from sorted scores and counts, never from pairs: the people within reach of i are a range of positions, and
+    those still within reach after the mistake another.
     ----------
     score
         (people,) scores without mistakes.
     moved
         (replicates, people) scores with mistakes.
     alike
-        How far apart the scores of people who are no different may be.
+        The largest difference between the scores of similar people.
     inside
-        (people,) whose mistakes count.
+        (people,) the people whose mistakes count.
 
     Examples
     --------
@@ -220,7 +217,7 @@ def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArra
 
 
 class Reach:
-    """Who is no different from whom without mistakes, and who still is with them: sorted once for all groups.
+    """Similar people without mistakes, and those still similar with them, sorted once for all groups.
 
     Parameters
     ----------
@@ -234,33 +231,33 @@ class Reach:
         self.after = [self._after(x, replicate[self.order], alike) for replicate in moved]
 
     def _after(self, x: FloatArray, y: FloatArray, alike: float) -> tuple[IntArray, IntArray, BoolArray]:
-        """Return the places within reach of each person after a mistake, and whether they are themselves."""
+        """Return the positions within reach of each person after a mistake, and whether that includes the person."""
         start, stop = self.low.copy(), self.high.copy()
         off = np.flatnonzero(y != x)
         upper, lower = np.maximum(x[off], y[off]), np.minimum(x[off], y[off])
         start[off], stop[off] = _range_of(x, upper - alike, lower + alike)
         return start, np.maximum(start, stop), np.abs(y - x) <= alike
 
-    def passing(self, inside: BoolArray) -> Estimate:
-        """Return how often mistakes about the people inside a group move them past somebody who is no different."""
-        people, mine = self.order.size, inside[self.order]
-        near = (self.high - self.low - 1.0) * mine  # j is somebody else
-        counted_near = _cover(self.low[mine], self.high[mine], people) - mine
+    def passing(self, inside: BoolArray) -> InfluenceEstimate:
+        """Return how often mistakes about the people in a group move them past a similar person."""
+        people, is_member = self.order.size, inside[self.order]
+        near = (self.high - self.low - 1.0) * is_member  # without the person
+        counted_near = _cover(self.low[is_member], self.high[is_member], people) - is_member
         pairs = near.sum()
         if pairs == 0:
-            return Estimate(float("nan"), np.zeros(people), 0.0)
-        by, of, damage = np.zeros(people), np.zeros(people), np.zeros(people)
+            return InfluenceEstimate(float("nan"), np.zeros(people), 0.0)
+        passes, passed_by, damage = np.zeros(people), np.zeros(people), np.zeros(people)
         for start, stop, is_near in self.after:
-            itself = is_near & mine
-            passed = near - (stop - start - itself) * mine
-            by += passed
-            of += counted_near - (_cover(start[mine], stop[mine], people) - itself)
+            itself = is_near & is_member
+            passed = near - (stop - start - itself) * is_member
+            passes += passed
+            passed_by += counted_near - (_cover(start[is_member], stop[is_member], people) - itself)
             damage += passed > 0
-        by, of = by / len(self.after), of / len(self.after)
-        value = float(by.sum() / pairs)
+        passes, passed_by = passes / len(self.after), passed_by / len(self.after)
+        value = float(passes.sum() / pairs)
         influence = np.empty(people)
-        influence[self.order] = people * (by + of - value * (near + counted_near)) / pairs
-        return Estimate(value, influence, _resting_on(damage / len(self.after)))
+        influence[self.order] = people * (passes + passed_by - value * (near + counted_near)) / pairs
+        return InfluenceEstimate(value, influence, _resting_on(damage / len(self.after)))
 
 
 def _range_of(ordered: FloatArray, least: FloatArray, most: FloatArray) -> tuple[IntArray, IntArray]:
@@ -268,6 +265,6 @@ def _range_of(ordered: FloatArray, least: FloatArray, most: FloatArray) -> tuple
 
 
 def _cover(start: IntArray, stop: IntArray, places: int) -> FloatArray:
-    """Return how many ranges [start, stop) hold each place."""
+    """Return the number of ranges [start, stop) that contain each position."""
     ends = np.bincount(start, minlength=places + 1) - np.bincount(stop, minlength=places + 1)
     return np.asarray(np.cumsum(ends)[:places], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The bootstrap over people: how far gaps would move with other people from the same population."""
+"""The bootstrap over people: the variation of gaps over samples from the same population."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, has_backend, in_parallel, run_chains
 
-Times: TypeAlias = npt.NDArray[np.uint8]  # that somebody is drawn more than 255 times has a chance below 1e-500
+Times: TypeAlias = npt.NDArray[np.uint8]  # the chance of more than 255 draws of a person is below 1e-500
 _Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray], FloatArray]
 _MOST_AT_ONCE = 250
-_AT_ONCE = 200_000  # people drawn at once: few, so that they stay in the processor's cache
-_TILE = 64  # resamples whose counts are written together: 64 bytes of a person
+_AT_ONCE = 200_000  # people drawn at once, few enough for the processor's cache
+_TILE = 64  # resamples whose counts are written together: 64 bytes per person
 _DRAWS = 8
-"""The draws of people may take so many times the memory of rows: fewer at once are drawn again and again."""
+"""The memory for draws in units of that for rows; with less, resamples are drawn in blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,13 @@ class PeopleDraws:
     estimate
         For each metric (L, groups), of everybody.
     values
-        For each metric (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample
-        does, so what each fold and group adds to the distance from the estimate is multiplied by sqrt(m / (m - 1)).
+        For each metric (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample does, so
+        the deviation from the estimate of each fold and group is multiplied by sqrt(m / (m - 1)).
     sizes
-        (folds, groups) people.
+        (folds, groups) the number of people.
     variances
-        For each metric (folds, groups), what each fold adds to the variance of the mean over folds and levels above
-        0; nan where that is not known.
+        For each metric (folds, groups), the contribution of each fold to the variance of the mean over folds and levels
+        above 0; nan if unknown.
     damage
         (2, people) each person's share of changed decisions, and mean squared error of scores, over the levels above 0
         and all replicates.
@@ -74,11 +74,11 @@ class PeopleDraws:
 
     @cached_property
     def rests_on(self) -> FloatArray:
-        """(2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d².
+        """(2, groups) the effective number of damaged people, for decisions and for scores: (sum d)² / sum d².
 
-        So many people with equal damage would say as much; 0 where there is none.
+        As many people with equal damage would be as informative; 0 without damage.
         """
-        return np.stack([people_behind(damage, self.group_of, self.sizes.shape[1]) for damage in self.damage])
+        return np.stack([effective_people(damage, self.group_of, self.sizes.shape[1]) for damage in self.damage])
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
         """Return the draws of group - reference at each level above 0, and last of their mean."""
@@ -94,8 +94,8 @@ class PeopleDraws:
     def freedom(self, name: str, *groups: int) -> float:
         """Return Satterthwaite's degrees of freedom of the variance of a metric, or of a gap of two groups.
 
-        With v the variance that a fold and group of m people adds: (sum v)² / sum(v² / (m - 1)); inf where nothing
-        varies, nan where a variance is not known.
+        With v the variance contributed by a fold and group of m people: (sum v)² / sum(v² / (m - 1)); inf if nothing
+        varies, nan if a variance is unknown.
 
         References
         ----------
@@ -110,10 +110,10 @@ class PeopleDraws:
         return 1.0 / weight if weight > 0 else float("inf")
 
     def pooled_stderr(self, name: str, group: int, reference: int) -> float:
-        """Return the standard error of the mean gap if in each fold the people of both groups varied alike.
+        """Return the standard error of the mean gap if both groups had equal variance in each fold.
 
-        It is that of a score test. A small group in which by luck few people are touched by mistakes looks both better
-        and surer than it is; the people of the other group say how far off it can be.
+        It is that of a score test. A small group in which by luck few people are affected by mistakes looks both better
+        and more certain than it is; the other group shows how far off it can be.
 
         Examples
         --------
@@ -124,18 +124,18 @@ class PeopleDraws:
         """
         both = [group, reference]
         sizes = self.sizes[:, both].astype(np.float64)
-        with np.errstate(all="ignore"):  # a fold may have nobody of a group
+        with np.errstate(all="ignore"):  # a fold may have no people of a group
             people = self.variances[name][:, both] * sizes**2
-            each = people.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
-            return float(np.sqrt((each / sizes).sum()))
+            pooled = people.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
+            return float(np.sqrt((pooled / sizes).sum()))
 
     def unseen(self, name: str, group: int, reference: int) -> Unseen | None:
-        """Return what both groups may have missed of the damage behind a coefficient; None for other metrics."""
+        """Return the damage that both groups' samples may miss for a coefficient; None for other metrics."""
         if name not in RELIABILITY or not self.damage.size:
             return None
         decisions, pair, above = name in COUNT_METRICS, (group, reference), self.levels > 0
         damage = self.damage[0 if decisions else 1]
-        first, second = (damage[self.group_of == one] for one in pair)
+        first, second = (damage[self.group_of == member] for member in pair)
         values, variances = self.estimate[name][above].mean(axis=0), self.variances[name].sum(axis=0)
         return Unseen(
             (first, second),
@@ -157,15 +157,15 @@ def bootstrap_people(
 ) -> PeopleDraws:
     """Resample people within fold and group, and recompute every metric.
 
-    A person keeps all levels and all random mistakes. The models stay as they are: the result is conditional on them.
-    Nothing is predicted again: what each state changes in the sums is added as often as its person was drawn.
+    A person keeps all levels and all random mistakes. The models are fixed: the result is conditional on them. Nothing
+    is predicted again: the change of the sums by each state is weighted by the draws of its person.
 
     Parameters
     ----------
     experiment
         People, models and mistakes.
     seeds
-        Replicates, as for `simulate`. Each adds to the cost; some 20 are enough for standard errors.
+        Replicates, as for `simulate`. Each adds to the cost; about 20 are enough for standard errors.
     names
         Metrics, of `METRICS`.
     resamples
@@ -220,7 +220,7 @@ def bootstrap_people(
 
 
 class _Totals:
-    """What the blocks of resamples add up to, averaged over replicates; the last row is the sample itself."""
+    """The sums of blocks of resamples, averaged over replicates; the last row is the sample itself."""
 
     def __init__(self, experiment: Experiment, names: Sequence[str], resamples: int, replicates: int) -> None:
         self.resamples = resamples
@@ -239,7 +239,7 @@ class _Totals:
         """Yield the work of one block of resamples, a step for each replicate."""
         number, first = divmod(start, _MOST_AT_ONCE)
         served = min(_MOST_AT_ONCE, self.resamples - number * _MOST_AT_ONCE)
-        rng, sample = np.random.default_rng(streams[number]), not start  # it goes with the first block
+        rng, sample = np.random.default_rng(streams[number]), not start  # the sample belongs to the first block
         times = _times_drawn(self.experiment, served, rng, size, first, sample=sample)
         true = _base_sums(self.experiment, times)
         yield from ((1, partial(self.add, seed, self.rows(start, stop), times, true)) for seed in seeds)
@@ -262,7 +262,7 @@ class _Totals:
                 self.estimate[name] += values[-1].mean(axis=1) / self.replicates
 
     def take(self, part: _Part) -> None:
-        """Take over the rows of a block that was worked out elsewhere."""
+        """Store the rows of a block that another process computed."""
         start, stop, stretched, by_fold, estimate, damage = part
         for name in self.names:
             self.stretched[name][self.rows(start, stop)] = stretched[name]
@@ -271,7 +271,7 @@ class _Totals:
             self.estimate, self.damage = estimate, damage
 
     def draws(self) -> PeopleDraws:
-        """Return the resamples, moved to the estimate of everybody."""
+        """Return the resamples, shifted to the estimate of the sample."""
         cell, (folds, groups) = self.experiment.base.cell, self.experiment.cells
         return PeopleDraws(
             levels=self.experiment.levels,
@@ -288,7 +288,7 @@ class _Totals:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Blocks:
-    """What all blocks of resamples share, for processes that have nothing else of them."""
+    """The data that all blocks of resamples share, for other processes."""
 
     experiment: Experiment
     names: Sequence[str]
@@ -309,26 +309,26 @@ class _Blocks:
         return start, stop, stretched, by_fold, totals.estimate, totals.damage
 
 
-def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:
-    """Return (groups,) how many people of a group its damage rests on: (sum d)² / sum d², 0 where there is none.
+def effective_people(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:
+    """Return (groups,) the effective number of damaged people: (sum d)² / sum d², 0 without damage.
 
     Examples
     --------
-    >>> people_behind(np.array([2.0, 2.0, 0.0, 3.0, 0.0]), np.array([0, 0, 0, 1, 1]), 3).tolist()
+    >>> effective_people(np.array([2.0, 2.0, 0.0, 3.0, 0.0]), np.array([0, 0, 0, 1, 1]), 3).tolist()
     [2.0, 1.0, 0.0]
     """
-    shares = damage / max(float(damage.max(initial=0.0)), np.finfo(np.float64).tiny)  # the unit does not matter
-    whole, squares = (np.bincount(group, shares**power, groups) for power in (1, 2))
-    return np.asarray(np.divide(whole**2, squares, out=np.zeros(groups), where=squares > 0))
+    shares = damage / max(float(damage.max(initial=0.0)), np.finfo(np.float64).tiny)  # so that squares do not overflow
+    totals, squares = (np.bincount(group, shares**power, groups) for power in (1, 2))
+    return np.asarray(np.divide(totals**2, squares, out=np.zeros(groups), where=squares > 0))
 
 
 def _stretch(sizes: IntArray) -> FloatArray:
-    """Return sqrt(m / (m - 1)) of each fold and group of m people; 1 for one person, who cannot vary."""
+    """Return sqrt(m / (m - 1)) for each fold and group of m people; 1 for one person, who cannot vary."""
     return np.asarray(np.sqrt(sizes / np.maximum(sizes - 1.0, 1.0)))
 
 
 def _blocks(resamples: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last resample of each block; none reaches over two streams of random numbers."""
+    """Yield the first and last resample of each block, within one stream of random numbers."""
     for first in range(0, resamples, _MOST_AT_ONCE):
         end = min(first + _MOST_AT_ONCE, resamples)
         yield from ((start, min(start + size, end)) for start in range(first, end, size))
@@ -343,28 +343,28 @@ def _times_drawn(
     *,
     sample: bool = False,
 ) -> Times:
-    """Return (people, resamples) how often each person is drawn, in base order; the `sample` is the last of them.
+    """Return (people, resamples) the draws of each person, in base order; the `sample` is the last.
 
-    A stream of random numbers serves a fixed number of resamples. Where memory holds fewer, `size`, all are drawn and
-    those from the `first` on kept, so that no number depends on the memory.
+    A stream of random numbers serves a fixed number of resamples. If memory holds only `size` of them, all are drawn
+    and those from the `first` on kept, so that no number depends on the memory.
     """
     from evenhand.stats.compiled import write_times
 
-    kept = min(size or resamples, resamples - first)
-    times = np.empty((len(experiment.features), kept + sample), dtype=np.uint8)
-    times[:, kept:] = 1
+    number = min(size or resamples, resamples - first)
+    times = np.empty((len(experiment.features), number + sample), dtype=np.uint8)
+    times[:, number:] = 1
     for begin, end in pairwise(experiment.base.starts.tolist()):
         room = np.empty((min(_TILE, resamples), end - begin), dtype=np.uint8)
         for start in range(0, resamples, _TILE):
             counts = _counts_drawn(rng, room[: resamples - start])
-            least, most = max(first - start, 0), min(len(counts), first + kept - start)
+            least, most = max(first - start, 0), min(len(counts), first + number - start)
             if least < most:
                 write_times(counts[least:most], times[begin:end, start + least - first : start + most - first])
     return times
 
 
 def _counts_drawn(rng: Generator, counts: Times) -> Times:
-    """Fill and return counts (resamples, people) with how often each of the people is drawn."""
+    """Fill and return counts (resamples, people) of the draws of each person."""
     from evenhand.stats.compiled import count_drawn
 
     counts[:] = 0
@@ -372,20 +372,20 @@ def _counts_drawn(rng: Generator, counts: Times) -> Times:
     step = max(1, _AT_ONCE // people)
     for start in range(0, len(counts), step):
         rows = counts[start : start + step]
-        # Numbers of 32 bits are those of 64 bits from the same stream.
+        # Integers of 32 bits equal those of 64 bits from the same stream.
         count_drawn(rng.integers(0, people, rows.shape, dtype=np.uint32), rows)
     return counts
 
 
 def _base_sums(experiment: Experiment, times: Times) -> FloatArray:
-    """Return the sums (cells, 8, resamples) when nobody makes a mistake: the same for both raters, without an error."""
+    """Return the sums (cells, 8, resamples) without mistakes: equal for both raters, with no error."""
     from evenhand.stats.compiled import add_weighted
 
     cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
     everybody, sums = np.arange(len(cell)), base_people(experiment)
-    own = [SUMS.index(name) for name in OF_THE_FIRST]
-    added = np.stack([sums[position] for position in own], axis=1)
-    true = np.zeros((1, cells, len(own), times.shape[1]))
+    positions = [SUMS.index(name) for name in OF_THE_FIRST]
+    added = np.stack([sums[position] for position in positions], axis=1)
+    true = np.zeros((1, cells, len(positions), times.shape[1]))
     add_weighted(np.zeros_like(everybody), cell, everybody, added, times, true)
     ones, first, squares = np.moveaxis(true[0], 1, 0)
     return np.stack([ones, ones, ones, first, first, squares, squares, np.zeros_like(ones)], axis=1)
@@ -399,8 +399,8 @@ def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times:
     gained = np.zeros((levels, *true.shape))
     for changes in replicate:
         step = changes.step if experiment.common else changes.trial
-        nothing = np.zeros(step.size)
-        added = np.stack([changes.added.get(name, nothing) for name in SUMS], axis=1)
+        zeros = np.zeros(step.size)
+        added = np.stack([changes.added.get(name, zeros) for name in SUMS], axis=1)
         add_weighted(step, cell[changes.person], changes.person, added, times, gained)
     if experiment.common:
         np.cumsum(gained, axis=0, out=gained)

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.core.estimates import Estimate
 from evenhand.core.records import LeftOut
-from evenhand.core.result import Draft, settled
+from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.errors import ConfigError, DataError, problem, require_choice
 from evenhand.messages import Message
@@ -55,7 +55,7 @@ def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
     ['arrests', 'income']
     """
     spec = AnalysisSpec.parse(settings, "the arguments of analyze()")
-    return settled(run(responses if isinstance(responses, Responses) else read_responses(responses), spec))
+    return finalize(run(responses if isinstance(responses, Responses) else read_responses(responses), spec))
 
 
 def run(responses: Responses, spec: AnalysisSpec) -> Draft[StudyResult]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from evenhand.core.estimates import Estimate
-from evenhand.core.families import Clarity
+from evenhand.core.families import Significance
 from evenhand.core.findings import Arguments, Claim
 from evenhand.core.records import matching
 from evenhand.messages import Message
@@ -18,9 +18,9 @@ from evenhand.study.analysis.regressions import INTERCEPT
 from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
 
-_WHEN: dict[Clarity, dict[str, str]] = {
-    "clear": {"sentence_id": "goes_with_one"},
-    "unclear": {"sentence_id": "no_clear_difference"},
+_WHEN: dict[Significance, dict[str, str]] = {
+    "significant": {"sentence_id": "goes_with_one"},
+    "not_significant": {"sentence_id": "no_clear_difference"},
     "untested": {"sentence_id": "not_tested"},
 }
 
