@@ -54,59 +54,30 @@ def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and 
     try:
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
-            raise ConfigError(
-                "'{name}' is a folder; give the path of a .toml file.",
-                name=name,
-            )
+            raise ConfigError("'{name}' is a folder; give the path of a .toml file.", name=name)
         if not stat.S_ISREG(mode):
-            raise ConfigError(
-                "'{name}' is a pipe or a device; give the path of a .toml file.",
-                name=name,
-            )
+            raise ConfigError("'{name}' is a pipe or a device; give the path of a .toml file.", name=name)
         text = Path(name).read_bytes().decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
-        raise ConfigError(
-            "there is no file '{name}'; {advice}",
-            name=name,
-            advice=advice,
-        ) from None
+        raise ConfigError("there is no file '{name}'; {advice}", name=name, advice=advice) from None
     except OSError as error:
         raise ConfigError(
-            "'{name}' cannot be read: {lower}.",
-            name=name,
-            lower=str(error.strerror or error).lower(),
+            "'{name}' cannot be read: {lower}.", name=name, lower=str(error.strerror or error).lower()
         ) from None
     except UnicodeDecodeError:
-        raise ConfigError(
-            "'{name}' is not in UTF-8; save it as UTF-8 in your editor.",
-            name=name,
-        ) from None
+        raise ConfigError("'{name}' is not in UTF-8; save it as UTF-8 in your editor.", name=name) from None
     except ConfigError:
         raise
     except ValueError:
-        raise ConfigError(
-            "no file can be called {name!r}; {advice}",
-            name=name,
-            advice=advice,
-        ) from None
+        raise ConfigError("no file can be called {name!r}; {advice}", name=name, advice=advice) from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(
-            "'{name}' is not valid TOML: {error}",
-            name=name,
-            error=error,
-        ) from None
+        raise ConfigError("'{name}' is not valid TOML: {error}", name=name, error=error) from None
     except RecursionError:
-        raise ConfigError(
-            "'{name}' is not valid TOML: its lists or tables are nested too deep.",
-            name=name,
-        ) from None
+        raise ConfigError("'{name}' is not valid TOML: its lists or tables are nested too deep.", name=name) from None
     except ValueError:
-        raise ConfigError(
-            "'{name}' is not valid TOML: it has a number of more than 4,300 digits.",
-            name=name,
-        ) from None
+        raise ConfigError("'{name}' is not valid TOML: it has a number of more than 4,300 digits.", name=name) from None
 
 
 def read_json(path: str | os.PathLike[str], what: str, error_type: type[EvenhandError] = ConfigError) -> dict[str, Any]:
@@ -123,19 +94,9 @@ def read_json(path: str | os.PathLike[str], what: str, error_type: type[Evenhand
             what=what,
         ) from None
     except (ValueError, RecursionError) as error:
-        raise error_type(
-            "'{name}' is not {what}: {error}.",
-            name=name,
-            what=what,
-            error=error,
-        ) from None
+        raise error_type("'{name}' is not {what}: {error}.", name=name, what=what, error=error) from None
     if not isinstance(read, dict):
-        raise error_type(
-            "'{name}' is not {what}: it holds {read}.",
-            name=name,
-            what=what,
-            read=brief(read),
-        )
+        raise error_type("'{name}' is not {what}: it holds {read}.", name=name, what=what, read=brief(read))
     return read
 
 
@@ -143,10 +104,7 @@ def _json_number(text: str) -> float:
     """Parse a JSON number; refuse nan and infinity, which Python accepts."""
     number = float(text)
     if not isfinite(number):
-        raise SettingError(
-            "it holds {text}, which is not a finite number",
-            text=text,
-        )
+        raise SettingError("it holds {text}, which is not a finite number", text=text)
     return number
 
 

@@ -57,15 +57,9 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
     """
     counts, spec = result.descriptor.counts, result.spec
     if counts is None:
-        raise ConfigError(
-            "the {audit} audit counts nobody over time; leave out `period`.",
-            audit=result.audit,
-        )
+        raise ConfigError("the {audit} audit counts nobody over time; leave out `period`.", audit=result.audit)
     if period in table.roles.group_columns:
-        raise ConfigError(
-            "`period` {period!r} is a group column already; name another column.",
-            period=period,
-        )
+        raise ConfigError("`period` {period!r} is a group column already; name another column.", period=period)
     series: list[GroupSeries] = []
     labels: tuple[str, ...] = ()
     undated = 0

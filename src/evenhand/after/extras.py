@@ -34,10 +34,7 @@ def require_extras(config: AuditConfig, table: Table) -> None:
     verb = "needs" if len(names) == 1 else "need"
     if report.period is not None and not any(REGISTRY[name].counts for name in config.audits):
         name = counting_audit()
-        raise ConfigError(
-            "`period` needs the {name} audit; add a section [{name}].",
-            name=name,
-        )
+        raise ConfigError("`period` needs the {name} audit; add a section [{name}].", name=name)
     if names and table.roles.weight is not None:
         raise ConfigError(
             "{names} {verb} people who count alike, and these data have survey weights ({weight!r}); leave "
@@ -48,11 +45,7 @@ def require_extras(config: AuditConfig, table: Table) -> None:
         )
     grouped = report.period is None or report.period in table.roles.group_columns
     if not grouped and (fault := column_fault(str(report.period), table.kinds)):
-        raise ConfigError(
-            "`period` column {period!r} {fault}",
-            period=report.period,
-            fault=fault,
-        )
+        raise ConfigError("`period` column {period!r} {fault}", period=report.period, fault=fault)
 
 
 def make_extras(

@@ -236,10 +236,7 @@ def read_population(table: Table, report: ReportSettings) -> dict[str, Populatio
         named_sizes = {label: int(n) for label, n in zip(labels, sizes, strict=True) if label not in UNNAMED}
         people = sum(named_sizes.values())
         if not people:
-            raise ConfigError(
-                "the table of `population` has no group in column {column!r}; fill it in.",
-                column=column,
-            )
+            raise ConfigError("the table of `population` has no group in column {column!r}; fill it in.", column=column)
         populations[column] = PopulationShares({label: n / people for label, n in named_sizes.items()}, people)
     return populations
 

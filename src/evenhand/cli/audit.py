@@ -247,8 +247,7 @@ def _limit(text: str) -> dict[str, Any]:
             except ValueError:
                 break
     raise ConfigError(
-        "--require got {text!r}; write a metric, >= or <=, and a number, such as 'selection_rate>=0.8'.",
-        text=text,
+        "--require got {text!r}; write a metric, >= or <=, and a number, such as 'selection_rate>=0.8'.", text=text
     )
 
 
@@ -273,9 +272,7 @@ def _refuse_data_options(options: Mapping[str, Any]) -> None:
     if names:
         are = "is" if len(names) == 1 else "are"
         raise ConfigError(
-            "{names} {are} for a data file; write it into the .toml instead.",
-            names=", ".join(names),
-            are=are,
+            "{names} {are} for a data file; write it into the .toml instead.", names=", ".join(names), are=are
         )
 
 
@@ -344,8 +341,7 @@ def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> dict[s
     for name, settings in _each_prediction(options, columns):
         if name in predictions:
             raise ConfigError(
-                "two predictions are called {name!r}; name one of them otherwise, as in other={name}.",
-                name=name,
+                "two predictions are called {name!r}; name one of them otherwise, as in other={name}.", name=name
             )
         predictions[name] = settings
     return predictions
@@ -372,10 +368,7 @@ def _named(text: str) -> tuple[str, str]:
 def _cut_points(text: str) -> tuple[str, list[float]]:
     column, sign, points = text.partition("=")
     if not sign:
-        raise ConfigError(
-            "--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.",
-            text=text,
-        )
+        raise ConfigError("--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.", text=text)
     return column, _numbers("--cuts", points, "numbers such as age=25,45,65")
 
 
@@ -411,10 +404,5 @@ def _numbers(option: str, text: str, wanted: str, exactly: int | None = None) ->
     except ValueError:
         numbers = []
     if not numbers or exactly not in (None, len(numbers)):
-        raise ConfigError(
-            "{option} got {text!r}; write {wanted}.",
-            option=option,
-            text=text,
-            wanted=wanted,
-        )
+        raise ConfigError("{option} got {text!r}; write {wanted}.", option=option, text=text, wanted=wanted)
     return numbers

@@ -79,8 +79,7 @@ def init(
     """
     if path.exists() and not force:
         raise ConfigError(
-            "'{path}' exists already; give --force to overwrite it, or another name with --out.",
-            path=path,
+            "'{path}' exists already; give --force to overwrite it, or another name with --out.", path=path
         )
     words = ("", *missing_values) if missing_values else None
     reading = {"decimal": decimal, "encoding": encoding, "delimiter": delimiter, "missing_values": words}
@@ -231,10 +230,7 @@ def _stated_roles(
         )
     for name in listed["--scores"]:
         if not seen.columns[name].is_number:
-            raise ConfigError(
-                "--scores {name!r} holds no numbers; give it as --decisions, or convert it.",
-                name=name,
-            )
+            raise ConfigError("--scores {name!r} holds no numbers; give it as --decisions, or convert it.", name=name)
     return Proposal(
         id=id, outcome=outcome, groups=listed["--groups"], decisions=listed["--decisions"], scores=listed["--scores"]
     )
@@ -383,9 +379,7 @@ class _Dialogue:
         def read(answer: str) -> str | None:
             if answer and values and answer not in values:
                 raise ConfigError(
-                    "{answer!r} is not among its values; {hint}",
-                    answer=answer,
-                    hint=did_you_mean(answer, values),
+                    "{answer!r} is not among its values; {hint}", answer=answer, hint=did_you_mean(answer, values)
                 )
             return answer or None
 

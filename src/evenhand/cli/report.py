@@ -84,8 +84,7 @@ def plan(
 
     if os.path.lexists(out_file):  # also names that no file can have, which fail on writing
         raise ConfigError(
-            "'{out_file}' is there already; a plan is sealed once: give another name with --out.",
-            out_file=out_file,
+            "'{out_file}' is there already; a plan is sealed once: give another name with --out.", out_file=out_file
         )
     sealed = seal(settings, allow_code=allow_code)
     text = json_text(sealed)
@@ -144,8 +143,7 @@ def pack(
 
     if out_file.exists() and not force:
         raise ConfigError(
-            "'{out_file}' exists already; give --force to overwrite it, or another name with --out.",
-            out_file=out_file,
+            "'{out_file}' exists already; give --force to overwrite it, or another name with --out.", out_file=out_file
         )
     with progress(False):
         path = make_pack(

@@ -104,10 +104,7 @@ def _own_data(
     """Return the template's text on the user's files, the hidden columns, and why they are hidden."""
     for path in data:
         if not path.is_file():
-            raise ConfigError(
-                "there is no file '{path}'; --data takes the sets or the cases of the study.",
-                path=path,
-            )
+            raise ConfigError("there is no file '{path}'; --data takes the sets or the cases of the study.", path=path)
     if kind == "effort":
         from evenhand.study.sets import load_instrument
 
@@ -123,8 +120,7 @@ def _own_data(
         return {"conditions": {path.stem: path.name for path in data}}, []
     if len(data) > 1:
         raise ConfigError(
-            "a disagreement study has one file of cases; --data was given {number} times.",
-            number=len(data),
+            "a disagreement study has one file of cases; --data was given {number} times.", number=len(data)
         )
     columns, unseen = _columns(data[0], id_column, decision)
     return {"cases": columns}, unseen
@@ -224,9 +220,7 @@ def _make_folder(folder: Path, names: Sequence[str], force: bool, sources: Seque
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            "the folder '{folder}' cannot be made: {value}.",
-            folder=folder,
-            value=error.strerror or error,
+            "the folder '{folder}' cannot be made: {value}.", folder=folder, value=error.strerror or error
         ) from error
 
 

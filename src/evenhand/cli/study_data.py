@@ -105,11 +105,7 @@ def database_of(path: Path, database: str | None) -> str:
     """Return the address of a study's answers; a file must exist."""
     url = database or str(path.with_suffix(".db"))
     if "://" not in url and not Path(url).exists():
-        raise ConfigError(
-            "there is no database '{url}' yet; evenhand study serve {path} makes it.",
-            url=url,
-            path=path,
-        )
+        raise ConfigError("there is no database '{url}' yet; evenhand study serve {path} makes it.", url=url, path=path)
     return url
 
 
@@ -374,8 +370,6 @@ def deliver(content: bytes, target: Path | None, summary: str) -> None:
             file.write(content)
     except OSError as error:
         raise ConfigError(
-            "'{target}' cannot be written: {value}.",
-            target=target,
-            value=error.strerror or error,
+            "'{target}' cannot be written: {value}.", target=target, value=error.strerror or error
         ) from error
     print_line(f"Wrote {target}: {summary}.")

@@ -159,11 +159,7 @@ def withdraw(
         person = opened.study.participants.by_recruitment_id(who)
         code = who if person is None else person.code
         if not opened.study.participants.withdraw(code):
-            raise ConfigError(
-                "there is no participant {who!r} in {name}.",
-                who=who,
-                name=opened.spec.name,
-            )
+            raise ConfigError("there is no participant {who!r} in {name}.", who=who, name=opened.spec.name)
         note(opened, "deleted the answers of a person", code)
     print_line(f"The answers of {who} are deleted.")
     return FINE

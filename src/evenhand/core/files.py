@@ -52,20 +52,13 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
         if isinstance(error, ConfigError):
             raise
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(
-            "the folder '{out}' cannot be written to: {why}.",
-            out=out,
-            why=why,
-        ) from error
+        raise ConfigError("the folder '{out}' cannot be written to: {why}.", out=out, why=why) from error
     return {name: out / name for name in contents}
 
 
 def _require_folder(out: Path, names: Mapping[str, object]) -> None:
     if out.is_symlink():
-        raise ConfigError(
-            "the folder '{out}' cannot be written to: it is a link; give the folder itself.",
-            out=out,
-        )
+        raise ConfigError("the folder '{out}' cannot be written to: it is a link; give the folder itself.", out=out)
     for name in names:
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.lstat(out / name).st_mode):

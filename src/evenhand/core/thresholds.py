@@ -79,10 +79,7 @@ class Threshold(Settings):
         if (self.min is None) == (self.max is None):
             raise SettingError("a threshold needs exactly one of `min` and `max`")
         if not isfinite(self.limit):
-            raise SettingError(
-                "the limit of a threshold must be a finite number; got {limit}",
-                limit=self.limit,
-            )
+            raise SettingError("the limit of a threshold must be a finite number; got {limit}", limit=self.limit)
         return self
 
     @property
@@ -150,11 +147,7 @@ def resolve(
     _require_audit(threshold, audit, metrics, aliases)
     for name in threshold.named():
         if name not in (*coordinates, *threshold.own_coordinates()):
-            raise SettingError(
-                "a threshold of the {audit} audit has no `{name}`; leave it out",
-                audit=audit,
-                name=name,
-            )
+            raise SettingError("a threshold of the {audit} audit has no `{name}`; leave it out", audit=audit, name=name)
     metric, kind, against = aliases.get(threshold.metric, (threshold.metric, threshold.kind, threshold.against))
     sensible = [limit for limit in metrics[metric].limits if threshold.metric not in aliases or limit.kind == kind]
     limit = _fitting(threshold, sensible, kind, against)
@@ -172,18 +165,14 @@ def _fitting(threshold: Threshold, sensible: Sequence[Limit], kind: Kind | None,
     what = f"the threshold for {threshold.metric!r}"
     if not sensible:
         raise SettingError(
-            "{what} limits nothing: more or less of it is neither better nor worse; leave it out",
-            what=what,
+            "{what} limits nothing: more or less of it is neither better nor worse; leave it out", what=what
         )
     for limit in sensible:
         if _fits(limit, threshold, kind, against):
             return limit
     choices = ", or ".join(limit.in_words() for limit in sensible)
     raise SettingError(
-        "{what} must give {choices}; got {given}",
-        what=what,
-        choices=choices,
-        given=_description(threshold),
+        "{what} must give {choices}; got {given}", what=what, choices=choices, given=_description(threshold)
     )
 
 
@@ -200,9 +189,7 @@ def _require_audit(
     if threshold.metric not in names:
         hint = did_you_mean(threshold.metric, names)
         raise SettingError(
-            "`metric` {metric!r} of a threshold is not known; {hint}",
-            metric=threshold.metric,
-            hint=hint,
+            "`metric` {metric!r} of a threshold is not known; {hint}", metric=threshold.metric, hint=hint
         )
 
 

@@ -152,10 +152,7 @@ def _read_cells(path: Path) -> list[list[str]]:
     rows = [row for row in csv.reader(io.StringIO(text, newline=None)) if any(cell.strip() for cell in row)]
     start = next((i for i, row in enumerate(rows) if "id" in row), None)
     if start is None:
-        raise DataError(
-            "{path} has no column `id`; delete it and fetch it again.",
-            path=path,
-        )
+        raise DataError("{path} has no column `id`; delete it and fetch it again.", path=path)
     width = len(rows[start])
     return [row[:width] + [""] * (width - len(row)) for row in rows[start:]]
 

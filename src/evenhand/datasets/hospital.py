@@ -213,10 +213,7 @@ def patients_truth(capacity: float = 0.03) -> dict[str, dict[str, dict[str, floa
     from scipy.special import ndtr
 
     if not 0.0 < capacity < 1.0:
-        raise ConfigError(
-            "`capacity` must be a share above 0 and below 1; got {capacity!r}.",
-            capacity=capacity,
-        )
+        raise ConfigError("`capacity` must be a share above 0 and below 1; got {capacity!r}.", capacity=capacity)
     share, need, access = (column_of(_RACES, name) for name in ("share", "need", "access"))
     illnesses = np.exp(_ILLNESS_LEVEL + _ILLNESS_SLOPE * need + _ILLNESS_SLOPE**2 / 2)
     truth: dict[str, dict[str, dict[str, float]]] = {}

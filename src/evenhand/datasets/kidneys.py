@@ -189,9 +189,7 @@ def make_kidney_offers(
     seen = require_whole("cases_per_critic", cases_per_critic, 1)
     if seen > cases:
         raise ConfigError(
-            "`cases_per_critic` must be at most the {cases} of `n_cases`; got {seen}.",
-            cases=cases,
-            seen=seen,
+            "`cases_per_critic` must be at most the {cases} of `n_cases`; got {seen}.", cases=cases, seen=seen
         )
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     cell = rng.choice(_cells().share.size, size=cases, p=_cells().share)

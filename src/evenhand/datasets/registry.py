@@ -210,11 +210,7 @@ def fetch(name: str) -> Path:
     """
     by_name = {data.name: data for data in _PUBLISHED}
     if name not in by_name:
-        raise ConfigError(
-            "there is no data set {name!r}; {hint}",
-            name=name,
-            hint=did_you_mean(name, by_name),
-        )
+        raise ConfigError("there is no data set {name!r}; {hint}", name=name, hint=did_you_mean(name, by_name))
     return _local_file(by_name[name]) or _cached_file(by_name[name])
 
 

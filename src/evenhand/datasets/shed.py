@@ -329,11 +329,7 @@ class YearFile:
         try:
             content = self._content()
         except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise DataError(
-                "{self_} could not be read: {error}.",
-                self_=self,
-                error=error,
-            ) from error
+            raise DataError("{self_} could not be read: {error}.", self_=self, error=error) from error
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -351,11 +347,7 @@ def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website
     root = Path(folder).expanduser()
     if not root.is_dir():
         what = "that is a file" if root.exists() else "there is no such folder"
-        raise ConfigError(
-            "`folder` got {fspath!r}; {what}.",
-            fspath=os.fspath(folder),
-            what=what,
-        )
+        raise ConfigError("`folder` got {fspath!r}; {what}.", fspath=os.fspath(folder), what=what)
     files: dict[str, YearFile] = {}
     for name, file in _files_in(root):
         files.setdefault(name, file)
@@ -406,10 +398,7 @@ def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict
             rows[number] = row
     except csv.Error as error:
         raise DataError(
-            "line {line} of {file} could not be read: {error}.",
-            line=reader.line_num,
-            file=file,
-            error=error,
+            "line {line} of {file} could not be read: {error}.", line=reader.line_num, file=file, error=error
         ) from error
     return rows
 
@@ -429,9 +418,7 @@ def _members(path: Path) -> list[str]:
             return archive.namelist()
     except (OSError, zipfile.BadZipFile) as error:
         raise DataError(
-            "'{path}' could not be read: {error}; download it again, or take it away.",
-            path=path,
-            error=error,
+            "'{path}' could not be read: {error}; download it again, or take it away.", path=path, error=error
         ) from error
 
 

@@ -106,9 +106,7 @@ def _require_same_settings(audit: Audit, path: Path, allow_code: bool) -> None:
     others = other_settings(audit, path, allow_code=allow_code)
     if others:
         raise ConfigError(
-            "'{path}' is not the audit.toml that this audit was run with; {others}",
-            path=path,
-            others=others[0],
+            "'{path}' is not the audit.toml that this audit was run with; {others}", path=path, others=others[0]
         )
 
 
@@ -116,11 +114,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(
-            "'{path}' cannot be read: {value}.",
-            path=path,
-            value=error.strerror or error,
-        ) from None
+        raise ConfigError("'{path}' cannot be read: {value}.", path=path, value=error.strerror or error) from None
 
 
 def _as_bytes(content: str | bytes) -> bytes:
@@ -205,10 +199,7 @@ def sign(content: bytes, key: str | os.PathLike[str]) -> bytes:
             "signing needs ssh-keygen, which is not on this machine; leave out --sign, or install OpenSSH."
         )
     if not Path(key).is_file():
-        raise ConfigError(
-            "there is no key '{key}'; make one with: ssh-keygen -t ed25519 -f KEY",
-            key=key,
-        )
+        raise ConfigError("there is no key '{key}'; make one with: ssh-keygen -t ed25519 -f KEY", key=key)
     arguments = [program, "-Y", "sign", "-n", NAMESPACE, "-f", os.fspath(key)]
     done = subprocess.run(arguments, input=content, capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:

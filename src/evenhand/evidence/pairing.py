@@ -143,7 +143,7 @@ class Pairing:
             _, in_old, in_new = np.intersect1d(old_key, new_key, return_indices=True)
             if len(in_old) == 0:
                 raise DataError(
-                    "nobody is in both tables: no key occurs in both; compare them without `tables=(old, new)`.",
+                    "nobody is in both tables: no key occurs in both; compare them without `tables=(old, new)`."
                 )
         else:
             if tables[0].rows != tables[1].rows:

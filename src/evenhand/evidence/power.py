@@ -50,8 +50,7 @@ def plan_power(
     planned = rows or settings.rows
     if planned is None:
         raise ConfigError(
-            "nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.",
-            name=name,
+            "nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.", name=name
         )
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
     roles = Roles.parse({"groups": arguments.get("groups", ())}, "[data]")

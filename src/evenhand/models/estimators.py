@@ -173,11 +173,7 @@ def make_pipeline(
     array([0.06, 0.13, 0.87, 0.94])
     """
     if name not in ESTIMATORS:
-        raise ConfigError(
-            "there is no estimator {name!r}; {hint}",
-            name=name,
-            hint=did_you_mean(name, ESTIMATORS),
-        )
+        raise ConfigError("there is no estimator {name!r}; {hint}", name=name, hint=did_you_mean(name, ESTIMATORS))
     require_packages([name])
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
@@ -196,8 +192,7 @@ def make_pipeline(
 def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int, *, regressor: bool) -> Estimator:
     if regressor and recipe.regressor is None:
         raise ConfigError(
-            "the estimator {name!r} predicts yes or no; the outcome here is a number: use another one.",
-            name=name,
+            "the estimator {name!r} predicts yes or no; the outcome here is a number: use another one.", name=name
         )
     kind = getattr(import_module(recipe.module), (recipe.regressor if regressor else None) or recipe.name)
     names = [option for option in kind().get_params() if option not in (SEED, *recipe.fixed)]
@@ -269,10 +264,7 @@ class Search(Settings):
     def _values(cls, value: dict[str, list[Any]]) -> dict[str, list[Any]]:
         for name, options in value.items():
             if not options:
-                raise SettingError(
-                    "`grid` has no values for {name!r}",
-                    name=name,
-                )
+                raise SettingError("`grid` has no values for {name!r}", name=name)
         return value
 
 
@@ -300,9 +292,7 @@ class Fit(Settings):
     def _known(cls, value: str) -> str:
         if value not in ESTIMATORS:
             raise SettingError(
-                "there is no estimator {value!r}; {hint}",
-                value=value,
-                hint=did_you_mean(value, ESTIMATORS),
+                "there is no estimator {value!r}; {hint}", value=value, hint=did_you_mean(value, ESTIMATORS)
             )
         return value
 
@@ -321,10 +311,7 @@ class Fit(Settings):
         recipe = ESTIMATORS[self.estimator]
         for option in (*self.settings, *(self.search.grid if self.search is not None else ())):
             if option == SEED:
-                raise SettingError(
-                    "`{SEED}` cannot be set for one model; set `seed` for all of them",
-                    SEED=SEED,
-                )
+                raise SettingError("`{SEED}` cannot be set for one model; set `seed` for all of them", SEED=SEED)
             if option in recipe.fixed:
                 raise SettingError(
                     "`{option}` is always {fixed!r}, so that the numbers stay the same",
@@ -372,10 +359,7 @@ class ModelsSettings(Settings):
             return {name: _fit(name, fit) for name, fit in value.items()}
         names = list(value) if isinstance(value, Iterable) else [value]
         if not all(isinstance(name, str) for name in names):
-            raise SettingError(
-                "give estimators by name, or a table of models; got {value}",
-                value=brief(value),
-            )
+            raise SettingError("give estimators by name, or a table of models; got {value}", value=brief(value))
         return {name: {"estimator": name} for name in names}
 
 
@@ -420,21 +404,14 @@ def fitted(
     """
     name = type(model).__name__
     if not any(callable(getattr(model, method, None)) for method in ("predict_proba", "predict")):
-        raise ConfigError(
-            "a fitted model must have predict_proba or predict; got {model}.",
-            model=brief(model),
-        )
+        raise ConfigError("a fitted model must have predict_proba or predict; got {model}.", model=brief(model))
     try:
         return _predictions(model, X, positive)
     except ConfigError:
         raise
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise ConfigError(
-            "the model {name} could not score `X`: {reason}",
-            name=name,
-            reason=reason,
-        ) from error
+        raise ConfigError("the model {name} could not score `X`: {reason}", name=name, reason=reason) from error
 
 
 def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, positive: object) -> npt.NDArray[Any]:

@@ -235,11 +235,7 @@ def _require_roles(roles: Roles, features: Sequence[str]) -> None:
         raise ConfigError("models need an outcome to predict; name its column as `outcome`.")
     for column, role in ((roles.outcome, "the outcome"), (roles.id, "the id")):
         if column in features:
-            raise ConfigError(
-                "`features` names {column!r}, which is {role}; leave it out.",
-                column=column,
-                role=role,
-            )
+            raise ConfigError("`features` names {column!r}, which is {role}; leave it out.", column=column, role=role)
 
 
 def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
@@ -282,15 +278,10 @@ def _require_columns(features: Sequence[str], kinds: Mapping[str, Kind]) -> None
     for name in features:
         fault = column_fault(name, kinds)
         if fault:
-            raise ConfigError(
-                "feature {name!r} {fault}",
-                name=name,
-                fault=fault,
-            )
+            raise ConfigError("feature {name!r} {fault}", name=name, fault=fault)
         if kinds[name] not in (*NUMBERS, "boolean", "text"):
             raise ConfigError(
-                "feature {name!r} must hold numbers, true or false, or text; turn it into one of them.",
-                name=name,
+                "feature {name!r} must hold numbers, true or false, or text; turn it into one of them.", name=name
             )
 
 

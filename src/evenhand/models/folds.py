@@ -305,8 +305,7 @@ def add_models(
     for name in settings.fit:
         if name in table.models:
             raise ConfigError(
-                "the table already has predictions called {name!r}; give the model another name.",
-                name=name,
+                "the table already has predictions called {name!r}; give the model another name.", name=name
             )
     chosen = {name: arguments[name] for name in FileOptions.model_fields if name in arguments}
     options = FileOptions.parse(chosen, "the options of the file")
@@ -328,8 +327,7 @@ def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
     for name in settings.fit:
         if name.casefold() in existing:
             raise ConfigError(
-                "the data already has a column {taken!r}; give the model another name.",
-                taken=existing[name.casefold()],
+                "the data already has a column {taken!r}; give the model another name.", taken=existing[name.casefold()]
             )
 
 

@@ -122,10 +122,7 @@ def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None
     for name in papers:
         require_choice("paper", name, list(PAPERS))
     if data is not None and not Path(data).is_dir():
-        raise ConfigError(
-            "`data` is '{data}'; there is no such folder.",
-            data=data,
-        )
+        raise ConfigError("`data` is '{data}'; there is no such folder.", data=data)
     chapters = []
     with _data_in(data), timed() as clock:
         for name in dict.fromkeys(papers or PAPERS):

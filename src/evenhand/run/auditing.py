@@ -65,10 +65,7 @@ def audit(
     'no_threshold'
     """
     if seed is not None and not (type(seed) is int and seed >= 0):
-        raise ConfigError(
-            "`seed` must be a whole number, 0 or more; got {seed}.",
-            seed=brief(seed),
-        )
+        raise ConfigError("`seed` must be a whole number, 0 or more; got {seed}.", seed=brief(seed))
     if not isinstance(source, str | os.PathLike | Table):
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
@@ -170,8 +167,7 @@ def _audit_study(responses: StudyResponses, sections: Mapping[str, Any], seed: i
     if getattr(responses, "analysis", None) is not analysis:
         kind = type(responses).__name__
         raise ConfigError(
-            "audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}.",
-            kind=kind,
+            "audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}.", kind=kind
         )
     allowed = ("study", "thresholds", "report")
     for name in sections:

@@ -104,8 +104,7 @@ class ReportSettings(Settings):
             if is_frame(value) or (isinstance(value, str | Mapping) and value):
                 return value
             raise SettingError(
-                "`population` must be shares by column and group, or a table; got {value}",
-                value=brief(value),
+                "`population` must be shares by column and group, or a table; got {value}", value=brief(value)
             )
         for name, shares in value.items():
             numbers = all(isinstance(share, int | float) for share in shares.values())
@@ -146,8 +145,7 @@ class ReportSettings(Settings):
             value.encode()
         except UnicodeEncodeError:
             raise SettingError(
-                "no file can hold {value!r}: it has half a character, a lone surrogate",
-                value=value,
+                "no file can hold {value!r}: it has half a character, a lone surrogate", value=value
             ) from None
         return value
 
@@ -208,16 +206,12 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     _refuse_blanks(raw, name)
     if "data" in data:
         raise ConfigError(
-            "there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.",
-            name=name,
+            "there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.", name=name
         )
     source, where, folder = data.pop("source", None), f"[data] of {name}", Path(name).parent
     invented = _pop_settings(data, DatasetSettings) if "dataset" in data else {}
     if invented and source is not None:
-        raise ConfigError(
-            "[data] of '{name}' names both a `source` and a `dataset`; give one of them.",
-            name=name,
-        )
+        raise ConfigError("[data] of '{name}' names both a `source` and a `dataset`; give one of them.", name=name)
     if not invented and not isinstance(source, str):
         raise ConfigError(
             "`source` in [data] of '{name}' must be the path of the data; got {source}.",
@@ -317,11 +311,7 @@ def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Sp
         form = (
             "[[thresholds]] tables" if where.endswith(".toml") else "mappings: {'metric': 'selection_rate', 'min': 0.8}"
         )
-        raise ConfigError(
-            "thresholds in {where} must be written as {form}.",
-            where=where,
-            form=form,
-        )
+        raise ConfigError("thresholds in {where} must be written as {form}.", where=where, form=form)
     readers = {
         name: _SpecReader(name, _section(raw, name, where), where, allow_code) for name in REGISTRY if name in raw
     }
@@ -336,10 +326,7 @@ def make_table(arguments: Mapping[str, Any]) -> Table:
     settings_of_table = [name for name in signature(Table).parameters if name != "data"]
     for name in arguments:
         if name in ReportSettings.model_fields and name not in settings_of_table:
-            raise ConfigError(
-                "there is no setting `{name}` in [data]; it belongs in [report].",
-                name=name,
-            )
+            raise ConfigError("there is no setting `{name}` in [data]; it belongs in [report].", name=name)
         if name not in (*settings_of_table, "data"):
             raise ConfigError(
                 "there is no setting `{name}` in [data]; {hint}", name=name, hint=did_you_mean(name, settings_of_table)
@@ -426,10 +413,7 @@ def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], 
     """Return the audit of a threshold: the one it names, or the only one with its metric."""
     name, metric = threshold.get("audit"), threshold.get("metric")
     if metric is None:
-        raise ConfigError(
-            "`metric` of a threshold in {where}: it is required and was not given.",
-            where=where,
-        )
+        raise ConfigError("`metric` of a threshold in {where}: it is required and was not given.", where=where)
     if name is not None:
         if name not in list(readers):
             raise ConfigError(

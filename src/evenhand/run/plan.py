@@ -72,16 +72,13 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     lacking = [name for name in ("evenhand", "sealed", "settings", "sha256") if name not in plan]
     if lacking:
         raise ConfigError(
-            "'{path}' is not a plan that `evenhand plan` sealed: it has no {lacking!r}.",
-            path=path,
-            lacking=lacking[0],
+            "'{path}' is not a plan that `evenhand plan` sealed: it has no {lacking!r}.", path=path, lacking=lacking[0]
         )
     stated = plan["sha256"]
     sealed = {name: plan[name] for name in ("evenhand", "sealed", "settings")}
     if _digest(sealed) != stated:
         raise ConfigError(
-            "the plan '{path}' was changed after it was sealed: its contents do not have its SHA-256.",
-            path=path,
+            "the plan '{path}' was changed after it was sealed: its contents do not have its SHA-256.", path=path
         )
     return {**sealed, "sha256": stated}
 

@@ -161,8 +161,6 @@ def _rows(
             )
         if not np.all(array >= 0):
             raise EvenhandError(
-                "`{name}` must not be negative or nan; got {array}.",
-                name=name,
-                array=array[~(array >= 0)][0],
+                "`{name}` must not be negative or nan; got {array}.", name=name, array=array[~(array >= 0)][0]
             )
     return scores, outcome, weights, counts

@@ -60,10 +60,7 @@ class CellMoments:
                 shape=self.n.shape,
             )
         if self.n.min() < 0:
-            raise EvenhandError(
-                "`n` must not be negative; got {min}.",
-                min=self.n.min(),
-            )
+            raise EvenhandError("`n` must not be negative; got {min}.", min=self.n.min())
         if self.first.ndim != 2 or len(self.first) != len(self.n):
             raise EvenhandError(
                 "`first` must have the shape ({number}, values); got {shape}.",

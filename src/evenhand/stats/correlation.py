@@ -362,9 +362,7 @@ def person_codes(people: ArrayLike, rows: int) -> IntArray:
     names = np.asarray(people)
     if names.shape != (rows,):
         raise EvenhandError(
-            "`people` must name one person a row, {rows} in all; got shape {shape}.",
-            rows=rows,
-            shape=names.shape,
+            "`people` must name one person a row, {rows} in all; got shape {shape}.", rows=rows, shape=names.shape
         )
     if rows == 0:
         raise EvenhandError("there are no rows.")
@@ -385,8 +383,7 @@ def _correlations(r: ArrayLike) -> FloatArray:
     values = np.asarray(r, dtype=np.float64)
     if np.any(np.abs(values) > 1):
         raise EvenhandError(
-            "a correlation must be between -1 and 1; got {flat:g}.",
-            flat=values[np.abs(values) > 1].flat[0],
+            "a correlation must be between -1 and 1; got {flat:g}.", flat=values[np.abs(values) > 1].flat[0]
         )
     return values
 
@@ -400,11 +397,7 @@ def _number(values: FloatArray) -> FloatArray:
 def _row_values(values: ArrayLike, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise EvenhandError(
-            "`{name}` must be one value per row; got shape {shape}.",
-            name=name,
-            shape=array.shape,
-        )
+        raise EvenhandError("`{name}` must be one value per row; got shape {shape}.", name=name, shape=array.shape)
     return array
 
 
@@ -412,13 +405,9 @@ def _complete_rows(values: ArrayLike) -> FloatArray:
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
         raise EvenhandError(
-            "`values` must have one row per answer and at least two columns; got shape {shape}.",
-            shape=table.shape,
+            "`values` must have one row per answer and at least two columns; got shape {shape}.", shape=table.shape
         )
     if not np.isfinite(table).all():
         bad = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
-        raise EvenhandError(
-            "`values` must be finite; row {bad} is not: leave out rows with gaps first.",
-            bad=bad,
-        )
+        raise EvenhandError("`values` must be finite; row {bad} is not: leave out rows with gaps first.", bad=bad)
     return table

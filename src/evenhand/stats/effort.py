@@ -121,21 +121,14 @@ def effort_scores(
     m = np.asarray(inertia, dtype=np.float64)
     if not np.all(np.isfinite(m) & (m > 0)):
         raise EvenhandError(
-            "`inertia` must be above 0 and finite; got {flat:g}.",
-            flat=m[~(np.isfinite(m) & (m > 0))].flat[0],
+            "`inertia` must be above 0 and finite; got {flat:g}.", flat=m[~(np.isfinite(m) & (m > 0))].flat[0]
         )
     if not (np.isfinite(unit) and unit > 0):
-        raise EvenhandError(
-            "`unit` must be above 0; got {unit:g}.",
-            unit=unit,
-        )
+        raise EvenhandError("`unit` must be above 0; got {unit:g}.", unit=unit)
     with np.errstate(over="ignore"):
         measured = _trajectories(x) / unit
     if not np.isfinite(measured).all():
-        raise EvenhandError(
-            "`unit` is too small for these values; got {unit:g}.",
-            unit=unit,
-        )
+        raise EvenhandError("`unit` is too small for these values; got {unit:g}.", unit=unit)
     change = trajectory_measure(measured, measure, times)
     return np.asarray(m * _sigmoid(change if desirable else -change), dtype=np.float64)
 
@@ -149,10 +142,7 @@ def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
     array([0.4621])
     """
     if not (np.isfinite(scale) and scale > 0):
-        raise EvenhandError(
-            "`scale` must be above 0; got {scale:g}.",
-            scale=scale,
-        )
+        raise EvenhandError("`scale` must be above 0; got {scale:g}.", scale=scale)
     with np.errstate(over="ignore"):  # an infinite total has aggregate 1
         total = _trajectories(x, least=1).sum(axis=1) / scale
     return np.asarray(np.tanh(total / 2), dtype=np.float64)  # 2 sigmoid(v) - 1, without cancellation
@@ -169,10 +159,7 @@ def effort_bins(effort: ArrayLike, width: float = 0.1) -> IntArray:
     array([3, 2, 0])
     """
     if not 0 < width <= 1:
-        raise EvenhandError(
-            "`width` must be above 0 and at most 1; got {width:g}.",
-            width=width,
-        )
+        raise EvenhandError("`width` must be above 0 and at most 1; got {width:g}.", width=width)
     return np.floor(np.round(np.asarray(effort, dtype=np.float64) / width, 9)).astype(np.int64)
 
 
@@ -191,9 +178,7 @@ def _trajectories(x: ArrayLike, least: int = 3) -> FloatArray:
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
         raise EvenhandError(
-            "`x` must be finite; row {bad} holds {values}.",
-            bad=bad,
-            values=values[bad][~np.isfinite(values[bad])][0],
+            "`x` must be finite; row {bad} holds {values}.", bad=bad, values=values[bad][~np.isfinite(values[bad])][0]
         )
     return values
 
@@ -204,8 +189,6 @@ def _stamps(times: ArrayLike | None, steps: int) -> FloatArray:
     stamps = np.asarray(times, dtype=np.float64)
     if stamps.shape != (steps,) or not np.all(np.diff(stamps) > 0):
         raise EvenhandError(
-            "`times` must be {steps} rising time stamps; got {tolist}.",
-            steps=steps,
-            tolist=stamps.tolist(),
+            "`times` must be {steps} rising time stamps; got {tolist}.", steps=steps, tolist=stamps.tolist()
         )
     return stamps

@@ -67,8 +67,7 @@ def pooled(
     q, low, high = (np.asarray(x, dtype=np.float64) for x in (values, lows, highs))
     if not (q.shape == low.shape == high.shape and q.ndim == 1 and q.size >= 2):
         raise EvenhandError(
-            "Rubin's rules need at least 2 imputed data sets; got estimates of shape {shape}.",
-            shape=q.shape,
+            "Rubin's rules need at least 2 imputed data sets; got estimates of shape {shape}.", shape=q.shape
         )
     unit = times * float(t_quantile(df, confidence))
     centre, between = float(q.mean()), float(q.var(ddof=1)) * (1.0 + 1.0 / q.size)
@@ -105,7 +104,6 @@ def drawn_rates(rates: ArrayLike, errors: ArrayLike, draws: int, rng: np.random.
     centre, error = np.asarray(rates, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     if not ((error >= 0) & np.isfinite(error)).all():
         raise EvenhandError(
-            "standard errors must be 0 or more and finite; got {flat:g}.",
-            flat=error[~(error >= 0)].flat[0],
+            "standard errors must be 0 or more and finite; got {flat:g}.", flat=error[~(error >= 0)].flat[0]
         )
     return np.asarray(centre * np.exp(error / centre * rng.standard_normal((draws, *centre.shape))))

@@ -235,8 +235,7 @@ def logit_t(
     lowest, highest = bounds
     if not (np.isfinite(lowest) and lowest < highest):
         raise EvenhandError(
-            "`bounds` must be a finite lowest and a higher highest value; got {bounds!r}.",
-            bounds=bounds,
+            "`bounds` must be a finite lowest and a higher highest value; got {bounds!r}.", bounds=bounds
         )
     with np.errstate(all="ignore"):
         below, above = _floats(value) - lowest, highest - _floats(value)

@@ -131,9 +131,7 @@ class LinearFit:
         """Return the position of a term."""
         if term not in self.names:
             raise EvenhandError(
-                "the model has no term {term!r}; {hint}",
-                term=term,
-                hint=did_you_mean(term, self.names),
+                "the model has no term {term!r}; {hint}", term=term, hint=did_you_mean(term, self.names)
             )
         return self.names.index(term)
 

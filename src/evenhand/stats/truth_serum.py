@@ -146,10 +146,7 @@ def bonus(
     (array([ True, False,  True, False, False]), array([1, 3, 1, 5, 4]), 1)
     """
     if not 0 < share <= 1:
-        raise EvenhandError(
-            "`share` must be above 0 and at most 1; got {share:g}.",
-            share=share,
-        )
+        raise EvenhandError("`share` must be above 0 and at most 1; got {share:g}.", share=share)
     values = np.asarray(person, dtype=np.float64)
     small = np.abs(values) < 1e6  # larger numbers have no ninth decimal
     values = np.where(small, np.round(np.where(small, values, 0.0), 9), values)
@@ -178,20 +175,15 @@ def _answers_and_shares(
     chosen, predicted = np.asarray(answers, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     if chosen.ndim not in (1, 2):
         raise EvenhandError(
-            "`answers` must have the shape (people,) or (people, questions); got {shape}.",
-            shape=chosen.shape,
+            "`answers` must have the shape (people,) or (people, questions); got {shape}.", shape=chosen.shape
         )
     low, high = clip
     if not 0 < low < high < 1:
-        raise EvenhandError(
-            "`clip` must be two rising shares between 0 and 1; got {clip!r}.",
-            clip=clip,
-        )
+        raise EvenhandError("`clip` must be two rising shares between 0 and 1; got {clip!r}.", clip=clip)
     if np.any((predicted < 0) | (predicted > 1)):
         bad = predicted[(predicted < 0) | (predicted > 1)].flat[0]
         raise EvenhandError(
-            "`predictions` must be shares between 0 and 1; got {bad:g} (divide percentages by 100).",
-            bad=bad,
+            "`predictions` must be shares between 0 and 1; got {bad:g} (divide percentages by 100).", bad=bad
         )
     moved = np.clip(predicted, low, high)
     if predicted.shape == chosen.shape:
@@ -206,8 +198,6 @@ def _answers_and_shares(
     if np.any(codes != np.floor(codes)) or codes.max(initial=-1) >= moved.shape[-1]:
         wrong = codes[(codes != np.floor(codes)) | (codes >= moved.shape[-1])].flat[0]
         raise EvenhandError(
-            "`answers` must be whole numbers from 0 to {value}; got {wrong:g}.",
-            value=moved.shape[-1] - 1,
-            wrong=wrong,
+            "`answers` must be whole numbers from 0 to {value}; got {wrong:g}.", value=moved.shape[-1] - 1, wrong=wrong
         )
     return codes.astype(np.int64), moved

@@ -174,10 +174,7 @@ def read_cases(data: object, id_column: str, decision: str, groups: Sequence[str
                 rows=count(gone, "row"),
             )
     if len(set(ids)) < len(ids):
-        raise DataError(
-            "column {id_column!r} names a case more than once.",
-            id_column=id_column,
-        )
+        raise DataError("column {id_column!r} names a case more than once.", id_column=id_column)
     parts = [[value or "(missing)" for value in as_text(columns[name])] for name in groups]
     joined = [" × ".join(row) for row in zip(*parts, strict=True)] if parts else ["all"] * len(ids)
     group_names, group = np.unique(joined, return_inverse=True)
@@ -192,11 +189,7 @@ def _chosen(
     have = len(group)
     wanted = have if spec.cases is None else spec.cases
     if wanted > have:
-        raise ConfigError(
-            "`cases` asks for {wanted:,}; there are {have:,}.",
-            wanted=wanted,
-            have=have,
-        )
+        raise ConfigError("`cases` asks for {wanted:,}; there are {have:,}.", wanted=wanted, have=have)
     size = wanted // spec.per_critic * spec.per_critic
     if size == 0:
         raise ConfigError(
@@ -361,10 +354,7 @@ def _rows(cases: Cases, assignment: Assignment) -> IntArray:
     try:
         return np.array([indices[case] for seen in assignment.critics for case in seen], dtype=np.int64)
     except KeyError as error:
-        raise DataError(
-            "the assignment has a case {error} that is not among the cases.",
-            error=error,
-        ) from None
+        raise DataError("the assignment has a case {error} that is not among the cases.", error=error) from None
 
 
 def _words(

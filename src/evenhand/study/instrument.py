@@ -96,14 +96,9 @@ def _pool(
     table: Table, trajectory: Sequence[str], balance: str | None, model: str | None, spec: SetSettings
 ) -> tuple[_Pool, tuple[Message, ...]]:
     if len(trajectory) < 3:
-        raise ConfigError(
-            "`trajectory` needs at least 3 time steps; got {number}.",
-            number=len(trajectory),
-        )
+        raise ConfigError("`trajectory` needs at least 3 time steps; got {number}.", number=len(trajectory))
     if table.roles.id is None:
-        raise ConfigError(
-            "the table names no id column; sets must say whom they show: give `id='...'` to Table.",
-        )
+        raise ConfigError("the table names no id column; sets must say whom they show: give `id='...'` to Table.")
     by = _balanced_column(table.roles.group_columns, balance)
     rows = table.person_rows(list(trajectory))
     values = np.column_stack([rows.numbers[name] for name in trajectory])
@@ -143,8 +138,7 @@ def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[Me
     keep: BoolArray = whole & ~unknown
     if keep.sum() < 5:
         raise DataError(
-            "a set needs five people; the table holds {people} with a whole trajectory.",
-            people=int(keep.sum()),
+            "a set needs five people; the table holds {people} with a whole trajectory.", people=int(keep.sum())
         )
     return keep, notes
 
@@ -155,8 +149,7 @@ def _measures(values: FloatArray, spec: SetSettings) -> tuple[FloatArray, FloatA
     unit = raw.std(axis=0)
     if not (unit > 0).all():
         raise DataError(
-            "all {which} are equal; there is nothing to compare.",
-            which="trajectories" if unit[0] == 0 else "totals",
+            "all {which} are equal; there is nothing to compare.", which="trajectories" if unit[0] == 0 else "totals"
         )
     return raw, unit
 

@@ -189,21 +189,14 @@ def code_rationales(
     [('kappa', 1.0), ('pabak', 1.0)]
     """
     if len(coded) != 2:
-        raise ConfigError(
-            "`coded` must hold two coders by name; got {number}.",
-            number=len(coded),
-        )
+        raise ConfigError("`coded` must hold two coders by name; got {number}.", number=len(coded))
     rows, ids = reason_rows(responses, source, None), reason_ids(responses)
     given = {coder: _read_codes(sheet, coder, {ids[row] for row in rows}) for coder, sheet in coded.items()}
     names = _code_names(given, codes)
     first, second = coded
     both = np.array([row for row in rows if ids[row] in given[first] and ids[row] in given[second]], dtype=np.int64)
     if not both.size:
-        raise DataError(
-            "no rationale was coded by both {first!r} and {second!r}.",
-            first=first,
-            second=second,
-        )
+        raise DataError("no rationale was coded by both {first!r} and {second!r}.", first=first, second=second)
     marks = {coder: _marks(sheet, [ids[row] for row in both], names) for coder, sheet in given.items()}
     barred = np.isin(names, list(exclude))
     kept = np.asarray(~(marks[first] | marks[second])[:, barred].any(axis=1))
@@ -236,10 +229,7 @@ def reason_rows(responses: Responses, source: str, items: Sequence[str] | None) 
     require_choice("source", source, SOURCES)
     texts = responses.answers.get(source)
     if texts is None:
-        raise DataError(
-            "the responses have no column {source!r}; there is nothing to code.",
-            source=source,
-        )
+        raise DataError("the responses have no column {source!r}; there is nothing to code.", source=source)
     written = np.array([text is not None for text in texts], dtype=bool)
     if items is not None:
         written &= np.isin(responses.answers["item"].astype(str), [str(item) for item in items])
@@ -269,9 +259,7 @@ def _read_codes(sheet: object, coder: str, known: set[str]) -> dict[str, frozens
             )
         if identifier in seen:
             raise DataError(
-                "the sheet of {coder!r} has the id {identifier!r} more than once.",
-                coder=coder,
-                identifier=identifier,
+                "the sheet of {coder!r} has the id {identifier!r} more than once.", coder=coder, identifier=identifier
             )
         seen.add(identifier)
         if text is not None:

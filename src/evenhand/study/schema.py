@@ -211,17 +211,12 @@ def read_csv(path: Path) -> dict[str, list[Any]]:
     """Read a CSV file as text; UTF-8 with or without a mark, else Windows-1252."""
     rows = _csv_rows(path)
     if not rows:
-        raise DataError(
-            "'{path}' is empty.",
-            path=path,
-        )
+        raise DataError("'{path}' is empty.", path=path)
     header, body = [unmarked(name) for name in rows[0]], rows[1:]
     repeated = sorted(name for name in set(header) if header.count(name) > 1)
     if repeated:
         raise DataError(
-            "'{path}' has more than one column {repeated!r}; rename one of them.",
-            path=path,
-            repeated=repeated[0],
+            "'{path}' has more than one column {repeated!r}; rename one of them.", path=path, repeated=repeated[0]
         )
     for line, row in enumerate(body, 2):
         if len(row) != len(header):
@@ -240,11 +235,7 @@ def _csv_rows(path: Path) -> list[list[str]]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(
-            "'{path}' could not be read: {why}.",
-            path=path,
-            why=error.strerror or error,
-        ) from None
+        raise DataError("'{path}' could not be read: {why}.", path=path, why=error.strerror or error) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -254,11 +245,7 @@ def _csv_rows(path: Path) -> list[list[str]]:
     try:
         return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except csv.Error as error:
-        raise DataError(
-            "'{path}' could not be read as CSV: {error}.",
-            path=path,
-            error=error,
-        ) from None
+        raise DataError("'{path}' could not be read as CSV: {error}.", path=path, error=error) from None
 
 
 def require_known(
@@ -290,9 +277,5 @@ def save_text(path: str | os.PathLike[str], text: str) -> Path:
     try:
         target.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise ConfigError(
-            "'{target}' cannot be written: {why}.",
-            target=target,
-            why=error.strerror or error,
-        ) from error
+        raise ConfigError("'{target}' cannot be written: {why}.", target=target, why=error.strerror or error) from error
     return target

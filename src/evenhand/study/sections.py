@@ -28,11 +28,7 @@ class Spelling:
     def check(self, text: str) -> str:
         """Return a text that is written so, or refuse it."""
         if re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text) is None:
-            raise SettingError(
-                "it must {must}; got {text!r}",
-                must=self.must,
-                text=text,
-            )
+            raise SettingError("it must {must}; got {text!r}", must=self.must, text=text)
         return text
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -188,15 +184,9 @@ class AboutQuestion(Settings):
     @model_validator(mode="after")
     def _one_way_to_answer(self) -> Self:
         if (self.range is None) == (not self.choices):
-            raise SettingError(
-                "the question {name!r} needs `choices` or `range`, and not both",
-                name=self.name,
-            )
+            raise SettingError("the question {name!r} needs `choices` or `range`, and not both", name=self.name)
         if len(self.choices) == 1:
-            raise SettingError(
-                "`choices` of the question {name!r} must be two or more; got one",
-                name=self.name,
-            )
+            raise SettingError("`choices` of the question {name!r} must be two or more; got one", name=self.name)
         if self.range is not None and not 0 <= self.range[0] < self.range[1]:
             raise SettingError(
                 "`range` of the question {name!r} must rise from 0 or more; got {range}",
@@ -247,14 +237,10 @@ class About(Settings):
     def _different(self) -> Self:
         for name in self.names:
             if self.names.count(name) > 1:
-                raise SettingError(
-                    "[[about.questions]] has two questions {name!r}",
-                    name=name,
-                )
+                raise SettingError("[[about.questions]] has two questions {name!r}", name=name)
             if name in BY_NAME or name.startswith("check_") or name in ("person", "duration_clock"):
                 raise SettingError(
-                    "the question {name!r} is called as a column of the answers; give it another name",
-                    name=name,
+                    "the question {name!r} is called as a column of the answers; give it another name", name=name
                 )
         return self
 
@@ -303,21 +289,12 @@ class Rationales(Settings):
     @model_validator(mode="after")
     def _two(self) -> Self:
         if len(set(self.raters)) not in (0, 2) or len(self.raters) != len(set(self.raters)):
-            raise SettingError(
-                "`raters` must be two different names; got {raters}",
-                raters=list(self.raters),
-            )
+            raise SettingError("`raters` must be two different names; got {raters}", raters=list(self.raters))
         if len(self.scale) < 3:
-            raise SettingError(
-                "`scale` in [rationales] needs three words or more; got {scale}",
-                scale=list(self.scale),
-            )
+            raise SettingError("`scale` in [rationales] needs three words or more; got {scale}", scale=list(self.scale))
         for name in ("scale", "leave_out"):
             if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise SettingError(
-                    "`{name}` in [rationales] names one twice",
-                    name=name,
-                )
+                raise SettingError("`{name}` in [rationales] names one twice", name=name)
         return self
 
 
@@ -393,14 +370,10 @@ class Filter(Settings):
         numbers = self.least is not None or self.most is not None
         if bool(self.values) == numbers:
             raise SettingError(
-                "the filter of {column!r} needs `values`, or `least` and `most`, and not both",
-                column=self.column,
+                "the filter of {column!r} needs `values`, or `least` and `most`, and not both", column=self.column
             )
         if self.least is not None and self.most is not None and self.least > self.most:
-            raise SettingError(
-                "`least` of the filter of {column!r} is above `most`",
-                column=self.column,
-            )
+            raise SettingError("`least` of the filter of {column!r} is above `most`", column=self.column)
         return self
 
 

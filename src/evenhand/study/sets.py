@@ -155,8 +155,7 @@ class Instrument:
             )
         except (KeyError, TypeError) as error:
             raise DataError(
-                "this is no instrument that design_sets() made: {error} is missing or wrong.",
-                error=error,
+                "this is no instrument that design_sets() made: {error} is missing or wrong.", error=error
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -146,11 +146,7 @@ def simulate_responses(
     require_whole("sets", sets, 1)
     of = sets if pool is None else pool
     if of < sets:
-        raise ConfigError(
-            "`pool` must hold as many sets as each person sees, {sets}; got {of}.",
-            sets=sets,
-            of=of,
-        )
+        raise ConfigError("`pool` must hold as many sets as each person sees, {sets}; got {of}.", sets=sets, of=of)
     kinds = _respondents(conditions)
     rng, words = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     blocks = []

@@ -118,8 +118,7 @@ class StudySpec(Settings):
             raise SettingError("[conditions] belong to a study of kind 'effort'")
         if self.kind == "effort" and len(self.scale) % 2:
             raise SettingError(
-                "`scale` must have an even number of points, half of them similar; got {number}",
-                number=len(self.scale),
+                "`scale` must have an even number of points, half of them similar; got {number}", number=len(self.scale)
             )
         return self
 
@@ -155,9 +154,7 @@ class StudySpec(Settings):
             if language not in self.languages:
                 known = did_you_mean(language, self.languages)
                 raise SettingError(
-                    "[interface.{language}] is no language of the study; {known}",
-                    language=language,
-                    known=known,
+                    "[interface.{language}] is no language of the study; {known}", language=language, known=known
                 )
         texts = [(where, text) for where, text in texts_of(self) if not _unasked(where, self.kind)]
         problems = [*self._missing_texts(texts), *self._missing_words()]
@@ -209,8 +206,7 @@ class StudySpec(Settings):
             asked = self.about.question(name, "`quotas` in [recruitment]")
             if asked.range is not None:
                 raise SettingError(
-                    "`quotas` in [recruitment] needs a question with `choices`; {name!r} has a `range`",
-                    name=name,
+                    "`quotas` in [recruitment] needs a question with `choices`; {name!r} has a `range`", name=name
                 )
             choices = (*asked.offered(first), *([sections.UNSAID] if asked.may_skip else []))
             require_known(most, choices, "the quota of {question!r} in [recruitment] got {name}", question=name)
@@ -225,10 +221,7 @@ class StudySpec(Settings):
         for number, check in enumerate(self.attention, 1):
             offered = check.offered(first)
             if len(set(offered)) < len(offered):
-                raise SettingError(
-                    "`choices` of attention check {number} names one twice",
-                    number=number,
-                )
+                raise SettingError("`choices` of attention check {number} names one twice", number=number)
             if check.right_choice(first) is None:
                 known = ", ".join(map(repr, offered))
                 raise SettingError(
@@ -415,10 +408,7 @@ def _check_placeholders(where: str, text: str) -> None:
     for name in _PLACEHOLDER.findall(text) if is_paid or where.startswith("questions.") else ():
         if name not in known:
             raise SettingError(
-                "`{where}` has a placeholder {{{name}}}; {hint}",
-                where=where,
-                name=name,
-                hint=did_you_mean(name, known),
+                "`{where}` has a placeholder {{{name}}}; {hint}", where=where, name=name, hint=did_you_mean(name, known)
             )
 
 

@@ -258,9 +258,7 @@ def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | N
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            "the folder '{folder}' cannot be made: {why}.",
-            folder=folder,
-            why=error.strerror or error,
+            "the folder '{folder}' cannot be made: {why}.", folder=folder, why=error.strerror or error
         ) from None
     said, kind = settings["answers"], "stakeholder" in settings
     text = _AUDIT.format(

@@ -62,9 +62,7 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     name = table.roles.id if key is None else key
     if name is not None and name not in table.kinds:
         raise ConfigError(
-            "the key {name!r} is not in the data; {hint}",
-            name=name,
-            hint=did_you_mean(name, table.kinds),
+            "the key {name!r} is not in the data; {hint}", name=name, hint=did_you_mean(name, table.kinds)
         )
     columns = table.roles.group_columns
     require_few_rows(table.source.frame, table.rows)

@@ -230,8 +230,7 @@ class EngineSettings(Settings):
         address = os.environ.get(variable)
         if not address:
             raise ConfigError(
-                "`connection` is the environment variable {variable!r}, which is not set.",
-                variable=variable,
+                "`connection` is the environment variable {variable!r}, which is not set.", variable=variable
             )
         import ibis
 
@@ -250,10 +249,7 @@ class EngineSettings(Settings):
         except Exception as error:  # its text may contain the address
             kind = type(error).__name__
             if kind == "TableNotFound":
-                raise ConfigError(
-                    "the database has no table {source!r}; mend `source`.",
-                    source=source,
-                ) from None
+                raise ConfigError("the database has no table {source!r}; mend `source`.", source=source) from None
             scheme = re.match(r"([a-z]+)://", address)
             if isinstance(error, ImportError) and scheme is not None:
                 raise ConfigError(

@@ -67,10 +67,7 @@ class FileOptions(Settings):
     @classmethod
     def _is_size(cls, limit: str | None) -> str | None:
         if limit is not None and not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", limit):
-            raise SettingError(
-                "it must be a size such as '4GB' or '500MB'; got {limit}",
-                limit=brief(limit),
-            )
+            raise SettingError("it must be a size such as '4GB' or '500MB'; got {limit}", limit=brief(limit))
         return limit
 
 
@@ -97,11 +94,7 @@ def open_files(pattern: str, options: FileOptions) -> OpenFiles:
         with engine_errors(where):
             relation, notes = reader(connection, paths, options)
     except duckdb.Error as error:
-        raise DataError(
-            "{where} could not be read: {reason}",
-            where=where,
-            reason=reason(str(error)),
-        ) from error
+        raise DataError("{where} could not be read: {reason}", where=where, reason=reason(str(error))) from error
     return OpenFiles(relation, connection, tuple(paths), notes)
 
 
@@ -281,10 +274,7 @@ def _guess_encoding(path: str) -> str:
         return "utf-16"
     halves = [start[first:4096:2].count(0) / max(1, len(start[first:4096:2])) for first in (0, 1)]
     if start.startswith(b"\xfe\xff") or halves[0] > _MANY_ZEROS > halves[1]:
-        raise DataError(
-            "'{path}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8.",
-            path=path,
-        )
+        raise DataError("'{path}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8.", path=path)
     if halves[1] > _MANY_ZEROS > halves[0]:
         return "utf-16"  # little-endian, without a byte-order mark
     try:
@@ -319,8 +309,7 @@ def dialect(pattern: str) -> str | None:
 def _header(path: str, encoding: str, delimiter: str) -> list[str]:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(
-            "`delimiter` must be one character, and no quotation mark; got {delimiter!r}.",
-            delimiter=delimiter,
+            "`delimiter` must be one character, and no quotation mark; got {delimiter!r}.", delimiter=delimiter
         )
     first = io.StringIO(_beginning(path, encoding), newline="")
     return next(csv.reader(first, delimiter=delimiter), [])
@@ -375,24 +364,14 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
             raise KeyboardInterrupt from None
         if isinstance(error, UnicodeDecodeError):
             raise DataError(
-                "{where} could not be read as text: {error}; {NOT_UTF8}",
-                where=where,
-                error=error,
-                NOT_UTF8=NOT_UTF8,
+                "{where} could not be read as text: {error}; {NOT_UTF8}", where=where, error=error, NOT_UTF8=NOT_UTF8
             ) from error
         if type(error).__name__ == "PanicException":
             # Polars raises this for some damaged files; it is not an `Exception`.
-            raise DataError(
-                "{where} could not be read: it is damaged, and Polars stopped.",
-                where=where,
-            ) from None
+            raise DataError("{where} could not be read: it is damaged, and Polars stopped.", where=where) from None
         message = engine_message(error)
         if message is not None:  # the error itself may contain an address
-            raise DataError(
-                "{where} could not be read: {message}",
-                where=where,
-                message=message,
-            ) from None
+            raise DataError("{where} could not be read: {message}", where=where, message=message) from None
         kind = _fault_of_data(error, text)
         if kind is None:
             raise

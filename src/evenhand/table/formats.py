@@ -49,37 +49,18 @@ def matches(pattern: str) -> list[str]:
 
 def _require_files(pattern: str, paths: list[str]) -> None:
     if not paths:
-        raise DataError(
-            "no file matches '{pattern}'; check the folder and the pattern.",
-            pattern=pattern,
-        )
+        raise DataError("no file matches '{pattern}'; check the folder and the pattern.", pattern=pattern)
     for path in paths:
         if not _exists(path):
-            raise DataError(
-                "there is no file '{path}'; {nearest}",
-                path=path,
-                nearest=_nearest(Path(path)),
-            )
+            raise DataError("there is no file '{path}'; {nearest}", path=path, nearest=_nearest(Path(path)))
         if os.path.isdir(path):
-            raise DataError(
-                "'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.",
-                path=path,
-            )
+            raise DataError("'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.", path=path)
         if not os.path.isfile(path):
-            raise DataError(
-                "'{path}' is a pipe or a device; save the data as a file first.",
-                path=path,
-            )
+            raise DataError("'{path}' is a pipe or a device; save the data as a file first.", path=path)
         if os.path.getsize(path) == 0:
-            raise DataError(
-                "the file '{path}' is empty (0 bytes).",
-                path=path,
-            )
+            raise DataError("the file '{path}' is empty (0 bytes).", path=path)
         if not os.access(path, os.R_OK):
-            raise DataError(
-                "'{path}' cannot be read: permission denied.",
-                path=path,
-            )
+            raise DataError("'{path}' cannot be read: permission denied.", path=path)
 
 
 def _exists(path: str) -> bool:
@@ -90,9 +71,7 @@ def _exists(path: str) -> bool:
         return False
     except OSError as error:
         raise DataError(
-            "'{path}' cannot be read: {lower}.",
-            path=path,
-            lower=str(error.strerror or error).lower(),
+            "'{path}' cannot be read: {lower}.", path=path, lower=str(error.strerror or error).lower()
         ) from None
     return True
 
@@ -143,8 +122,7 @@ def format_of(paths: list[str]) -> str:
     kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
     if len(kinds) > 1:
         raise DataError(
-            "the files are of several formats ({names}); give one format at a time.",
-            names=", ".join(sorted(kinds)),
+            "the files are of several formats ({names}); give one format at a time.", names=", ".join(sorted(kinds))
         )
     return kinds.pop()
 
@@ -165,9 +143,7 @@ def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = 
             shown=shown,
         )
     raise DataError(
-        "{where} has columns that differ only in capital letters ({shown}); rename them.",
-        where=where,
-        shown=shown,
+        "{where} has columns that differ only in capital letters ({shown}); rename them.", where=where, shown=shown
     )
 
 
@@ -209,10 +185,7 @@ def read_foreign(path: str) -> Foreign | None:
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise DataError(
-            "'{path}' could not be read as {ending}: {reason}",
-            path=path,
-            ending=ending,
-            reason=reason,
+            "'{path}' could not be read as {ending}: {reason}", path=path, ending=ending, reason=reason
         ) from error
     return replace(foreign, notes=(say("disguised", ending=ending), *foreign.notes)) if disguised else foreign
 
@@ -316,10 +289,7 @@ def _read_r(path: str) -> Foreign:
         warnings.simplefilter("ignore")  # classes unknown to rdata become plain values
         data = import_module("rdata").read_rds(path, default_encoding="utf-8")
     if not hasattr(data, "iloc") or not hasattr(data, "columns"):
-        raise DataError(
-            "'{path}' holds no data frame; save one with saveRDS(frame, 'data.rds').",
-            path=path,
-        )
+        raise DataError("'{path}' holds no data frame; save one with saveRDS(frame, 'data.rds').", path=path)
     return Foreign(data.reset_index(drop=True))
 
 

@@ -152,9 +152,7 @@ def check_shapes(columns: Mapping[str, Column]) -> None:
     """Raise for text or tables given as a column, and for columns of different lengths."""
     problems = [
         problem(
-            "column {name!r} must be a one-dimensional sequence; got {shape}.",
-            name=name,
-            shape=_shape_in_words(column),
+            "column {name!r} must be a one-dimensional sequence; got {shape}.", name=name, shape=_shape_in_words(column)
         )
         for name, column in columns.items()
         if isinstance(column, str) or (isinstance(column, np.ndarray) and column.ndim != 1)
@@ -166,10 +164,7 @@ def check_shapes(columns: Mapping[str, Column]) -> None:
         first_of_length.setdefault(len(column), name)
     if len(first_of_length) > 1:
         lengths = ", ".join(f"{name!r} has {count(n, 'value')}" for n, name in first_of_length.items())
-        raise DataError(
-            "all columns must have the same length; {lengths}.",
-            lengths=lengths,
-        )
+        raise DataError("all columns must have the same length; {lengths}.", lengths=lengths)
 
 
 def _shape_in_words(column: Column) -> str:
@@ -476,10 +471,7 @@ def _one_column(values: object, role: str) -> ColumnValues:
         return first
     hint = "take the column of the positive class: scores[:, 1]" if shape[1:] == (2,) else "give one value a row"
     raise DataError(
-        "{role} must be one column; got an array of shape {shape}: {hint}.",
-        role=role,
-        shape=shape,
-        hint=hint,
+        "{role} must be one column; got an array of shape {shape}: {hint}.", role=role, shape=shape, hint=hint
     )
 
 

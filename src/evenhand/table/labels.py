@@ -112,8 +112,7 @@ def families(roles: Roles, kinds: Mapping[str, Kind], *, portable: bool) -> dict
     for family in roles.one_hot:
         if family in kinds:
             raise DataError(
-                "`one_hot` makes a column {family!r}, which the data has already; choose another name.",
-                family=family,
+                "`one_hot` makes a column {family!r}, which the data has already; choose another name.", family=family
             )
     return {
         family: _member(members, kinds, portable=portable)

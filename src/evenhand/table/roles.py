@@ -102,11 +102,7 @@ class Prediction(Settings):
     def _check(self) -> Prediction:
         low, high = self.range
         if not low < high:
-            raise SettingError(
-                "`range` must be (lowest, highest); got ({low:g}, {high:g})",
-                low=low,
-                high=high,
-            )
+            raise SettingError("`range` must be (lowest, highest); got ({low:g}, {high:g})", low=low, high=high)
         if not 1 / LARGEST_SCORE <= max(-low, high) <= LARGEST_SCORE:
             raise SettingError(
                 "`range` must be finite and of a usual size; got ({low:g}, {high:g}): rescale the score",
@@ -150,10 +146,7 @@ class Roles(Settings):
         names = [TIMES.join(grouping) for grouping in value]
         for name, grouping in zip(names, value, strict=True):
             if len(set(grouping)) < len(grouping) or names.count(name) > 1:
-                raise SettingError(
-                    "`groups` names {name!r} twice",
-                    name=name,
-                )
+                raise SettingError("`groups` names {name!r} twice", name=name)
         return value
 
     @field_validator("labels", mode="before")
@@ -185,9 +178,7 @@ class Roles(Settings):
         for column, cuts in value.items():
             if not cuts or list(cuts) != sorted(set(cuts)) or not all(isfinite(cut) for cut in cuts):
                 raise SettingError(
-                    "the cut points of '{column}' must be finite and rise; got {cuts}",
-                    column=column,
-                    cuts=list(cuts),
+                    "the cut points of '{column}' must be finite and rise; got {cuts}", column=column, cuts=list(cuts)
                 )
         return value
 
@@ -196,10 +187,7 @@ class Roles(Settings):
     def _named_plainly(cls, value: dict[str, Prediction]) -> dict[str, Prediction]:
         for name in value:
             if showable(name) != name:
-                raise SettingError(
-                    "the model name {name!r} has control characters; rename it",
-                    name=name,
-                )
+                raise SettingError("the model name {name!r} has control characters; rename it", name=name)
         return value
 
     @property

@@ -372,9 +372,7 @@ def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, predictio
             )
     if kinds[prediction.column] not in NUMBERS:
         raise ConfigError(
-            "{what} needs scores; column {column!r} does not hold numbers.",
-            what=what,
-            column=prediction.column,
+            "{what} needs scores; column {column!r} does not hold numbers.", what=what, column=prediction.column
         )
     selected_rows, whom = source.frame, say("everybody")
     if percentile.among is not None:
@@ -387,10 +385,6 @@ def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, predictio
         )
     finite = scores[np.isfinite(scores.astype(np.float64))]
     if finite.size == 0:
-        raise DataError(
-            "{what}: no score of {whom} is known; mend `among` or `value`.",
-            what=what,
-            whom=whom,
-        )
+        raise DataError("{what}: no score of {whom} is known; mend `among` or `value`.", what=what, whom=whom)
     cut = float(np.percentile(finite.astype(np.float64), percentile.of))
     return cut, say("selects_above", model=model, cut=cut, percentile=percentile.of, whom=whom, people=int(finite.size))

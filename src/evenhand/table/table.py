@@ -313,11 +313,7 @@ class Table:
     def prediction(self, model: str) -> Prediction:
         """Return the settings of one model's predictions."""
         if model not in self.roles.predictions:
-            raise ConfigError(
-                "there is no model {model!r}; {hint}",
-                model=model,
-                hint=did_you_mean(model, self.models),
-            )
+            raise ConfigError("there is no model {model!r}; {hint}", model=model, hint=did_you_mean(model, self.models))
         return self.roles.predictions[model]
 
     def has_scores(self, model: str) -> bool:
@@ -377,19 +373,12 @@ class Table:
         for column in columns:
             self._require_column(problem("column {column!r}", column=column), column)
             if self.kinds[column] not in NUMBERS:
-                raise ConfigError(
-                    "column {column!r} must hold numbers, one per person; it does not.",
-                    column=column,
-                )
+                raise ConfigError("column {column!r} must hold numbers, one per person; it does not.", column=column)
 
     def _require_column(self, start: Message, column: str) -> None:
         fault = column_fault(column, self.kinds)
         if fault:
-            raise ConfigError(
-                "{start} {fault}",
-                start=start,
-                fault=fault,
-            )
+            raise ConfigError("{start} {fault}", start=start, fault=fault)
 
     def refuse_columns_starting(self, prefix: str) -> None:
         """Raise if a column's name begins like those of derived columns."""

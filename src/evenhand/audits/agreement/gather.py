@@ -99,10 +99,7 @@ def _read_long_table(table: Table, spec: AgreementSpec) -> _Read:
             )
     items, raters = len(item.values), len(rater.values)
     if raters < 2:
-        raise DataError(
-            "`rater` has {values}; agreement needs two raters or more.",
-            values=count(raters, "value"),
-        )
+        raise DataError("`rater` has {values}; agreement needs two raters or more.", values=count(raters, "value"))
     if items * raters > MOST_CELLS:
         raise DataError(
             "{items:,} items by {raters:,} raters are too many for one table; audit fewer raters at once.",
@@ -113,11 +110,7 @@ def _read_long_table(table: Table, spec: AgreementSpec) -> _Read:
     if len(first) < len(where):
         twice = int(np.flatnonzero(np.bincount(where) > 1)[0])
         of, by = item.labels[item.codes[first[twice]]], rater.labels[rater.codes[first[twice]]]
-        raise DataError(
-            "the item {item!r} has more than one rating by {rater!r}; keep one of them.",
-            item=of,
-            rater=by,
-        )
+        raise DataError("the item {item!r} has more than one rating by {rater!r}; keep one of them.", item=of, rater=by)
     _, start = np.unique(item.codes, return_index=True)
     _require_constant_within_items(item, start, rows.groups.codes, rows.weight)
     codes = np.full((items, raters), -1, dtype=np.int64)
@@ -177,10 +170,7 @@ def _categories(values: list[Any], scale: Scale, spec: AgreementSpec) -> tuple[A
         listed = {label_of(value): value for value in spec.categories}
         strange = [label_of(value) for value in values if label_of(value) not in listed]
         if strange:
-            raise DataError(
-                "the rating {rating!r} is not one of `categories`; list all values.",
-                rating=strange[0],
-            )
+            raise DataError("the rating {rating!r} is not one of `categories`; list all values.", rating=strange[0])
         categories = list(spec.categories)
     if scale == "ordinal" and spec.categories is None and isinstance(values[0], str):
         raise ConfigError("ratings of text have no order; list their values as `categories`, lowest first.")
@@ -201,10 +191,7 @@ def _binary(categories: list[Any], positive: Scalar | None) -> tuple[Any, ...]:
     labels = [label_of(value).strip().lower() for value in categories]
     if positive is not None:
         if label_of(positive) not in [label_of(value) for value in categories]:
-            raise DataError(
-                "`positive` is {positive!r}, which no rater gave.",
-                positive=positive,
-            )
+            raise DataError("`positive` is {positive!r}, which no rater gave.", positive=positive)
         yes = [label_of(value) for value in categories].index(label_of(positive))
     else:
         yes = next((position for position, label in enumerate(labels) if label in TRUE_WORDS), len(categories) - 1)
@@ -219,15 +206,9 @@ def _numbers(coded: Coded, scale: Scale, categories: tuple[Any, ...], name: str)
         try:
             numbers = [float(value) for value in coded.values]
         except ValueError:
-            raise DataError(
-                "the rater {name!r} gave text, which the interval scale cannot hold.",
-                name=name,
-            ) from None
+            raise DataError("the rater {name!r} gave text, which the interval scale cannot hold.", name=name) from None
         if not np.isfinite(numbers).all():
-            raise DataError(
-                "the rater {name!r} gave infinite scores; replace them.",
-                name=name,
-            )
+            raise DataError("the rater {name!r} gave infinite scores; replace them.", name=name)
         largest = max(map(abs, numbers), default=0.0)
         if largest > LARGEST or 0 < largest < 1 / LARGEST:
             raise DataError(

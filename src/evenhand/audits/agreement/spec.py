@@ -85,20 +85,14 @@ class AgreementSpec(Spec):
     @classmethod
     def _two_or_more(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value is not None and len(named_once("raters", value)) < 2:
-            raise SettingError(
-                "`raters` needs two or more columns; got {number}",
-                number=len(value),
-            )
+            raise SettingError("`raters` needs two or more columns; got {number}", number=len(value))
         return value
 
     @field_validator("categories")
     @classmethod
     def _different(cls, value: tuple[Scalar, ...] | None) -> tuple[Scalar, ...] | None:
         if value is not None and (len(value) < 2 or len(set(value)) < len(value)):
-            raise SettingError(
-                "`categories` must be two or more different values; got {value}",
-                value=list(value),
-            )
+            raise SettingError("`categories` must be two or more different values; got {value}", value=list(value))
         return value
 
     @field_validator("metrics")
@@ -122,8 +116,7 @@ class AgreementSpec(Spec):
             all_absent = len(absent) == len(long)
             needs = problem("`raters`, a column for each rater") if all_absent else problem("`{name}`", name=absent[0])
             raise SettingError(
-                "needs {needs}, or all of `item`, `rater` and `rating` where a row is one rating",
-                needs=needs,
+                "needs {needs}, or all of `item`, `rater` and `rating` where a row is one rating", needs=needs
             )
         if self.raters is None:
             named_once("item, rater, rating", tuple(map(str, long.values())))

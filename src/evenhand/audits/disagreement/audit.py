@@ -116,9 +116,7 @@ class _Tables:
 def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     """Audit a table under the settings of a spec."""
     if not table.groupings:
-        raise ConfigError(
-            "the table names no groups to compare; give `groups=['column', ...]`.",
-        )
+        raise ConfigError("the table names no groups to compare; give `groups=['column', ...]`.")
     require_known(spec.thresholds, groupings=table.groupings)
     step("Reading the answers")
     panel = gather(table, spec)

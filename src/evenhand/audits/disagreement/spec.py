@@ -71,16 +71,10 @@ class Answers(Settings):
             )
         kinds = {"text" if isinstance(v, str) else "boolean" if isinstance(v, bool) else "number" for v in value}
         if len(kinds) > 1:
-            raise SettingError(
-                "`labels` must be all numbers or all text; got {value}",
-                value=list(value),
-            )
+            raise SettingError("`labels` must be all numbers or all text; got {value}", value=list(value))
         twice = next((label for position, label in enumerate(value) if label in value[:position]), None)
         if twice is not None:
-            raise SettingError(
-                "`labels` names {twice!r} twice",
-                twice=twice,
-            )
+            raise SettingError("`labels` names {twice!r} twice", twice=twice)
         return value
 
     @model_validator(mode="after")
@@ -182,9 +176,7 @@ class DisagreementSpec(Spec):
         for column, far in (value or {}).items():
             if not 0 <= far < float("inf"):
                 raise SettingError(
-                    "`like` of {column!r} must be a number of at least 0; got {far}",
-                    column=column,
-                    far=far,
+                    "`like` of {column!r} must be a number of at least 0; got {far}", column=column, far=far
                 )
         return value
 

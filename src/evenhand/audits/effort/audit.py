@@ -101,9 +101,7 @@ def person_scores(table: Table, **settings: Any) -> Any:
     spec = EffortSpec.parse(settings, "the arguments of person_scores()")
     if table.rows > MOST_IN_MEMORY:
         raise ConfigError(
-            "{people:,} people are not read into memory; take at most {most:,}.",
-            people=table.rows,
-            most=MOST_IN_MEMORY,
+            "{people:,} people are not read into memory; take at most {most:,}.", people=table.rows, most=MOST_IN_MEMORY
         )
     if table.roles.id is None:
         raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
@@ -223,8 +221,7 @@ def _require_scores(table: Table) -> None:
     for model in table.models:
         if not table.has_scores(model):
             raise ConfigError(
-                "the effort audit compares scores; model {model!r} has decisions only: leave it out.",
-                model=model,
+                "the effort audit compares scores; model {model!r} has decisions only: leave it out.", model=model
             )
         if table.prediction(model).range != (0.0, 1.0):
             low, high = table.prediction(model).range
@@ -236,9 +233,7 @@ def _require_scores(table: Table) -> None:
                 high=high,
             )
     if not table.models:
-        raise ConfigError(
-            "the table names no predictions; give `predictions={'model': 'column'}` with scores.",
-        )
+        raise ConfigError("the table names no predictions; give `predictions={'model': 'column'}` with scores.")
     require_reference({name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, None)
 
 

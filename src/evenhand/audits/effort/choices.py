@@ -149,11 +149,7 @@ class Choices(Settings):
         holds, rule = _BOUNDS[str(info.field_name)]
         for number in value:
             if not holds(number):
-                raise SettingError(
-                    "each must be {rule}; got {number:g}",
-                    rule=rule,
-                    number=number,
-                )
+                raise SettingError("each must be {rule}; got {number:g}", rule=rule, number=number)
         return value
 
     @field_validator("windows")
@@ -161,31 +157,19 @@ class Choices(Settings):
     def _ends(cls, value: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
         for window in value or ():
             if len(window) < 2:
-                raise SettingError(
-                    "each must name a first and a last time step; got {window}",
-                    window=list(window),
-                )
+                raise SettingError("each must name a first and a last time step; got {window}", window=list(window))
         return value
 
     @field_validator("inertia")
     @classmethod
     def _free_names(cls, value: dict[str, dict[str, float] | str]) -> dict[str, dict[str, float] | str]:
         if GIVEN in value:
-            raise SettingError(
-                "the name {name!r} is kept for the audit's own inertia; choose another",
-                name=GIVEN,
-            )
+            raise SettingError("the name {name!r} is kept for the audit's own inertia; choose another", name=GIVEN)
         if value.get(NONE, NONE) != NONE:
-            raise SettingError(
-                "the name {name!r} is kept for no inertia; choose another",
-                name=NONE,
-            )
+            raise SettingError("the name {name!r} is kept for no inertia; choose another", name=NONE)
         for name, option in value.items():
             if isinstance(option, dict) and not option:
-                raise SettingError(
-                    "{name!r} has no rates",
-                    name=name,
-                )
+                raise SettingError("{name!r} has no rates", name=name)
         return value
 
     @property
@@ -253,9 +237,7 @@ def scaled_rates(rates: Mapping[str, float]) -> dict[str, float]:
     for group, rate in rates.items():
         if not 0 < rate < inf:
             raise ConfigError(
-                "`inertia` of the group {group!r} must be above 0 and finite; got {rate:g}.",
-                group=group,
-                rate=rate,
+                "`inertia` of the group {group!r} must be above 0 and finite; got {rate:g}.", group=group, rate=rate
             )
     largest = max(rates.values())
     return {group: rate / largest for group, rate in rates.items()}

@@ -265,9 +265,7 @@ def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
 def refuse_inertia(column: str | None, value: float) -> None:
     """Return the error on inertia that is not above 0."""
     raise DataError(
-        "inertia column {column!r} must be above 0 and finite; it holds {value:g}.",
-        column=column,
-        value=value,
+        "inertia column {column!r} must be above 0 and finite; it holds {value:g}.", column=column, value=value
     )
 
 
@@ -286,8 +284,7 @@ def require_pairs(people: int) -> None:
     """Refuse fewer than two people."""
     if people < 2:
         raise DataError(
-            "the effort audit compares pairs of people; only {people} left.",
-            people=count(people, "person", "people"),
+            "the effort audit compares pairs of people; only {people} left.", people=count(people, "person", "people")
         )
 
 
@@ -302,8 +299,7 @@ def _refuse_infinite(paths: Trajectories) -> None:
     infinite = np.isinf(paths.values).any(axis=0)
     if infinite.any():
         raise DataError(
-            "trajectory column {column!r} holds infinite values.",
-            column=paths.steps[int(np.argmax(infinite))],
+            "trajectory column {column!r} holds infinite values.", column=paths.steps[int(np.argmax(infinite))]
         )
 
 
@@ -328,10 +324,7 @@ def _distance(
         (row_of[a], row_of[b], y) for a, b, y in zip(first, second, judged, strict=True) if {a, b} <= row_of.keys()
     ]
     if not present:
-        raise DataError(
-            "no pair of `similar` is of two people in the table; it has for example {id!r}.",
-            id=first[0],
-        )
+        raise DataError("no pair of `similar` is of two people in the table; it has for example {id!r}.", id=first[0])
     i, j, similar = (np.array(column) for column in zip(*present, strict=True))
     matrix = learn_metric((effort[i] - effort[j]) / scales[0], (aggregate[i] - aggregate[j]) / scales[1], similar)
     return Distance(scales=scales, lipschitz=settings.lipschitz, matrix=matrix), len(present)
@@ -344,12 +337,7 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
     names = {"first": pairs.first, "second": pairs.second, "similar": pairs.similar}
     for role, name in names.items():
         if fault := column_fault(name, kinds):
-            raise ConfigError(
-                "`{role}` of `similar` is {name!r}, which {fault}",
-                role=role,
-                name=name,
-                fault=fault,
-            )
+            raise ConfigError("`{role}` of `similar` is {name!r}, which {fault}", role=role, name=name, fault=fault)
     ids = {
         role: id_text(plain_value(names[role], kinds[names[role]]), kinds[names[role]]).fill_null("")
         for role in ("first", "second")
@@ -424,17 +412,10 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     for role, name in names.items():
         fault = column_fault(name, kinds)
         if fault:
-            raise ConfigError(
-                "`{role}` of `history` is {name!r}, which {fault}",
-                role=role,
-                name=name,
-                fault=fault,
-            )
+            raise ConfigError("`{role}` of `history` is {name!r}, which {fault}", role=role, name=name, fault=fault)
         if role != "id" and kinds[name] not in NUMBERS:
             raise ConfigError(
-                "`{role}` of `history` must be a column of numbers; {name!r} is not.",
-                role=role,
-                name=name,
+                "`{role}` of `history` must be a column of numbers; {name!r} is not.", role=role, name=name
             )
     owner = plain_value(names["id"], kinds[names["id"]])
     numbers = {role: nw.col(names[role]).cast(nw.Float64).fill_null(float("nan")) for role in ("time", "value")}
@@ -444,10 +425,7 @@ def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any,
     stamp = np.asarray(arrays["time"], dtype=np.float64)
     lost = int((~np.isfinite(stamp)).sum() + (np.asarray(arrays["id"]) == "").sum())
     if lost:
-        raise DataError(
-            "`history` lacks an id or a time in {rows}; fill or remove them.",
-            rows=count(lost, "row"),
-        )
+        raise DataError("`history` lacks an id or a time in {rows}; fill or remove them.", rows=count(lost, "row"))
     return np.asarray(arrays["id"], dtype=object), stamp, np.asarray(arrays["value"], dtype=np.float64)
 
 

@@ -274,10 +274,7 @@ def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
     """
     many = problem("needs all people in memory, which {people:,} are too many for", people=table.rows)
     if spec.history is not None:
-        raise ConfigError(
-            "a `history` {many}; give the trajectory as columns of the table.",
-            many=many,
-        )
+        raise ConfigError("a `history` {many}; give the trajectory as columns of the table.", many=many)
     slopes = linear_weights(spec.measure, len(spec.trajectory), spec.times)
     if slopes is None:
         raise ConfigError(
@@ -286,31 +283,19 @@ def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
             many=many,
         )
     if spec.robustness is not None:
-        raise ConfigError(
-            "`robustness` {many}; try it on a sample of the table.",
-            many=many,
-        )
+        raise ConfigError("`robustness` {many}; try it on a sample of the table.", many=many)
     if spec.parity_of == "decisions":
         raise ConfigError(
-            "parity of decisions {many}; give the decisions as 0 and 1 in a column of their own.",
-            many=many,
+            "parity of decisions {many}; give the decisions as 0 and 1 in a column of their own.", many=many
         )
     if isinstance(spec.inertia, InertiaSources):
-        raise ConfigError(
-            "several sources of inertia {many}; combine them into a column, or take a sample.",
-            many=many,
-        )
+        raise ConfigError("several sources of inertia {many}; combine them into a column, or take a sample.", many=many)
     if spec.distance != type(spec.distance)():
         raise ConfigError(
-            "a distance other than the paper's {many}; leave `distance` out, or take a sample.",
-            many=many,
+            "a distance other than the paper's {many}; leave `distance` out, or take a sample.", many=many
         )
     if spec.method not in ("auto", "grid"):
-        raise ConfigError(
-            "the method {method!r} {many}; take 'grid'.",
-            method=spec.method,
-            many=many,
-        )
+        raise ConfigError("the method {method!r} {many}; take 'grid'.", method=spec.method, many=many)
     return slopes
 
 

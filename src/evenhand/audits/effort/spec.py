@@ -271,10 +271,7 @@ class EffortSpec(Spec):
     def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         for weight in value:
             if not 0 <= weight <= 1:
-                raise SettingError(
-                    "each of `weights` must be between 0 and 1; got {weight:g}",
-                    weight=weight,
-                )
+                raise SettingError("each of `weights` must be between 0 and 1; got {weight:g}", weight=weight)
         return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
@@ -293,8 +290,7 @@ class EffortSpec(Spec):
                     )
             if threshold.weight is not None and threshold.weight not in self.weights:
                 raise SettingError(
-                    "`weight` {weight:g} of a threshold is not among `weights`; add it there",
-                    weight=threshold.weight,
+                    "`weight` {weight:g} of a threshold is not among `weights`; add it there", weight=threshold.weight
                 )
         return self
 
@@ -303,10 +299,7 @@ class EffortSpec(Spec):
         if bool(self.trajectory) == (self.history is not None):
             raise SettingError("give either `trajectory` (columns) or `history` (a long table)")
         if self.trajectory and len(self.trajectory) < 3:
-            raise SettingError(
-                "`trajectory` needs at least 3 time steps; got {number}",
-                number=len(self.trajectory),
-            )
+            raise SettingError("`trajectory` needs at least 3 time steps; got {number}", number=len(self.trajectory))
         if self.history is not None and self.times is not None:
             raise SettingError("`times` goes with `trajectory`; a `history` has its own time stamps")
         if self.robustness is not None and self.trajectory:

@@ -127,10 +127,7 @@ class Candidate(Settings):
                     listed=_listed(allowed[1:]),
                 )
         if self.rule in ("estimator", "column", "own") and getattr(self, self.rule) is None:
-            raise SettingError(
-                "the rule {rule!r} needs its `{rule}`",
-                rule=self.rule,
-            )
+            raise SettingError("the rule {rule!r} needs its `{rule}`", rule=self.rule)
         self._require_usable_code()
         return self
 
@@ -144,10 +141,7 @@ class Candidate(Settings):
             if self.settings:
                 raise SettingError("`settings` go with an estimator's name; set those of your own estimator on it")
         if self.own is not None and not callable(self.own):
-            raise SettingError(
-                "`own` must be a function of the training rows; got {own!r}",
-                own=self.own,
-            )
+            raise SettingError("`own` must be a function of the training rows; got {own!r}", own=self.own)
 
     @field_serializer("estimator", "own")
     def _in_words(self, value: object) -> str | None:
@@ -200,8 +194,7 @@ def as_candidates(value: object) -> dict[str, Any]:
         name = _name(item)
         if name in candidates:
             raise SettingError(
-                "two candidates are called {name!r}; give them names of their own, in a mapping",
-                name=name,
+                "two candidates are called {name!r}; give them names of their own, in a mapping", name=name
             )
         candidates[name] = _settings(item, name)
     return candidates
@@ -241,10 +234,7 @@ def _infer_rule(settings: Mapping[str, Any]) -> str:
             return rule
     if any(name in _LINEAR for name in settings):
         return "sweep"
-    raise SettingError(
-        "a candidate needs its `rule`: {listed}",
-        listed=_listed(_SETTINGS),
-    )
+    raise SettingError("a candidate needs its `rule`: {listed}", listed=_listed(_SETTINGS))
 
 
 def _name(value: object) -> str:

@@ -41,11 +41,7 @@ def shown_piece(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Pi
     pieces = [(trial, piece) for trial in trials for piece in trial.pieces]
     if split is not None:
         if not 1 <= split <= len(pieces):
-            raise ConfigError(
-                "`split` must be from 1 to {number}; got {split}.",
-                number=len(pieces),
-                split=split,
-            )
+            raise ConfigError("`split` must be from 1 to {number}; got {split}.", number=len(pieces), split=split)
         return pieces[split - 1]
     tested = [(trial, piece) for trial, piece in pieces if piece.status == OK] or pieces
     p = [trial.p("signed", "fairness")[0] for trial, _ in tested]

@@ -188,11 +188,7 @@ def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
 def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> None:
     for name, what in ((_outcome_column(table, spec), problem("the outcome")), (table.roles.id, problem("the id"))):
         if name in spec.features:
-            raise ConfigError(
-                "`features` names {name!r}, which is {what}; leave it out.",
-                name=name,
-                what=what,
-            )
+            raise ConfigError("`features` names {name!r}, which is {what}; leave it out.", name=name, what=what)
     for name in table.groupings[grouping]:
         if name in spec.features and not spec.use_group:
             raise ConfigError(
@@ -345,10 +341,7 @@ def _numbers(coded: Coded, what: str = "") -> FloatArray:
     """Return a numeric column's values; refuse infinite values in a named column."""
     values = np.array([*(float(value) for value in coded.values), np.nan])[coded.codes]
     if what and np.isinf(values).any():
-        raise DataError(
-            "{what} holds infinite values; replace them.",
-            what=what,
-        )
+        raise DataError("{what} holds infinite values; replace them.", what=what)
     return values
 
 
@@ -425,9 +418,7 @@ def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilityS
         if name not in groups:
             hint = did_you_mean(name, groups)
             raise ConfigError(
-                "`worst_pair` names {name!r}, which is no group of the test; {hint}",
-                name=name,
-                hint=hint,
+                "`worst_pair` names {name!r}, which is no group of the test; {hint}", name=name, hint=hint
             )
 
 
@@ -438,10 +429,7 @@ def _with_model_scores(sample: AuditRows, spec: ImprovabilitySpec) -> AuditRows:
         return sample
     values, is_chance = _scores(model, sample.matrix), hasattr(model, "predict_proba")
     if values.shape != (len(sample),) or not np.isfinite(values).all():
-        raise EvenhandError(
-            "the status quo {model} must return one finite number a row.",
-            model=described(model),
-        )
+        raise EvenhandError("the status quo {model} must return one finite number a row.", model=described(model))
     if threshold is None and spec.capacity is None and is_chance:
         threshold = 0.5
     is_decision = threshold is None and bool(np.isin(values, (0.0, 1.0)).all())
@@ -460,9 +448,7 @@ def _scores(model: object, matrix: FloatArray) -> FloatArray:
         return np.asarray(predict(matrix), dtype=np.float64)
     except Exception as error:
         raise EvenhandError(
-            "the status quo {model} cannot score the features: {error}",
-            model=described(model),
-            error=error,
+            "the status quo {model} cannot score the features: {error}", model=described(model), error=error
         ) from error
 
 

@@ -123,11 +123,7 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
         raise type(error)(say("of_candidate", candidate=name, problem=error.message)) from error
     except Exception as error:
         reason = str(error).strip() or type(error).__name__
-        raise EvenhandError(
-            "the candidate {name!r} could not be made: {reason}",
-            name=name,
-            reason=reason,
-        ) from error
+        raise EvenhandError("the candidate {name!r} could not be made: {reason}", name=name, reason=reason) from error
 
 
 def decide(
@@ -154,9 +150,7 @@ def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
     except Exception as error:  # the user's code, or its shape, may raise anything
         reason = str(error).strip() or type(error).__name__
         raise EvenhandError(
-            "the candidate {name!r} cannot score the features: {reason}",
-            name=name,
-            reason=reason,
+            "the candidate {name!r} cannot score the features: {reason}", name=name, reason=reason
         ) from error
     if values.shape != (len(matrix),) or not np.isfinite(values).all():
         wrong = None if values.shape != (len(matrix),) else problem(" with values that are not finite")
@@ -286,8 +280,7 @@ def _seeded_copy(candidate: Candidate, rows: TrainingRows) -> Fitted:
     made = candidate.own(rows)
     if not callable(made):
         raise EvenhandError(
-            "a selection rule must return a function of a feature matrix; got {name} instead.",
-            name=type(made).__name__,
+            "a selection rule must return a function of a feature matrix; got {name} instead.", name=type(made).__name__
         )
     ranked = rows.capacity is not None or candidate.threshold is not None
     kind: Kind = candidate.kind or ("score" if ranked else "decision")
@@ -299,10 +292,7 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: Utility) -> Fitte
     if candidate.amounts is not None and rows.capacity is not None:
         raise ConfigError("`amounts` go with no `capacity`: a capacity selects people, and amounts are set for all.")
     if candidate.goal != "fairness" and candidate.goal not in rows.groups:
-        raise ConfigError(
-            "`goal` is {goal!r}, which is neither 'fairness' nor a group.",
-            goal=candidate.goal,
-        )
+        raise ConfigError("`goal` is {goal!r}, which is neither 'fairness' nor a group.", goal=candidate.goal)
     prepared = prepare_columns(rows)
     names = [rows.names[position] for _, position in column_names(prepared, rows.names, rows.labels)]
     problem = search_problem(

@@ -65,8 +65,7 @@ class StatusQuo(Settings):
         usable = self.model is None or callable(self.model) or hasattr(self.model, "predict") or is_from_json(info)
         if not usable:
             raise SettingError(
-                "`model` of `status_quo` must have `predict` or be a function; got {model}",
-                model=brief(self.model),
+                "`model` of `status_quo` must have `predict` or be a function; got {model}", model=brief(self.model)
             )
         return self
 
@@ -165,10 +164,7 @@ class Test(Settings):
     def _shares_in_order(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         for margin in value:
             if not 0 <= margin < 1:
-                raise SettingError(
-                    "each of `margins` must be at least 0 and below 1; got {margin:g}",
-                    margin=margin,
-                )
+                raise SettingError("each of `margins` must be at least 0 and below 1; got {margin:g}", margin=margin)
         return tuple(sorted(set(value)))
 
     @model_validator(mode="after")
@@ -176,10 +172,7 @@ class Test(Settings):
         if self.fairness == "published" and self.studentised:
             raise SettingError("the published fairness test has no studentised form; use fairness = 'signed'")
         if self.worst_pair is not None and self.worst_pair[0] == self.worst_pair[1]:
-            raise SettingError(
-                "`worst_pair` must name two groups; got {group!r} twice",
-                group=self.worst_pair[0],
-            )
+            raise SettingError("`worst_pair` must name two groups; got {group!r} twice", group=self.worst_pair[0])
         return self
 
 
@@ -327,8 +320,7 @@ class ImprovabilitySpec(Spec):
     def _other_names(cls, value: dict[str, Candidate]) -> dict[str, Candidate]:
         if STATUS_QUO in value:
             raise SettingError(
-                "a candidate is called {name!r}, our name for what it is compared with; rename it",
-                name=STATUS_QUO,
+                "a candidate is called {name!r}, our name for what it is compared with; rename it", name=STATUS_QUO
             )
         return value
 
@@ -413,15 +405,9 @@ def _formula(value: Mapping[str, Any]) -> Utility:
         require_name(name, _FORMULA, "there is no setting `{name}` of a utility; {hint}", SettingError)
     for name in ("name", "u"):
         if not isinstance(value.get(name), str):
-            raise SettingError(
-                "a utility in formulas needs its `{name}`, as text",
-                name=name,
-            )
+            raise SettingError("a utility in formulas needs its `{name}`, as text", name=name)
     if value.get("better", "higher") not in ("higher", "lower"):
-        raise SettingError(
-            "`better` of a utility must be 'higher' or 'lower'; got {value!r}",
-            value=value["better"],
-        )
+        raise SettingError("`better` of a utility must be 'higher' or 'lower'; got {value!r}", value=value["better"])
     return formula_utility(value["name"], value["u"], str(value.get("w", "1")), value.get("better", "higher"))
 
 
@@ -432,16 +418,12 @@ def _utility(value: object, info: ValidationInfo) -> Utility:
         raise SettingError(error.message) from None
     if not isinstance(value, str | Utility):
         raise SettingError(
-            "a utility must be a name or an evenhand.stats.improvability.Utility; got {value}",
-            value=brief(value),
+            "a utility must be a name or an evenhand.stats.improvability.Utility; got {value}", value=brief(value)
         )
     if isinstance(value, str) and value not in UTILITIES and is_from_json(info):
         return Utility(name=value, u=_not_recorded, w=_not_recorded)
     if isinstance(value, Utility) and value.name in (FAIRNESS, ACCURACY, IMPROVEMENT):
-        raise SettingError(
-            "a utility is called {name!r}, the name of something else; rename it",
-            name=value.name,
-        )
+        raise SettingError("a utility is called {name!r}, the name of something else; rename it", name=value.name)
     try:
         return get_utility(value)
     except ConfigError as error:

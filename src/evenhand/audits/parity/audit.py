@@ -210,12 +210,10 @@ def _replacement_notes(spec: ParitySpec) -> Iterator[Message]:
 def _require_roles(table: Table) -> None:
     if not table.models:
         raise ConfigError(
-            "the table names no predictions; give `predictions={'model': 'column'}` (scores or decisions).",
+            "the table names no predictions; give `predictions={'model': 'column'}` (scores or decisions)."
         )
     if not table.groupings:
-        raise ConfigError(
-            "the table names no groups; give `groups=['column', ...]`.",
-        )
+        raise ConfigError("the table names no groups; give `groups=['column', ...]`.")
 
 
 def _require_computed(spec: ParitySpec, computed: set[str]) -> None:

@@ -136,10 +136,7 @@ def _own_metric(name: str, custom: Custom, totals: Totals) -> FloatArray:
         values = np.asarray(custom(totals), dtype=np.float64)
     except Exception as error:
         raise ConfigError(
-            "the metric {metric!r} failed: {kind}: {error}",
-            metric=name,
-            kind=type(error).__name__,
-            error=error,
+            "the metric {metric!r} failed: {kind}: {error}", metric=name, kind=type(error).__name__, error=error
         ) from error
     if values.shape != totals.tp.shape:
         raise ConfigError(

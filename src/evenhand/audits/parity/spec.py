@@ -74,8 +74,5 @@ class ParitySpec(Spec):
     def _new_names(cls, value: dict[str, Any]) -> dict[str, Any]:
         for name in value:
             if name in DEFAULTS:
-                raise SettingError(
-                    "{name!r} is a built-in metric; give your own another name",
-                    name=name,
-                )
+                raise SettingError("{name!r} is a built-in metric; give your own another name", name=name)
         return value

@@ -45,14 +45,10 @@ def make_derivation(people: ScoredPeople, group_columns: Sequence[str], spec: Re
     for name in (*linked, *made):
         if name in group_columns:
             raise ConfigError(
-                "{name!r} defines groups and must stay as it is; it cannot follow other features.",
-                name=name,
+                "{name!r} defines groups and must stay as it is; it cannot follow other features.", name=name
             )
         if name in linked and name in made:
-            raise ConfigError(
-                "`linked` and `derive` both make {name!r}; leave it to one of them.",
-                name=name,
-            )
+            raise ConfigError("`linked` and `derive` both make {name!r}; leave it to one of them.", name=name)
     early, late = _in_order(linked, made)
     if hook is not None:
         hook.require_rows_alone()
@@ -106,8 +102,7 @@ def _linked(name: str, sources: str | tuple[str, ...], people: ScoredPeople) -> 
     for feature in (people.features[position] for position in (target, *factors)):
         if feature.is_text:
             raise ConfigError(
-                "`linked` makes a product of {name!r}, which holds text; use `derive`.",
-                name=feature.name,
+                "`linked` makes a product of {name!r}, which holds text; use `derive`.", name=feature.name
             )
 
     def product(rows: FloatArray) -> FloatArray:
@@ -154,8 +149,7 @@ class _DeriveFunction:
         made = self._derived_columns(rows)
         if tuple(made) != self.names:
             raise EvenhandError(
-                "`derive` must return the same columns each time: {names}.",
-                names=", ".join(self.names),
+                "`derive` must return the same columns each time: {names}.", names=", ".join(self.names)
             )
         for name, column in made.items():
             position = self.people.positions([name])[0]
@@ -192,11 +186,7 @@ class _DeriveFunction:
             except EvenhandError:
                 same = False
             if not same:
-                raise ConfigError(
-                    "`derive` looks at {name!r}, {why}",
-                    name=name,
-                    why=self._unfinished(name),
-                )
+                raise ConfigError("`derive` looks at {name!r}, {why}", name=name, why=self._unfinished(name))
 
     def _unfinished(self, name: str) -> Message:
         if name in self.names:
@@ -210,23 +200,13 @@ class _DeriveFunction:
         try:
             made = self.derive(columns)
         except Exception as error:
-            raise EvenhandError(
-                "`derive` failed: {name}: {error}",
-                name=type(error).__name__,
-                error=error,
-            ) from error
+            raise EvenhandError("`derive` failed: {name}: {error}", name=type(error).__name__, error=error) from error
         if not hasattr(made, "keys") and not hasattr(made, "columns"):
-            raise EvenhandError(
-                "`derive` must return columns by name; it returned {name}.",
-                name=type(made).__name__,
-            )
+            raise EvenhandError("`derive` must return columns by name; it returned {name}.", name=type(made).__name__)
         names = list(made.columns if hasattr(made, "columns") else made.keys())
         for name in names:
             if str(name) not in self.people.names:
-                raise ConfigError(
-                    "`derive` returns {name!r}, which is not among `features`.",
-                    name=name,
-                )
+                raise ConfigError("`derive` returns {name!r}, which is not among `features`.", name=name)
         return {str(name): made[name] for name in names}
 
 

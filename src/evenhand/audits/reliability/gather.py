@@ -200,16 +200,10 @@ _MISSING_ADVICE = problem(
 
 def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
     if not table.groupings:
-        raise ConfigError(
-            "the table names no groups; give `groups=['column', ...]`.",
-        )
+        raise ConfigError("the table names no groups; give `groups=['column', ...]`.")
     for column, what in ((table.roles.outcome, problem("the outcome")), (table.roles.id, problem("the id"))):
         if column is not None and column in spec.features:
-            raise ConfigError(
-                "`features` names {column!r}, which is {what}; leave it out.",
-                column=column,
-                what=what,
-            )
+            raise ConfigError("`features` names {column!r}, which is {what}; leave it out.", column=column, what=what)
 
 
 def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
@@ -359,8 +353,7 @@ def _rated_features(
     for name in settings.columns:
         if name not in [feature.name for feature, _ in rated]:
             raise ConfigError(
-                "`pilot` names columns for {name!r}, which it does not have or which may not go wrong.",
-                name=name,
+                "`pilot` names columns for {name!r}, which it does not have or which may not go wrong.", name=name
             )
     if not rated:
         raise ConfigError("`pilot` has no feature with a column of each rater; check `suffixes` and `columns`.")
@@ -371,11 +364,7 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, available: Se
     columns = () if settings.by is None else groupings[settings.by]
     for column in columns:
         if column not in available:
-            raise ConfigError(
-                "`pilot` learns by {by!r} and has no column {column!r}.",
-                by=settings.by,
-                column=column,
-            )
+            raise ConfigError("`pilot` learns by {by!r} and has no column {column!r}.", by=settings.by, column=column)
     return columns
 
 
@@ -400,18 +389,13 @@ def _ratings(
 def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
     """Return a column's ratings as the numbers of the feature's values; nan where missing."""
     if not feature.is_text and any(isinstance(value, str) for value in coded.values):
-        raise DataError(
-            "`pilot` holds text for {name!r}, which holds numbers.",
-            name=feature.name,
-        )
+        raise DataError("`pilot` holds text for {name!r}, which holds numbers.", name=feature.name)
     try:
         numbers = [feature.number_of(value) for value in coded.values]
     except ConfigError:
         unknown = next(value for value in coded.values if str(value) not in feature.labels)
         raise DataError(
-            "`pilot` holds {unknown!r} for {name!r}, which the data does not have.",
-            unknown=unknown,
-            name=feature.name,
+            "`pilot` holds {unknown!r} for {name!r}, which the data does not have.", unknown=unknown, name=feature.name
         ) from None
     return np.array([*numbers, np.nan])[coded.codes]
 

@@ -271,8 +271,7 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: ScoredPeop
         )
     if not items:
         raise ConfigError(
-            "the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.",
-            name=name,
+            "the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.", name=name
         )
     return _Items(
         items=tuple(items), names=tuple(feature.name for feature in perturbed), shares=noise.shares, notes=tuple(notes)
@@ -311,10 +310,7 @@ def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: Reasons, peo
 def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
     if how.sd is not None:
         if feature.kind != "number":
-            raise ConfigError(
-                '`noise` gives {name!r} an `sd`, but it holds no numbers; use "flip".',
-                name=feature.name,
-            )
+            raise ConfigError('`noise` gives {name!r} an `sd`, but it holds no numbers; use "flip".', name=feature.name)
         whole = feature.whole if how.whole is None else how.whole
         return Normal(how.sd, whole=whole, minimum=how.minimum, maximum=how.maximum)
     if how.flip:
@@ -335,8 +331,7 @@ def _other_category(feature: ModelFeature) -> NoiseModel:
         return Flip(float(values[0]), float(values[1]))
     if len(values) < 2:
         raise ConfigError(
-            "{name!r} has one value only, so there is nothing to flip it to; leave it out.",
-            name=feature.name,
+            "{name!r} has one value only, so there is nothing to flip it to; leave it out.", name=feature.name
         )
     _require_few(feature, values)
     chances = (1.0 - np.eye(len(values))) / (len(values) - 1)
@@ -347,8 +342,7 @@ def _neighbour(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
     if how.ordinal is True:
         if feature.is_text:
             raise ConfigError(
-                "{name!r} holds text, which has no order; list its values as `ordinal`.",
-                name=feature.name,
+                "{name!r} holds text, which has no order; list its values as `ordinal`.", name=feature.name
             )
         values = tuple(feature.distinct.tolist())
     else:

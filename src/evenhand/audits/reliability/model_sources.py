@@ -93,9 +93,7 @@ class ModelSource(Settings):
             raise SettingError("`settings` go with an `estimator` by name")
         if self.file is not None and PurePath(self.file).suffix.lower() not in FILES:
             raise SettingError(
-                "the file of a model must end in {names}; got {file!r}",
-                names=", ".join(FILES),
-                file=self.file,
+                "the file of a model must end in {names}; got {file!r}", names=", ".join(FILES), file=self.file
             )
         if self.model is not None and not (is_from_json(info) and isinstance(self.model, str)):
             _require_usable(self.model)
@@ -123,8 +121,7 @@ def _named_models(models: Sequence[Any]) -> dict[str, Any]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SettingError(
-            "two models are called {twice!r}; give them names: {{'one': ..., 'other': ...}}",
-            twice=twice,
+            "two models are called {twice!r}; give them names: {{'one': ..., 'other': ...}}", twice=twice
         )
     return dict(named)
 
@@ -183,14 +180,10 @@ def _default_name(model: object) -> str:
 
 def _require_usable(model: object) -> None:
     if inspect.isclass(model):
-        raise SettingError(
-            "the model is the class {name}; give an instance of it",
-            name=model.__name__,
-        )
+        raise SettingError("the model is the class {name}; give an instance of it", name=model.__name__)
     if not any(callable(getattr(model, name, None)) for name in ("predict_proba", "predict", "__call__")):
         raise SettingError(
-            "a model must have predict_proba or predict, or be a function; got {name}",
-            name=type(model).__name__,
+            "a model must have predict_proba or predict, or be a function; got {name}", name=type(model).__name__
         )
 
 
@@ -200,9 +193,7 @@ def file_digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise ConfigError(
-            "the model file '{name}' cannot be read: {reason}.",
-            name=path.name,
-            reason=error.strerror or error,
+            "the model file '{name}' cannot be read: {reason}.", name=path.name, reason=error.strerror or error
         ) from None
 
 
@@ -344,9 +335,7 @@ class OnnxModel:
         numbers = [name for name, kind in outputs.items() if "float" in kind or "double" in kind]
         if not likely and not numbers:
             raise EvenhandError(
-                "the model '{name}' gives no scores; its outputs are {names}.",
-                name=self.name,
-                names=", ".join(outputs),
+                "the model '{name}' gives no scores; its outputs are {names}.", name=self.name, names=", ".join(outputs)
             )
         return (likely or numbers)[-1]
 

@@ -171,9 +171,7 @@ def _columns(name: str, source: ModelSource, loaded: object, people: ScoredPeopl
         if not unknown:
             listed = ", ".join(fitted_to)
             raise ConfigError(
-                "the model {name!r} was fitted to other features than it is given: {listed}.",
-                name=name,
-                listed=listed,
+                "the model {name!r} was fitted to other features than it is given: {listed}.", name=name, listed=listed
             )
         return source.features
     if len(unknown) == len(fitted_to):  # some libraries invent names
@@ -228,8 +226,7 @@ class _Fitting:
         name, outcome = self.name, self.people.outcome
         if outcome is None:
             raise ConfigError(
-                "the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`.",
-                name=name,
+                "the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`.", name=name
             )
         step(f"Fitting {name}: fold {number + 1} of {int(self.fold.max()) + 1}")
         train = np.flatnonzero(self.fold != number)
@@ -247,9 +244,7 @@ class _Fitting:
             except Exception as error:
                 reason = str(error).strip() or type(error).__name__
                 raise EvenhandError(
-                    "the model {name!r} could not be fitted: {reason}",
-                    name=name,
-                    reason=reason,
+                    "the model {name!r} could not be fitted: {reason}", name=name, reason=reason
                 ) from error
 
     def _estimator(self, train: IntArray) -> tuple[Any, Any]:

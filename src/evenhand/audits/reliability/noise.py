@@ -132,10 +132,7 @@ class PilotTable(Settings):
         if self.suffixes is None and not self.columns:
             raise SettingError("`pilot` needs `suffixes` or `columns`, to tell the columns of the two raters")
         if self.suffixes is not None and self.suffixes[0] == self.suffixes[1]:
-            raise SettingError(
-                "`suffixes` must differ; got {suffixes!r} twice",
-                suffixes=self.suffixes[0],
-            )
+            raise SettingError("`suffixes` must differ; got {suffixes!r} twice", suffixes=self.suffixes[0])
         return self
 
     def pair(self, feature: str) -> tuple[str, str] | None:
@@ -306,8 +303,7 @@ class Noise(Settings):
     def _one_grouping(cls, value: dict[str, dict[str, GroupNoise]]) -> dict[str, dict[str, GroupNoise]]:
         if len(value) > 1:
             raise SettingError(
-                "`group_noise` must be about one grouping; got {names}",
-                names=" and ".join(map(repr, value)),
+                "`group_noise` must be about one grouping; got {names}", names=" and ".join(map(repr, value))
             )
         return value
 
@@ -316,8 +312,7 @@ class Noise(Settings):
     def _rising(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
         if value is not None and (not value or value[0] < 0 or list(value) != sorted(set(value))):
             raise SettingError(
-                "`noise_levels` must be one or more rising numbers from 0 on; got {value}",
-                value=list(value),
+                "`noise_levels` must be one or more rising numbers from 0 on; got {value}", value=list(value)
             )
         return value
 
@@ -326,18 +321,12 @@ class Noise(Settings):
     def _no_circle(cls, value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
         for name, sources in value.items():
             if name in as_names(sources):
-                raise SettingError(
-                    "`linked` makes {name!r} of itself",
-                    name=name,
-                )
+                raise SettingError("`linked` makes {name!r} of itself", name=name)
         try:
             TopologicalSorter({name: as_names(sources) for name, sources in value.items()}).prepare()
         except CycleError as error:
             circle = ", which is made of ".join(repr(name) for name in reversed(error.args[1]))
-            raise SettingError(
-                "`linked` goes round in a circle: {circle}",
-                circle=circle,
-            ) from None
+            raise SettingError("`linked` goes round in a circle: {circle}", circle=circle) from None
         return value
 
     @model_validator(mode="after")
@@ -359,11 +348,7 @@ class Noise(Settings):
             columns = [column for name, noise in features.items() for column in noise.columns(name)]
             for name in columns:
                 if columns.count(name) > 1:
-                    raise SettingError(
-                        "`{setting}` speaks of {name!r} twice",
-                        setting=setting,
-                        name=name,
-                    )
+                    raise SettingError("`{setting}` speaks of {name!r} twice", setting=setting, name=name)
                 if name in self.fixed or name in self.linked:
                     other = "fixed" if name in self.fixed else "linked"
                     raise SettingError(
@@ -427,10 +412,7 @@ def _require_features(value: Mapping[str, Any]) -> None:
     """Refuse settings of Noise among features."""
     for name, how in value.items():
         if name in Noise.model_fields and not _is_noise(how):
-            raise SettingError(
-                "to set Noise's `{name}`, write the features under `features` beside it",
-                name=name,
-            )
+            raise SettingError("to set Noise's `{name}`, write the features under `features` beside it", name=name)
 
 
 def _is_noise(value: object) -> bool:

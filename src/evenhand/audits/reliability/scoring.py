@@ -80,11 +80,7 @@ class Scorer:
             with self.lock or nullcontext():
                 return self._checked(rows, self.ask(self.inputs(rows)))
         except EvenhandError as error:
-            raise EvenhandError(
-                "the model {name!r} {problem}",
-                name=self.name,
-                problem=error.message,
-            ) from error
+            raise EvenhandError("the model {name!r} {problem}", name=self.name, problem=error.message) from error
         except Exception as error:
             reason = str(error).strip() or "no reason given"
             raise EvenhandError(
@@ -100,9 +96,7 @@ class Scorer:
         if scores.shape != (len(rows),):
             shape = " by ".join(str(size) for size in scores.shape) or "one number"
             raise EvenhandError(
-                "must return one score a row; {rows} gave {shape}.",
-                rows=count(len(rows), "row"),
-                shape=shape,
+                "must return one score a row; {rows} gave {shape}.", rows=count(len(rows), "row"), shape=shape
             )
         bad = np.flatnonzero(~np.isfinite(scores))
         if bad.size:
@@ -111,9 +105,7 @@ class Scorer:
                 for feature, value in zip(self.features, rows[bad[0], self.positions], strict=True)
             )
             raise EvenhandError(
-                "gave the score {score} for {row}; scores must be finite.",
-                score=scores[bad[0]],
-                row=row,
+                "gave the score {score} for {row}; scores must be finite.", score=scores[bad[0]], row=row
             )
         return scores
 
@@ -122,8 +114,7 @@ class Scorer:
         rows = spec.scoring.rows
         if rows == "array" and text is not None and not isinstance(self.model, OnnxModel):
             raise ConfigError(
-                "the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.",
-                text=text,
+                "the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.", text=text
             )
         return rows == "frame" or (rows == "auto" and (text is not None or _fitted_to(self.model, self.columns)))
 

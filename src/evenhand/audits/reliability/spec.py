@@ -76,14 +76,11 @@ class Scoring(Settings):
         if isinstance(value, tuple):
             if len(value) < 2 or any(low >= high for low, high in pairwise(value)):
                 raise SettingError(
-                    "`threshold` as a list needs two or more rising cuts; got {value}",
-                    value=list(value),
+                    "`threshold` as a list needs two or more rising cuts; got {value}", value=list(value)
                 )
             if len(value) > MOST_CUTS:
                 raise SettingError(
-                    "`threshold` has {number} cuts; give at most {most}",
-                    number=len(value),
-                    most=MOST_CUTS,
+                    "`threshold` has {number} cuts; give at most {most}", number=len(value), most=MOST_CUTS
                 )
         return value
 
@@ -132,10 +129,7 @@ class Mitigation(Settings):
     @classmethod
     def _skops(cls, value: str | None) -> str | None:
         if value is not None and not value.endswith(".skops"):
-            raise SettingError(
-                "`export` must end in .skops; got {value!r}",
-                value=value,
-            )
+            raise SettingError("`export` must end in .skops; got {value!r}", value=value)
         return value
 
 
@@ -208,10 +202,7 @@ class ReliabilitySpec(Spec):
     @classmethod
     def _some_mistakes(cls, value: bool | float) -> bool | float:
         if not isinstance(value, bool) and not value > 0:
-            raise SettingError(
-                "`attribution` must be a noise level above 0, true or false; got {value:g}",
-                value=value,
-            )
+            raise SettingError("`attribution` must be a noise level above 0, true or false; got {value:g}", value=value)
         return value
 
     @field_validator("metrics")
@@ -250,15 +241,12 @@ class ReliabilitySpec(Spec):
         for threshold in self.thresholds:
             if threshold.metric not in self.metrics:
                 raise SettingError(
-                    "a threshold limits {metric!r}, which is not among `metrics`",
-                    metric=threshold.metric,
+                    "a threshold limits {metric!r}, which is not among `metrics`", metric=threshold.metric
                 )
             settings = [setting.name for setting in self.noise.settings]
             if threshold.setting is not None and threshold.setting not in settings:
                 hint = did_you_mean(threshold.setting, settings)
                 raise SettingError(
-                    "`setting` {setting!r} of a threshold is not known; {hint}",
-                    setting=threshold.setting,
-                    hint=hint,
+                    "`setting` {setting!r} of a threshold is not known; {hint}", setting=threshold.setting, hint=hint
                 )
         return self

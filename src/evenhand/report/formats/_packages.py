@@ -15,9 +15,7 @@ def import_extra(module: str, extra: str, what: str) -> ModuleType:
         imported = import_module(module)
     except ImportError:
         raise ConfigError(
-            "{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'",
-            what=what,
-            extra=extra,
+            "{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'", what=what, extra=extra
         ) from None
     except OSError as error:  # WeasyPrint loads Pango, a system library
         raise ConfigError(

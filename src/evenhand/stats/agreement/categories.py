@@ -330,10 +330,7 @@ def _rated(codes: Sequence[IntArray]) -> FloatArray:
 
 def _check_raters(raters: Sequence[ArrayLike]) -> None:
     if len(raters) < 2:
-        raise EvenhandError(
-            "There must be at least two raters; got {number}.",
-            number=len(raters),
-        )
+        raise EvenhandError("There must be at least two raters; got {number}.", number=len(raters))
 
 
 def _nominal_alpha(raters: Sequence[ArrayLike], weight: ArrayLike | None) -> FloatArray:

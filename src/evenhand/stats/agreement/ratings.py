@@ -186,16 +186,11 @@ def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
     weights = np.asarray(weight, dtype=np.float64)
     if weights.ndim == 0 or weights.shape[-1] != people:
         raise EvenhandError(
-            "`weight` must have {people} values, one per person; got shape {shape}.",
-            people=people,
-            shape=weights.shape,
+            "`weight` must have {people} values, one per person; got shape {shape}.", people=people, shape=weights.shape
         )
     if not np.all(np.isfinite(weights) & (weights >= 0)):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))].flat[0]
-        raise EvenhandError(
-            "`weight` must be finite and not negative; got {bad:g}.",
-            bad=bad,
-        )
+        raise EvenhandError("`weight` must be finite and not negative; got {bad:g}.", bad=bad)
     return weights
 
 
@@ -211,10 +206,7 @@ def _check_people(raters: Sequence[ArrayLike]) -> None:
         raise EvenhandError("Ratings must be arrays with people on the last axis; got one number.")
     if len({shape[-1] for shape in shapes}) > 1:
         sizes = ", ".join(str(shape[-1]) for shape in shapes)
-        raise EvenhandError(
-            "All raters must rate the same people; got {sizes} ratings.",
-            sizes=sizes,
-        )
+        raise EvenhandError("All raters must rate the same people; got {sizes} ratings.", sizes=sizes)
 
 
 def _as_bool(rater: ArrayLike) -> BoolArray:
@@ -225,10 +217,7 @@ def _as_bool(rater: ArrayLike) -> BoolArray:
         return values.astype(np.bool_)
     if not is_binary(values):
         bad = values.ravel() if values.dtype.kind not in "iuf" else values[(values != 0) & (values != 1)]
-        raise EvenhandError(
-            "Ratings must be 0 or 1; got {rating!r}.",
-            rating=bad.tolist()[0],
-        )
+        raise EvenhandError("Ratings must be 0 or 1; got {rating!r}.", rating=bad.tolist()[0])
     return np.asarray(values == 1)
 
 
@@ -239,14 +228,10 @@ def _as_scores(rater: ArrayLike, *, missing: bool) -> FloatArray:
         raise EvenhandError("Scores must be numbers.") from None
     if np.isinf(values).any() or (not missing and np.isnan(values).any()):
         bad = values[~np.isfinite(values)].flat[0]
-        raise EvenhandError(
-            "Scores must be finite; got {bad}. Leave out people whom some rater did not rate.",
-            bad=bad,
-        )
+        raise EvenhandError("Scores must be finite; got {bad}. Leave out people whom some rater did not rate.", bad=bad)
     if (largest := float(np.nanmax(np.abs(values), initial=0.0))) > LARGEST:
         raise EvenhandError(
-            "Scores reach {largest:g}, out of reach of the arithmetic; give them in other units.",
-            largest=largest,
+            "Scores reach {largest:g}, out of reach of the arithmetic; give them in other units.", largest=largest
         )
     return values
 
@@ -281,8 +266,7 @@ def _listed(categories: Sequence[object]) -> npt.NDArray[Any]:
     distinct = np.asarray(categories)
     if distinct.ndim != 1 or distinct.size < 2 or np.unique(distinct).size != distinct.size:
         raise EvenhandError(
-            "`categories` must be two or more different values; got {categories!r}.",
-            categories=list(categories),
+            "`categories` must be two or more different values; got {categories!r}.", categories=list(categories)
         )
     return distinct
 

@@ -48,11 +48,7 @@ def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = No
     if metric in _CATEGORICAL:
         return _of_categories(metric, raters, weight)
     if len(raters) != 2:
-        raise EvenhandError(
-            "'{metric}' compares two raters; got {number}.",
-            metric=metric,
-            number=len(raters),
-        )
+        raise EvenhandError("'{metric}' compares two raters; got {number}.", metric=metric, number=len(raters))
     if metric in SCORE_METRICS:
         return score_moments(*raters, weight=weight).why_undefined(metric)
     return binary_counts(*raters, weight=weight).why_undefined(metric)

@@ -150,10 +150,7 @@ def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSqu
     0.0
     """
     if len(raters) < 2:
-        raise EvenhandError(
-            "There must be at least two raters; got {number}.",
-            number=len(raters),
-        )
+        raise EvenhandError("There must be at least two raters; got {number}.", number=len(raters))
     scores = ratings.score_ratings(*raters)
     k, weights = len(scores), ratings.people_weights(weight, scores[0].shape[-1])
     n = np.asarray(weights.sum(axis=-1))

@@ -300,9 +300,4 @@ def numbered(codes: IntArray, size: int) -> tuple[IntArray, IntArray]:
 def _in_range(name: str, codes: IntArray, size: int) -> None:
     if codes.size and not (codes.min() >= 0 and codes.max() < size):
         bad = codes[(codes < 0) | (codes >= size)][0]
-        raise DataError(
-            "`{name}` must be codes from 0 to {value}; got {bad}.",
-            name=name,
-            value=size - 1,
-            bad=bad,
-        )
+        raise DataError("`{name}` must be codes from 0 to {value}; got {bad}.", name=name, value=size - 1, bad=bad)

@@ -101,10 +101,7 @@ def gap(
     """
     mass = feedback.check(masses)
     if mass.ndim < 3 or mass.shape[-3] < 2:
-        raise DataError(
-            "a gap needs at least two groups; `masses` has the shape {shape}.",
-            shape=mass.shape,
-        )
+        raise DataError("a gap needs at least two groups; `masses` has the shape {shape}.", shape=mass.shape)
     cells = rates(mass, feedback, metric, bounds=bounds, closed=closed)
     upper, label, high, low = _largest(cells.upper, cells.lower)
     separate = _largest(cells.lower, cells.upper)[0]

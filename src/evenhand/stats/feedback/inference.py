@@ -429,10 +429,7 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     (0.18, 91, 226, 1820)
     """
     if not width > 0:
-        raise ConfigError(
-            "`width` must be above 0; got {width!r}.",
-            width=width,
-        )
+        raise ConfigError("`width` must be above 0; got {width!r}.", width=width)
     if interval.components is None:
         raise ConfigError("`interval` must come from resampling both critics and cases; set `resampled` to 'both'.")
     if np.isnan(interval.low):

@@ -199,8 +199,7 @@ def find_like_pairs(answers: Answers, traits: FloatArray, tolerances: Sequence[f
         raise DataError("`traits` must have a row for each case and a column for each tolerance, at least one.")
     if not all(np.isfinite(far) and far >= 0 for far in tolerances):
         raise EvenhandError(
-            "`tolerances` must be numbers of at least 0; got {tolerances}.",
-            tolerances=list(tolerances),
+            "`tolerances` must be numbers of at least 0; got {tolerances}.", tolerances=list(tolerances)
         )
     usable = np.flatnonzero(np.isfinite(traits[answers.case]).all(axis=1))
     order = usable[np.lexsort((traits[answers.case[usable], 0], answers.critic[usable]))]

@@ -50,10 +50,7 @@ def planned_effects(
     array([0.5, 0.4, 0.5, 1.5])
     """
     if not 0.0 <= reduction <= 1.0:
-        raise ConfigError(
-            "`reduction` must be between 0 and 1; got {reduction!r}.",
-            reduction=reduction,
-        )
+        raise ConfigError("`reduction` must be between 0 and 1; got {reduction!r}.", reduction=reduction)
     planned = test.draws.estimate.copy()
     shares = np.broadcast_to(np.asarray(gain, dtype=np.float64), (len(test.accuracy_contrasts),))
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
@@ -153,10 +150,7 @@ def sample_size(
     """
     require_share("power", power)
     if not 0.0 <= train < 1.0:
-        raise ConfigError(
-            "`train` must be at least 0 and below 1; got {train!r}.",
-            train=train,
-        )
+        raise ConfigError("`train` must be at least 0 and below 1; got {train!r}.", train=train)
     low, high = 1, _MOST_ROWS
     if power_curve(effect, deviation, rows, [high], level)[0] < power:
         return math.inf

@@ -278,10 +278,7 @@ def check_groups(group: ArrayLike, groups: int) -> IntArray:
             shape=str(codes.shape),
         )
     if groups < 2:
-        raise DataError(
-            "fairness compares groups, so there must be at least 2; got {groups}.",
-            groups=groups,
-        )
+        raise DataError("fairness compares groups, so there must be at least 2; got {groups}.", groups=groups)
     if codes.size and (codes.min() < 0 or codes.max() >= groups):
         raise DataError(
             "group codes must lie between 0 and {last}; got {least} to {most}.",

@@ -341,9 +341,7 @@ def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple
     size = int(np.floor(train * rows + 1e-9))
     if not 0 < size < rows:
         raise ConfigError(
-            "{rows} rows cannot be split with a training share of {train:g}: one part is empty.",
-            rows=rows,
-            train=train,
+            "{rows} rows cannot be split with a training share of {train:g}: one part is empty.", rows=rows, train=train
         )
     drawn = (rng.permutation(rows) for _ in range(splits))
     return tuple(Split(np.sort(order[:size]), np.sort(order[size:])) for order in drawn)

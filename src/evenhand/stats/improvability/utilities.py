@@ -85,10 +85,7 @@ class Utility:
                 decision=str(d.shape),
             )
         if np.isnan(d).any():
-            raise DataError(
-                "row {row} has no decision; leave such rows out.",
-                row=int(np.flatnonzero(np.isnan(d))[0]),
-            )
+            raise DataError("row {row} has no decision; leave such rows out.", row=int(np.flatnonzero(np.isnan(d))[0]))
         for role, values in (("outcome", y), ("decision", d)):
             if role in self.binary:
                 self._check_binary(role, values)
@@ -243,9 +240,7 @@ def get_utility(utility: str | Utility) -> Utility:
         return utility
     if utility not in UTILITIES:
         raise ConfigError(
-            "there is no utility {utility!r}; {hint}",
-            utility=utility,
-            hint=did_you_mean(utility, UTILITIES),
+            "there is no utility {utility!r}; {hint}", utility=utility, hint=did_you_mean(utility, UTILITIES)
         )
     return UTILITIES[utility]
 
@@ -479,10 +474,7 @@ def capacity_count(capacity: float, rows: int) -> int:
     evenhand.errors.ConfigError: a capacity of 0.001 selects nobody of 100 rows; raise it or use more rows.
     """
     if not 0.0 < capacity < 1.0:
-        raise ConfigError(
-            "`capacity` must be a share above 0 and below 1; got {capacity!r}.",
-            capacity=capacity,
-        )
+        raise ConfigError("`capacity` must be a share above 0 and below 1; got {capacity!r}.", capacity=capacity)
     places = round(capacity * rows)
     if not 0 < places < rows:
         extreme = "nobody" if places == 0 else "everybody"

@@ -280,10 +280,7 @@ def solve_milp(
     """
     require_extra("highspy", "models", "The mixed-integer search")
     if not time_limit > 0:
-        raise ConfigError(
-            "`time_limit` must be above 0 seconds; got {time_limit!r}.",
-            time_limit=time_limit,
-        )
+        raise ConfigError("`time_limit` must be above 0 seconds; got {time_limit!r}.", time_limit=time_limit)
     require_share("margin", margin)
     swept = best_direction(problem, rng, directions=directions) if directions else None
     built = build_program(problem, margin)

@@ -172,10 +172,7 @@ def search_problem(
     (array([0.  , 0.33, 0.67, 1.  ]), array([0.5, 0.5]))
     """
     if not (np.isfinite(iota) and iota >= 0):
-        raise ConfigError(
-            "`iota` must be at least 0; got {iota!r}.",
-            iota=iota,
-        )
+        raise ConfigError("`iota` must be at least 0; got {iota!r}.", iota=iota)
     codes = check_groups(group, len(names))
     x = np.asarray(features, dtype=np.float64)
     if x.ndim != 2 or len(x) != codes.size:
@@ -227,9 +224,7 @@ def _targets(old: FloatArray, goal: SearchGoal, iota: float, names: Sequence[str
         return floors, float("inf")
     if goal not in range(old.size):
         raise ConfigError(
-            "`goal` must be 'fairness' or a group from 0 to {value}; got {goal!r}.",
-            value=old.size - 1,
-            goal=goal,
+            "`goal` must be 'fairness' or a group from 0 to {value}; got {goal!r}.", value=old.size - 1, goal=goal
         )
     floors[goal] = -np.inf
     return floors, float(old.max() - old.min() - iota)
@@ -252,8 +247,7 @@ def _sums(
         )
     if utility.name == "classification" and not np.isin(y, (0.0, 1.0)).all():
         raise DataError(
-            "classification needs an outcome of 0 or 1; got {value:g}.",
-            value=y[~np.isin(y, (0.0, 1.0))][0],
+            "classification needs an outcome of 0 or 1; got {value:g}.", value=y[~np.isin(y, (0.0, 1.0))][0]
         )
     (u0, w0), (u1, w1) = (utility.terms(y, np.full(y.size, amount), columns) for amount in amounts)
     if not u0.any() and not w0.any() and (w1 == 1).all():  # of the selected only, as calibration
@@ -274,15 +268,9 @@ def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | No
     signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
     out = np.zeros(d, dtype=np.bool_) if excluded is None else np.asarray(excluded, dtype=np.bool_)
     if signs.shape != (d,) or not np.isin(signs, (-1, 0, 1)).all():
-        raise ConfigError(
-            "`monotone` must hold -1, 0 or 1 for each of the {d} features.",
-            d=d,
-        )
+        raise ConfigError("`monotone` must hold -1, 0 or 1 for each of the {d} features.", d=d)
     if out.shape != (d,):
-        raise ConfigError(
-            "`excluded` must hold yes or no for each of the {d} features.",
-            d=d,
-        )
+        raise ConfigError("`excluded` must hold yes or no for each of the {d} features.", d=d)
     odd = np.argwhere(~np.isfinite(x) & ~out)
     if odd.size:
         raise DataError(

@@ -99,15 +99,10 @@ def attribute(
         raise EvenhandError("Attribution needs an experiment with one rater who makes mistakes.")
     if not -levels <= level < levels:
         raise EvenhandError(
-            "`level` must be one of the {levels} noise levels; got {level!r}.",
-            levels=levels,
-            level=level,
+            "`level` must be one of the {levels} noise levels; got {level!r}.", levels=levels, level=level
         )
     if permutations is not None and permutations < 2:
-        raise EvenhandError(
-            "`permutations` must be at least 2; got {permutations!r}.",
-            permutations=permutations,
-        )
+        raise EvenhandError("`permutations` must be at least 2; got {permutations!r}.", permutations=permutations)
     exact = permutations is None and items <= MOST_EXACT
     groups = experiment.cells[1]
     attributions = {
@@ -162,10 +157,7 @@ def shapley(worth: FloatArray) -> FloatArray:
     """
     items = len(worth).bit_length() - 1
     if len(worth) != 2**items or items < 1:
-        raise EvenhandError(
-            "A game needs the worth of all 2^J coalitions; got {number} values.",
-            number=len(worth),
-        )
+        raise EvenhandError("A game needs the worth of all 2^J coalitions; got {number} values.", number=len(worth))
     coalition = np.arange(len(worth))
     size = ((coalition[:, np.newaxis] >> np.arange(items)) & 1).sum(axis=1)
     weight = np.array([factorial(s) * factorial(items - s - 1) / factorial(items) for s in range(items)])

@@ -192,8 +192,7 @@ class Experiment:
         check_items(self.items, self.features, self.profiles)
         if self.levels[-1] * highest_rate(self.items, self.features, self.profiles, self.paces) > 1 + 1e-9:
             raise EvenhandError(
-                "The noise level {levels:g} would change more than every entry; lower it.",
-                levels=self.levels[-1],
+                "The noise level {levels:g} would change more than every entry; lower it.", levels=self.levels[-1]
             )
 
     @property
@@ -336,15 +335,10 @@ def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntA
 def _check_columns(columns: list[int], features: int) -> None:
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
-        raise EvenhandError(
-            "The column {twice} is in two items of noise; put it into one.",
-            twice=twice,
-        )
+        raise EvenhandError("The column {twice} is in two items of noise; put it into one.", twice=twice)
     if min(columns) < 0 or max(columns) >= features:
         raise EvenhandError(
-            "The columns of noise must be from 0 to {value}; got {max}.",
-            value=features - 1,
-            max=max(columns),
+            "The columns of noise must be from 0 to {value}; got {max}.", value=features - 1, max=max(columns)
         )
 
 
@@ -362,17 +356,14 @@ def _check_people(experiment: Experiment) -> None:
     features, groups, folds = experiment.features, experiment.groups, experiment.folds
     if features.ndim != 2 or len(features) == 0 or features.dtype != np.float64:
         raise EvenhandError(
-            "`features` must be a table of numbers with one row per person; got {shape}.",
-            shape=str(features.shape),
+            "`features` must be a table of numbers with one row per person; got {shape}.", shape=str(features.shape)
         )
     for name, codes in (("groups", groups), ("folds", folds), ("profiles", experiment.profiles)):
         if codes is None:
             continue
         if codes.shape != (len(features),) or codes.dtype.kind not in "iu" or codes.min() < 0:
             raise EvenhandError(
-                "`{name}` must be {number} whole numbers from 0 on, one per person.",
-                name=name,
-                number=len(features),
+                "`{name}` must be {number} whole numbers from 0 on, one per person.", name=name, number=len(features)
             )
     expected = 1 if folds is None else int(folds.max()) + 1
     if len(experiment.predictors) != expected:
@@ -390,10 +381,7 @@ def _check_profiles(experiment: Experiment) -> None:
     if profiles is None or paces.ndim != 1 or len(paces) <= profiles.max():
         raise EvenhandError("`paces` must be one number per profile, and people must have `profiles`.")
     if not (np.isfinite(paces).all() and (paces >= 0).all()):
-        raise EvenhandError(
-            "`paces` must be numbers that are not negative; got {paces}.",
-            paces=paces.tolist(),
-        )
+        raise EvenhandError("`paces` must be numbers that are not negative; got {paces}.", paces=paces.tolist())
 
 
 def _check_levels(experiment: Experiment) -> None:
@@ -401,24 +389,12 @@ def _check_levels(experiment: Experiment) -> None:
     if levels.ndim != 1 or not 0 < levels.size < _MOST_PEOPLE_LEVELS:
         raise EvenhandError("`levels` must be a list of one or more noise levels.")
     if not (np.all(np.isfinite(levels)) and levels[0] >= 0 and np.all(np.diff(levels) > 0)):
-        raise EvenhandError(
-            "`levels` must rise and not be negative; got {levels}.",
-            levels=levels.tolist(),
-        )
+        raise EvenhandError("`levels` must rise and not be negative; got {levels}.", levels=levels.tolist())
     require_choice("shares", experiment.shares, ("bernoulli", "exact"))
     fastest = 1.0 if experiment.paces is None else float(experiment.paces.max())
     if experiment.shares == "exact" and levels[-1] * max(fastest, 1.0) > 1 + 1e-9:
-        raise EvenhandError(
-            "Exact shares must be at most 1; got {value:g}.",
-            value=levels[-1] * max(fastest, 1.0),
-        )
+        raise EvenhandError("Exact shares must be at most 1; got {value:g}.", value=levels[-1] * max(fastest, 1.0))
     if experiment.raters not in (1, 2):
-        raise EvenhandError(
-            "`raters` must be 1 or 2; got {raters!r}.",
-            raters=experiment.raters,
-        )
+        raise EvenhandError("`raters` must be 1 or 2; got {raters!r}.", raters=experiment.raters)
     if experiment.memory < 1:
-        raise EvenhandError(
-            "`memory` must be at least 1 byte; got {memory!r}.",
-            memory=experiment.memory,
-        )
+        raise EvenhandError("`memory` must be at least 1 byte; got {memory!r}.", memory=experiment.memory)

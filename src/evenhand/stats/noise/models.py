@@ -46,9 +46,7 @@ class Flip:
     def __post_init__(self) -> None:
         if not (np.isfinite([self.low, self.high]).all() and self.low != self.high):
             raise EvenhandError(
-                "A flip needs two different values; got {low!r} and {high!r}.",
-                low=self.low,
-                high=self.high,
+                "A flip needs two different values; got {low!r} and {high!r}.", low=self.low, high=self.high
             )
 
     def check(self, values: FloatArray) -> None:
@@ -90,11 +88,7 @@ class Normal:
 
     def __post_init__(self) -> None:
         if not 0 <= self.sd <= LARGEST:
-            raise EvenhandError(
-                "`sd` must be a number from 0 to {most:g}; got {sd!r}.",
-                most=LARGEST,
-                sd=self.sd,
-            )
+            raise EvenhandError("`sd` must be a number from 0 to {most:g}; got {sd!r}.", most=LARGEST, sd=self.sd)
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise EvenhandError(
                 "`minimum` {minimum:g} must not be above `maximum` {maximum:g}.",
@@ -168,14 +162,10 @@ class Confusion:
         q = len(self.values)
         if q < 2 or len(set(self.values)) != q or not np.isfinite(self.values).all():
             raise EvenhandError(
-                "`values` must be two or more different numbers; got {values}.",
-                values=list(self.values),
+                "`values` must be two or more different numbers; got {values}.", values=list(self.values)
             )
         if len(self.chances) != q or any(len(row) != q for row in self.chances):
-            raise EvenhandError(
-                "`chances` must have {q} rows of {q} numbers.",
-                q=q,
-            )
+            raise EvenhandError("`chances` must have {q} rows of {q} numbers.", q=q)
         matrix = np.array(self.chances)
         if not (np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9)):
             raise EvenhandError("Each row of `chances` must hold numbers that are not negative and add up to 1.")
@@ -219,10 +209,7 @@ class OneHot:
     def check(self, values: FloatArray) -> None:
         """Raise for rows without exactly one 1."""
         if values.shape[1] < 2:
-            raise EvenhandError(
-                "One-hot noise needs two or more columns; got {shape}.",
-                shape=values.shape[1],
-            )
+            raise EvenhandError("One-hot noise needs two or more columns; got {shape}.", shape=values.shape[1])
         _refuse(values, (values == 0) | (values == 1), "0 or 1")
         if not np.all(values.sum(axis=1) == 1):
             raise EvenhandError("One-hot columns must hold exactly one 1 in each row.")
@@ -269,7 +256,5 @@ def _refuse(values: FloatArray, fits: BoolArray, expected: str) -> None:
     bad = ~fits & ~np.isnan(values)
     if bad.any():
         raise EvenhandError(
-            "A value to be perturbed must be {wanted}; got {values:g}.",
-            wanted=expected,
-            values=values[bad][0],
+            "A value to be perturbed must be {wanted}; got {values:g}.", wanted=expected, values=values[bad][0]
         )

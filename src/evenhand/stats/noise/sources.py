@@ -123,10 +123,7 @@ class ErrorVectors:
         """Raise if binary columns have values other than 0 and 1."""
         odd = ~np.isin(values[:, self.binary], (0.0, 1.0)) & ~np.isnan(values[:, self.binary])
         if odd.any():
-            raise EvenhandError(
-                "A binary value must be 0 or 1; got {values:g}.",
-                values=values[:, self.binary][odd][0],
-            )
+            raise EvenhandError("A binary value must be 0 or 1; got {values:g}.", values=values[:, self.binary][odd][0])
 
     def rate(self, values: FloatArray) -> FloatArray | None:
         """Return the share of the pilot's people with any error."""
@@ -267,10 +264,7 @@ def learned_confusion(first: ArrayLike, second: ArrayLike, values: Sequence[floa
     categories = np.asarray(values, dtype=np.float64)
     pairs = [np.asarray(rating, dtype=np.float64)[:, np.newaxis] == categories for rating in (first, second)]
     if not all(match.any(axis=1).all() for match in pairs):
-        raise EvenhandError(
-            "A rating of the pilot is not one of the categories {known}.",
-            known=categories.tolist(),
-        )
+        raise EvenhandError("A rating of the pilot is not one of the categories {known}.", known=categories.tolist())
     counts = pairs[0].T.astype(np.float64) @ pairs[1].astype(np.float64) + 0.5
     chances = counts / counts.sum(axis=1, keepdims=True)
     return Confusion(tuple(categories.tolist()), tuple(tuple(row) for row in chances.tolist()))

@@ -295,8 +295,7 @@ def count_reversals(
     last = np.ascontiguousarray(end, dtype=np.float64)
     if last.shape != people.score.shape or not np.isfinite(last).all():
         raise EvenhandError(
-            "`end` must be one finite number per person; got an array of shape {shape}.",
-            shape=last.shape,
+            "`end` must be one finite number per person; got an array of shape {shape}.", shape=last.shape
         )
     codes = np.zeros(len(people), dtype=np.int64) if group is None else np.asarray(group, dtype=np.int64)
     require_at_least("group", int(codes.min()), 0)

@@ -69,11 +69,7 @@ class Distance:
         require_choice("norm", self.norm, NORMS)
         for name, value in (("scales", self.scales[0]), ("scales", self.scales[1]), ("lipschitz", self.lipschitz)):
             if not (np.isfinite(value) and value > 0):
-                raise EvenhandError(
-                    "`{name}` must be above 0 and finite; got {value:g}.",
-                    name=name,
-                    value=value,
-                )
+                raise EvenhandError("`{name}` must be above 0 and finite; got {value:g}.", name=name, value=value)
 
     def transform(self, people: ScoredPeople, weight: float) -> tuple[ScoredPeople, float]:
         """Return the people with coordinates for this distance, and the weight of the first coordinate."""
@@ -151,9 +147,7 @@ def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) ->
     e, s, is_similar = (np.asarray(x, dtype=np.float64) for x in (effort, aggregate, similar))
     if not e.shape == s.shape == is_similar.shape or e.size < _FEWEST:
         raise EvenhandError(
-            "a learned distance needs at least {FEWEST} judged pairs; got {size}.",
-            FEWEST=_FEWEST,
-            size=e.size,
+            "a learned distance needs at least {FEWEST} judged pairs; got {size}.", FEWEST=_FEWEST, size=e.size
         )
     if not 0 < is_similar.sum() < is_similar.size:
         which = "similar" if is_similar.all() else "different"

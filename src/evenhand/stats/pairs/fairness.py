@@ -208,8 +208,7 @@ def _choose_own(people: ScoredPeople, method: Method) -> Literal["enumerated", "
     """Return the method for a user's distance function."""
     if method not in ("auto", "sampled"):
         raise EvenhandError(
-            "a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.",
-            method=method,
+            "a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.", method=method
         )
     return "enumerated" if method == "auto" and len(people) <= EXACT_ROWS else "sampled"
 
@@ -347,9 +346,7 @@ def individual_fairness_cells(
     people = check_people(score, effort, aggregate, survey_weight)
     if n < len(people):
         raise EvenhandError(
-            "`n` must be at least the {number:,} people of the sample; got {n:,}.",
-            number=len(people),
-            n=n,
+            "`n` must be at least the {number:,} people of the sample; got {n:,}.", number=len(people), n=n
         )
     weight = check_weight(weight)
     value, violated = extrapolated_means(moments, weight)

@@ -151,9 +151,7 @@ class GridMoments:
         """
         if self.size % 2 == 0 or len(self.own) < 2:
             raise EvenhandError(
-                "A grid of {size} points with {number} levels has no coarser one.",
-                size=self.size,
-                number=len(self.own),
+                "A grid of {size} points with {number} levels has no coarser one.", size=self.size, number=len(self.own)
             )
         mass = self.mass
         for axis in range(3):
@@ -200,10 +198,7 @@ def bin_people(
     from evenhand.stats.pairs.kernels import bin_rows
 
     if size < 3 or size % 2 == 0:
-        raise EvenhandError(
-            "`size` must be odd and at least 3; got {size!r}.",
-            size=size,
-        )
+        raise EvenhandError("`size` must be odd and at least 3; got {size!r}.", size=size)
     columns = (people.score, people.effort, people.aggregate)
     ranges = tuple((float(column.min()), float(column.max())) for column in columns)
     ends = bounds if bounds is not None else (ranges[0], ranges[1], ranges[2])

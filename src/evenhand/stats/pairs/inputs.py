@@ -113,8 +113,7 @@ def check_people(
         )
     if sizes[0] < 2:
         raise EvenhandError(
-            "Individual fairness compares pairs and needs at least 2 people; got {sizes}.",
-            sizes=sizes[0],
+            "Individual fairness compares pairs and needs at least 2 people; got {sizes}.", sizes=sizes[0]
         )
     outside = np.flatnonzero((values[0] < 0) | (values[0] > 1))
     if outside.size:
@@ -137,10 +136,7 @@ def check_weight(weight: float) -> float:
     evenhand.errors.EvenhandError: `weight` must be between 0 and 1; got 1.5.
     """
     if not 0.0 <= weight <= 1.0:
-        raise EvenhandError(
-            "`weight` must be between 0 and 1; got {weight!r}.",
-            weight=weight,
-        )
+        raise EvenhandError("`weight` must be between 0 and 1; got {weight!r}.", weight=weight)
     return float(weight)
 
 
@@ -148,17 +144,12 @@ def _column(name: str, values: ArrayLike) -> FloatArray:
     column = np.ascontiguousarray(values, dtype=np.float64)
     if column.ndim != 1:
         raise EvenhandError(
-            "`{name}` must have one number per person; got an array of shape {shape}.",
-            name=name,
-            shape=column.shape,
+            "`{name}` must have one number per person; got an array of shape {shape}.", name=name, shape=column.shape
         )
     if not np.isfinite(column.sum()) and not np.isfinite(column).all():
         bad = int(np.flatnonzero(~np.isfinite(column))[0])
         raise EvenhandError(
-            "`{name}` must be finite; person {bad} has {column}.",
-            name=name,
-            bad=bad,
-            column=column[bad],
+            "`{name}` must be finite; person {bad} has {column}.", name=name, bad=bad, column=column[bad]
         )
     return column
 
@@ -174,16 +165,11 @@ def _survey(values: ArrayLike, people: int) -> FloatArray | None:
     if weights.min() < 0:
         bad = int(np.flatnonzero(weights < 0)[0])
         raise EvenhandError(
-            "`survey_weight` must be 0 or more; person {bad} has {weights:g}.",
-            bad=bad,
-            weights=weights[bad],
+            "`survey_weight` must be 0 or more; person {bad} has {weights:g}.", bad=bad, weights=weights[bad]
         )
     positive = np.count_nonzero(weights)
     if positive < 2:
-        raise EvenhandError(
-            "`survey_weight` must be above 0 for at least 2 people; got {positive}.",
-            positive=positive,
-        )
+        raise EvenhandError("`survey_weight` must be above 0 for at least 2 people; got {positive}.", positive=positive)
     if weights.min() == weights.max():
         return None  # everybody counts the same
     return np.asarray(weights / (weights.sum() / positive))
@@ -225,9 +211,7 @@ def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
         distances = np.asarray(own(*columns), dtype=np.float64)
     except Exception as error:
         raise EvenhandError(
-            "the distance function failed: {name}: {error}",
-            name=type(error).__name__,
-            error=error,
+            "the distance function failed: {name}: {error}", name=type(error).__name__, error=error
         ) from error
     shape = np.broadcast_shapes(*(column.shape for column in columns))
     if distances.shape != shape:
@@ -239,8 +223,7 @@ def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
     if not (np.isfinite(distances).all() and (distances >= 0).all()):
         bad = distances[~(np.isfinite(distances) & (distances >= 0))].flat[0]
         raise EvenhandError(
-            "the distance function must return finite numbers of 0 or more; it returned {bad:g}.",
-            bad=bad,
+            "the distance function must return finite numbers of 0 or more; it returned {bad:g}.", bad=bad
         )
     return distances
 

@@ -293,8 +293,7 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
     if a.row_means is None or b.row_means is None:
         method = a.method if a.row_means is None else b.method
         raise EvenhandError(
-            "`compare` needs the row means of both results; the method {method!r} has none.",
-            method=method,
+            "`compare` needs the row means of both results; the method {method!r} has none.", method=method
         )
     if a.row_means.size != b.row_means.size or not _same(a.survey_weight, b.survey_weight):
         raise EvenhandError(

@@ -198,8 +198,7 @@ def bootstrap_people(
         require_choice("metric", name, METRICS)
     if resamples < 2 or not seeds:
         raise EvenhandError(
-            "`resamples` must be at least 2, with at least one replicate; got {resamples!r}.",
-            resamples=resamples,
+            "`resamples` must be at least 2, with at least one replicate; got {resamples!r}.", resamples=resamples
         )
     experiment.prepare()
     size = int(np.clip(_DRAWS * experiment.memory // len(experiment.features), 1, _MOST_AT_ONCE))

@@ -162,9 +162,6 @@ class StudyResult(Result):
         from evenhand.study.analysis.section import PAPER_TABLES
 
         if number not in PAPER_TABLES:
-            raise ConfigError(
-                "`number` must be one of 2, 3, 4 and 5; got {number}.",
-                number=number,
-            )
+            raise ConfigError("`number` must be one of 2, 3, 4 and 5; got {number}.", number=number)
         table: DisplayTable = PAPER_TABLES[number](self)
         return table

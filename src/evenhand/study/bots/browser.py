@@ -44,8 +44,7 @@ class Site:
         parts = urlsplit(self.address)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ConfigError(
-                "the address of the study must start with http:// or https://; got {address!r}.",
-                address=self.address,
+                "the address of the study must start with http:// or https://; got {address!r}.", address=self.address
             )
         self.address = f"{parts.scheme}://{parts.netloc}"
         self.context = self.context or ssl.create_default_context()
@@ -58,10 +57,7 @@ class Site:
         except (httpx.TransportError, httpx.InvalidURL):
             there = False
         if not there:
-            raise ConfigError(
-                "no study answers at {address}; evenhand study serve starts one.",
-                address=self.address,
-            )
+            raise ConfigError("no study answers at {address}; evenhand study serve starts one.", address=self.address)
 
 
 class Browser:

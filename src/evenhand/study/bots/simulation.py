@@ -149,10 +149,7 @@ def _payload(design: Design, person: Participant, index: int, fields: Fields) ->
     plan = design.plan(person.condition, person.place)
     payload, errors = read_form(design, plan, plan.steps[index], fields, person.language)
     if errors:
-        raise ConfigError(
-            "a virtual respondent sent a form with {errors}.",
-            errors=errors,
-        )
+        raise ConfigError("a virtual respondent sent a form with {errors}.", errors=errors)
     return payload
 
 
