@@ -100,7 +100,7 @@ def test_a_status_that_tells_a_small_count_says_that_it_is_withheld() -> None:
     assert kept.status.id == "core.withheld"
     within = filtered().publishable(Visit(ward="a", n=100, status=say("no_interval", why=small)))
     assert within is not None
-    assert str(within.status) == ("no interval: withheld, since it would reveal something of fewer than 10 people")
+    assert str(within.status) == ("no interval: withheld, since it would reveal information about fewer than 10 people")
     reason = filtered().publishable(LeftOut(n=30, reason=Message("3 of them were ill")))
     assert reason is not None
     assert reason.reason.id == "core.why_withheld"

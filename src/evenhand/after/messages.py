@@ -58,9 +58,11 @@ POPULATION_SHIFT: dict[str, Sentence] = {
         "({tried:set} tried)."
     ),
     "changes_with_other_shares": "With {what} among the people it would be: {verdict} ({value}).",
-    "breaks_with_other_shares": "With {what} among the people it would by itself be: {verdict} ({value}).",
+    "breaks_with_other_shares": (
+        "With {what} among the people, the verdict without adjustment for other verdicts would be: {verdict} ({value})."
+    ),
     "covers_with_other_shares": (
-        "With {what} among the people the interval would cover the limit even by itself ({value})."
+        "With {what} among the people, the interval would cover the limit even without adjustment ({value})."
     ),
     "cannot_matter": "Other shares of the groups cannot change it: both rates are those of one group each.",
     "cannot_tell": "Whether it would hold with other shares of the groups cannot be said: {why}.",
@@ -141,13 +143,13 @@ SMALL_COUNTS: dict[str, Sentence] = {
     ),
     "small_records_withheld": (
         "Of the {audit:name} audit {n:count safe} record is withheld ({parts:noun commas}): they would reveal "
-        "something of fewer than {least:set} people.",
+        "information about fewer than {least:set} people.",
         "Of the {audit:name} audit {n:count safe} records are withheld ({parts:noun commas}): they would reveal "
-        "something of fewer than {least:set} people.",
+        "information about fewer than {least:set} people.",
     ),
     "small_notes_withheld": (
-        "{n:count safe} note is withheld: it would reveal something of fewer than {least:set} people.",
-        "{n:count safe} notes are withheld: they would reveal something of fewer than {least:set} people.",
+        "{n:count safe} note is withheld: it would reveal information about fewer than {least:set} people.",
+        "{n:count safe} notes are withheld: they would reveal information about fewer than {least:set} people.",
     ),
     "small_columns_withheld": (
         "Of the {audit:name} audit these columns are withheld, since it does not declare what they reveal: "

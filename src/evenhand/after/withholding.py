@@ -99,7 +99,7 @@ class Withholding:
         )
 
     def disclosure(self, tables: Iterable[Iterable[Record]]) -> DisclosureRule:
-        """Return the rule for messages beside tables: publishable if the tables hold all their counts."""
+        """Return the disclosure rule for messages: every count must appear in the tables."""
         counts = (
             getattr(record, name)
             for records in tables

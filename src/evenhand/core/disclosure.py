@@ -111,7 +111,7 @@ class RecordFilter:
         return replace(record, **changed)
 
     def _declared(self, record: Record) -> Mapping[str, Declaration]:
-        """Return what the columns of a record declare; its numbers no more than its metric does."""
+        """Return a record's declarations; its numbers are undeclared if its metric is."""
         declared = declarations(type(record))
         metric = self.metrics.get(getattr(record, "metric", ""))
         is_ratio = getattr(record, "kind", None) == "ratio"  # of two shares may be more than 1

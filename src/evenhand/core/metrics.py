@@ -99,7 +99,7 @@ class Metric:
     reveals: Reveals | None = None
 
     def declared(self, value: object) -> Reveals:
-        """Return what a value of the metric reveals of how many people there are.
+        """Return what a value of the metric reveals about the number of people.
 
         A share beyond 1 is a number of another kind, so that nothing is known of it.
         """

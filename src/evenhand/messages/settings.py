@@ -1,4 +1,4 @@
-"""How messages write settings: as arguments of Python, or as settings of a file."""
+"""Format settings in messages, as Python arguments or as settings of a file."""
 
 from __future__ import annotations
 

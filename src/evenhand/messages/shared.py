@@ -16,9 +16,9 @@ STATUSES: dict[str, Sentence] = {
     "no_bounds": "no interval",
     "unbounded_above": "unbounded above: {why}",
     "unbounded_below": "unbounded below: {why}",
-    "withheld": "undefined: withheld, since it would reveal something of fewer than {least:set} people",
+    "withheld": "undefined: withheld, since it would reveal information about fewer than {least:set} people",
     "hidden": "hidden: fewer than {least:set} people",
-    "why_withheld": "withheld, since it would reveal something of fewer than {least:set} people",
+    "why_withheld": "withheld, since it would reveal information about fewer than {least:set} people",
     "missing_group": "missing group: left out of gaps",
     "small_groups": "small groups together: left out of gaps",
     "small_groups_apart": "small groups together: not compared",
@@ -48,11 +48,11 @@ HEADLINES: dict[str, Sentence] = {
     "undefined_value": _TITLED + " cannot be computed.",
     "not_comparable": _TITLED + " cannot be compared between groups.",
     "headline_withheld": (
-        "{title:metric}: the sentence on this is withheld, since it would reveal something of fewer than {least:set} "
-        "people."
+        "{title:metric}: the sentence on this is withheld, since it would reveal information about fewer than "
+        "{least:set} people."
     ),
     "headline_withheld_by": (
-        "{title:metric}, by {grouping:name}: the sentence on this is withheld, since it would reveal something of "
+        "{title:metric}, by {grouping:name}: the sentence on this is withheld, since it would reveal information about "
         "fewer than {least:set} people."
     ),
     "not_in_the_data": (

@@ -138,7 +138,7 @@ def out_of_fold(
 
 
 def deal(outcome: BoolArray, folds: int) -> IntArray:
-    """Return the part of each row: rows are sorted by outcome, if given, and dealt out in turn.
+    """Return the fold of each row: sort rows by outcome, then assign folds in turn.
 
     So the sizes of the parts differ by one at most, and so do their numbers of positive outcomes.
 

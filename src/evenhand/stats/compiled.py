@@ -280,7 +280,7 @@ def gap_is_possible(
 def narrow_gap(
     one: FloatArray, two: FloatArray, totals: FloatArray, used: BoolArray, ends: FloatArray, precision: float
 ) -> None:
-    """Bisect the ends (2, rows) of the smallest possible gap: impossible below, possible above.
+    """Bisect the ends (2, rows) that enclose each row's smallest possible gap.
 
     `one` and `two` hold c and the ends of x, (rows, 3, K), `totals` the sums of x, (2, rows), `used` the labels that
     count.

@@ -223,7 +223,7 @@ class _Chooser:
         return copy, min(drawn, key=lambda others: abs(self._crossing(person, copy, others)))
 
     def _draw(self, person: int, fitting: Mapping[str, Any]) -> dict[str, int]:
-        """Return one B, C and D out of those who fit."""
+        """Draw one eligible person for each of the roles B, C and D."""
         others: dict[str, int] = {}
         for role, people in fitting.items():
             others[role] = self._pick(people, [person, *others.values()])

@@ -56,7 +56,7 @@ class ScoreRows:
 
 @dataclass(frozen=True)
 class PersonRows:
-    """Every person's numbers, for statistics of whole people; one entry per row, in one canonical order.
+    """Columns, scores and groups of every person, one entry per row in canonical order.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def test_the_latest_of_contradictory_answers_counts(answers: Frame, audit: Audit
         result = audit(data.assign(at=column), contradictions="latest", answered="at")
         assert json.loads(numbers(result))["gaps"] == json.loads(plain)["gaps"]
         assert result.left_out[0].n == 9
-        assert result.left_out[0].reason.text == "answers that a later one of the same critic replaced"
+        assert result.left_out[0].reason.text == "answers replaced by a later answer from the same critic"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ ANY_AUDIT = "any audit"
 
 @dataclass(frozen=True)
 class _Entry:
-    """What a clause asks for.
+    """The content that a clause requires.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ class AnswerSet:
 
 
 def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> AnswerSet:
-    """Return the answers on the cases of a grouping: of the compared groups, or of all with a value."""
+    """Return the answers on cases in the compared groups, or in all groups that are not missing."""
     wanted = np.array(grouping.compared, dtype=np.bool_) | (not compared)
     position = np.append(np.where(wanted, np.cumsum(wanted) - 1, -1), -1)  # the last is for the missing
     group = position[grouping.group]

@@ -106,7 +106,7 @@ LEFT_OUT: dict[str, Sentence] = {
     "no_time": "an answer without its time: rows dropped",
     "unanswered": "cases that nobody answered",
     "repeated": "answers that repeat another of the same critic on the same case",
-    "superseded": "answers that a later one of the same critic replaced",
+    "superseded": "answers replaced by a later answer from the same critic",
     "small_group": (
         "small group, {n:count} case: not compared (fewer than {least:set})",
         "small group, {n:count} cases: not compared (fewer than {least:set})",

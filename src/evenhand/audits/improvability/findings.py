@@ -116,7 +116,7 @@ class _Candidate:
         return say("everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every_group")
 
     def _lost(self) -> list[Message]:
-        """Return the people covered by the result, if outcomes are missing."""
+        """Return a message that counts the rows left out for a missing outcome."""
         lost = self.inputs.sample.unlabelled
         return [say("known_outcomes", n=lost)] if lost else []
 

@@ -357,7 +357,7 @@ def _utility_column(coded: Coded, name: str) -> FloatArray:
 
 
 def _complete_rows(sample: AuditRows, table: Table, spec: ImprovabilitySpec) -> AuditRows:
-    """Leave out incomplete rows if requested, rows without a group, and too small groups."""
+    """Drop rows without a group, groups that are too small and, if requested, incomplete rows."""
     left_out = []
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason=shared("rows_dropped")))

@@ -37,7 +37,7 @@ ASIDES: dict[str, Sentence] = {
     "gap_points": "{size:points} points",
     "gap_amount": "{size:unit}",
     "selects_other_share": "it selects {new:percent} of the rows instead of {old:percent}",
-    "selects_nobody": "It selects nobody of {group:group}.",
+    "selects_nobody": "It selects nobody in {group:group}.",
     "selects_nobody_in_a_split": "It selects nobody of {group:group} in at least one split.",
     "tried": (
         "Its own test rejects, but {n:set} candidate was tried.",
@@ -72,7 +72,7 @@ STATUSES: dict[str, Sentence] = {
     "no_candidate_in_splits": "no candidate in {missing:set} of {number:set} splits",
     "negative_accuracy": ("the status quo's accuracy is negative, so an improvement by a share of it means nothing"),
     "no_split_has_candidate": "no split has a candidate",
-    "only_p": "all components together have a p-value only",
+    "only_p": "the joint test of all components gives only a p-value",
     "no_number_of_rows": "no number of rows gives this power",
     "nothing_to_compare": "nothing to compare: the candidate decides every row as the status quo does",
     "none_established": "no improvement is established at a margin of 0",
@@ -169,7 +169,7 @@ _ANOTHER_QUESTION = (
 )
 
 NOTES: dict[str, Sentence] = {
-    "better_in_both": "Beyond chance better in both: {models:name commas}.",
+    "better_in_both": "Better in both beyond chance: {models:name commas}.",
     "none_better_in_both": "None is beyond chance better in both.",
     "published": (
         "The published fairness test rejects true nulls too often at margins above 0: in simulations at the boundary "
@@ -199,7 +199,7 @@ NOTES: dict[str, Sentence] = {
         "come from how many are selected, not from whom. A capacity ranks scores only; it does not apply to decisions. "
         "Compare at the same share where the number of places is fixed."
     ),
-    "nobody": "{model:name} selects nobody of {group:group}." + _ANOTHER_QUESTION,
+    "nobody": "{model:name} selects nobody in {group:group}." + _ANOTHER_QUESTION,
     "nobody_in_a_split": "{model:name} selects nobody of {group:group} in at least one split." + _ANOTHER_QUESTION,
     "unlabelled": (
         "{n:count} row was left out because the outcome (or a prediction) is missing. " + _SELECTIVE,

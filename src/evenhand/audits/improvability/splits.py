@@ -78,7 +78,7 @@ class MadeCandidate:
 
 
 class Piece(NamedTuple):
-    """A candidate on the test rows of one split or step."""
+    """A candidate's result on the test rows of one split or step."""
 
     split: int
     test: IntArray

@@ -49,8 +49,8 @@ _STATUSES: dict[str, Sentence] = {
     "all_alike": "nobody in this group differs from the others in it",
     "told_apart": "too few people of one outcome, or the scores tell the outcomes apart without fail",
     "still_resamples": "the resamples do not vary, or too many of them are undefined",
-    "zero_below": "the value below the line is 0",
-    "zero_below_possible": "the value below the line may be 0",
+    "zero_below": "the denominator is 0",
+    "zero_below_possible": "the denominator may be 0",
     "one_group_has_none": "one of the groups has none of its own",
     "some_still_resamples": "some resamples do not vary or are undefined",
 }

@@ -242,7 +242,7 @@ class MeanGap:
 def mean_gap(
     whole: LevelGaps, simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec
 ) -> MeanGap:
-    """Return the mean gap with the bootstrap's limits, or with others valid for few people."""
+    """Return the mean gap with bootstrap limits, or small-sample limits for few people."""
     gap = whole.gap
     undefined = _why_undefined(gap, curves(simulated.experiment, simulated.runs, name), pair)
     untested = whole.untested or whole.no_interval[-1]

@@ -16,7 +16,7 @@ say = Catalogue(
         "no_positive": "no rating is positive",
         "no_negative": "no rating is negative",
         "negative_variance": "the formula divides by a variance that is estimated below 0",
-        "unequal": "people have unequal numbers of ratings, so that there is no one mean of raters",
+        "unequal": "people have different numbers of ratings, so a single mean over raters is not defined",
         "not_crossed": "the raters share too few people to tell a rater's own level from error",
         "many_raters": "there are more than 500 raters",
         "zero_denominator": "the formula divides by 0",

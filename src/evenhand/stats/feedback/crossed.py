@@ -132,7 +132,7 @@ class CrossedDraws:
         return CrossedDraws(*(draws.part(columns) for draws in (self.both, self.critics, self.cases)))
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> CrossedDraws:
-        """Return the draws of statistics (..., S) that are a function of these (..., T)."""
+        """Apply a function to the draws, mapping statistics (..., T) to (..., S)."""
         every = (self.both, self.critics, self.cases)
         return CrossedDraws(*(Draws(function(draws.estimate), function(draws.values)) for draws in every))
 
@@ -282,7 +282,7 @@ class Masses:
     def _resampled_answers(
         self, draws: int, resampled: Resampled, sizes: tuple[IntArray, int], rng: Generator
     ) -> Iterator[FloatArray]:
-        """Yield resamples of every answer, as many at once as memory allows.
+        """Yield the answer totals of the resamples, in batches that fit in memory.
 
         `sizes` are the numbers of critics of each kind and of cases in the whole sample.
         """

@@ -285,7 +285,7 @@ class Experiment:
         return None if self.paces is None or self.base.profile is None else self.paces[self.base.profile]
 
     def prepare(self) -> None:
-        """Compute what all replicates share, before threads need it."""
+        """Compute the arrays shared by all replicates, before threads start."""
         _ = self.entries, self.slopes, self.pace, self.ranks if self.shares == "exact" else None
 
 

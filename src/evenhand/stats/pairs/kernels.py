@@ -242,7 +242,7 @@ def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray
 
 @kernel()
 def lags(a: float, b: float, low: float, per_step: float, size: int) -> tuple[Lags, Shares]:
-    """Return the possible numbers of steps between two values spread over their cells, and the share of each."""
+    """Return the three possible grid lags of two linearly binned values, and their weights."""
     i, f = cell_of(a, low, per_step, size)
     j, g = cell_of(b, low, per_step, size)
     steps = abs(i - j - 1), abs(i - j), abs(i - j + 1)

@@ -49,7 +49,7 @@ _STATUSES: dict[str, Sentence] = {
     "few_people": "too few people",
     "fewer_people": "fewer than {least:set} people",
     "no_variation": "the {distance:noun} distance does not vary",
-    "together": "the aggregate and the trajectory distance go together entirely",
+    "together": "the aggregate and the trajectory distance are perfectly rank-correlated",
     "nothing_to_chance": "nothing is left to chance",
     "one_answer_each": "everybody gave one answer",
     "other_signs": "the two coefficients do not have the same sign",

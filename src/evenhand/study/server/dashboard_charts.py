@@ -72,7 +72,7 @@ class ChartProcess:
 
 @cache
 def chart_process() -> ChartProcess:
-    """Return the one process that draws for this one."""
+    """Return the child process that draws charts for this server process."""
     return ChartProcess()
 
 

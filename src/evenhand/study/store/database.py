@@ -34,7 +34,7 @@ _TIDY_PAUSE = 0.1
 
 
 class Database:
-    """A database with its connections, for any number of threads.
+    """A thread-safe database and its connections.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ class Study:
             return connection.execute(_CLOSED, {"study": self._row.id}).scalar_one() is not None
 
     def close(self, *, now: datetime | None = None) -> None:
-        """Take nobody new from now on; who began may finish."""
+        """Stop accepting new participants; those who have started may finish."""
         self._set_closed(seconds_of(now))
 
     def reopen(self) -> None:
