@@ -64,9 +64,9 @@ def test_a_candidate_that_selects_nobody_from_a_group() -> None:
 def test_a_candidate_that_selects_nobody_from_a_group_is_told_where_the_measure_allows_it() -> None:
     data = people()
     result = run({**data, "new": np.where(data["g"] == "a", 0, data["new"])})
-    assert any(note.text.startswith("new selects nobody of a in at least one split.") for note in result.notes)
-    assert "It selects nobody of a in at least one split." in str(result.findings[0].detail)
-    assert not any("selects nobody of" in note.text for note in run(data).notes)
+    assert any(note.text.startswith("new selects nobody from a in at least one split.") for note in result.notes)
+    assert "It selects nobody from a in at least one split." in str(result.findings[0].detail)
+    assert not any("selects nobody from" in note.text for note in run(data).notes)
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 1.5, -0.1])

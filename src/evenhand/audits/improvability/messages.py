@@ -37,8 +37,8 @@ ASIDES: dict[str, Sentence] = {
     "gap_points": "{size:points} points",
     "gap_amount": "{size:unit}",
     "selects_other_share": "it selects {new:percent} of the rows instead of {old:percent}",
-    "selects_nobody": "It selects nobody in {group:group}.",
-    "selects_nobody_in_a_split": "It selects nobody of {group:group} in at least one split.",
+    "selects_nobody": "It selects nobody from {group:group}.",
+    "selects_nobody_in_a_split": "It selects nobody from {group:group} in at least one split.",
     "tried": (
         "Its own test rejects, but {n:set} candidate was tried.",
         "Its own test rejects, but {n:set} candidates were tried.",
@@ -199,8 +199,8 @@ NOTES: dict[str, Sentence] = {
         "come from how many are selected, not from whom. A capacity ranks scores only; it does not apply to decisions. "
         "Compare at the same share where the number of places is fixed."
     ),
-    "nobody": "{model:name} selects nobody in {group:group}." + _ANOTHER_QUESTION,
-    "nobody_in_a_split": "{model:name} selects nobody of {group:group} in at least one split." + _ANOTHER_QUESTION,
+    "nobody": "{model:name} selects nobody from {group:group}." + _ANOTHER_QUESTION,
+    "nobody_in_a_split": "{model:name} selects nobody from {group:group} in at least one split." + _ANOTHER_QUESTION,
     "unlabelled": (
         "{n:count} row was left out because the outcome (or a prediction) is missing. " + _SELECTIVE,
         "{n:count} rows were left out because the outcome (or a prediction) is missing. " + _SELECTIVE,
