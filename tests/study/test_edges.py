@@ -121,7 +121,7 @@ def test_all_answers_the_same() -> None:
 
 def test_distances_that_go_together_entirely() -> None:
     result = analysed(10, change=lambda row, person, pair: row.update(trajectory=row["aggregate"]))
-    assert "go together entirely" in str(result.findings[-1].reason)
+    assert "are perfectly rank-correlated" in str(result.findings[-1].reason)
     equal = comparison(result, "participant_bootstrap")
     assert (equal.value, equal.p_value) == (0.0, None)
     assert equal.status.text == "no interval: nothing is left to chance"
