@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import string
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
@@ -216,3 +218,15 @@ def test_no_english_is_left_on_a_german_front_page(six_audits: eh.Audit) -> None
     for layer in ("headline", "detail", "reason", "threshold"):
         english = [getattr(finding, layer) for finding in six_audits.findings]
         assert [message.text for message in english if not german.translates(message)] == []
+
+
+def test_a_saved_audit_is_translated_in_a_new_process(tmp_path: Path) -> None:
+    """No audit has run there, so that its catalogue is loaded with its results."""
+    data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    limits = [{"metric": "selection_rate", "max": 0.1}]
+    report = {"language": "de"}
+    eh.audit(eh.Table(data, groups="sex", predictions="hired"), thresholds=limits, report=report).save(tmp_path)
+    program = "import evenhand, sys; print(evenhand.Audit.load(sys.argv[1]).to_html())"
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert '<p class="short">' in done.stdout
+    assert '<p class="short" lang="en">' not in done.stdout

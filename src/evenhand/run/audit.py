@@ -145,6 +145,7 @@ class Audit:
         for name, values in written["audits"].items():
             findings = [finding for finding in written["findings"] if finding["audit"] == name]
             results[name] = _result_type(name).from_dict(values, findings)
+            _ = results[name].descriptor.messages  # loads the catalogue that translates its sentences
             for finding in findings:
                 require_choice("metric", finding["metric"], results[name].metrics)
         specs = {name: result.spec for name, result in results.items()}
