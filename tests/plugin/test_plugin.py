@@ -121,7 +121,7 @@ def test_what_it_cannot_do_is_one_sentence(installed: Path, tmp_path: Path) -> N
     (finding,) = [finding for finding in eh.audit(toml).findings if finding.threshold is not None]
     assert "the audit does not say how its numbers change with other shares" in str(finding.detail)
     (line,) = plan_power(toml, 1000, pilot=path)
-    assert line.how == "the wait audit does not say what a plan could show"
+    assert str(line.how) == "the wait audit does not say what a plan could show"
     with pytest.raises(ConfigError, match="`period` needs the parity audit"):
         eh.audit(table(), wait={"days": "days"}, report={"period": "sex"})
     with pytest.raises(ConfigError, match="which the parity audit does with the metric 'selection_rate'"):

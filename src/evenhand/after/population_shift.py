@@ -104,15 +104,21 @@ def _judge_shifts(
     `several` says whether it is one of several verdicts.
     """
     if judge is None:
-        return [], say("cannot_tell", why=Message(REGISTRY[finding.audit].not_reweighted))
+        return [], say("cannot_tell", why=_why_no_reweighter(finding.audit))
     if (why := judge.why_not(finding)) is not None:
-        return [], say("cannot_tell", why=why if isinstance(why, Message) else Message(str(why)))
+        return [], say("cannot_tell", why=why)
     relevant = [mix for mix in mixes if judge.depends_on(finding, mix.column)]
     shown = [mix for mix in relevant if safe is None or _is_coarse(judge, finding, mix, safe)]
     if relevant and not shown:
         return [], say("cannot_tell", why=say("crossed_counts_hidden", grouping=finding.grouping))
     tried = [] if finding.threshold is None else list(_shift_records(judge, finding, finding.threshold, shown))
     return tried, _verdict_line(finding, tried, shown, several)
+
+
+def _why_no_reweighter(audit: str) -> Message:
+    catalogue = REGISTRY[audit].messages
+    own = catalogue is not None and "not_reweighted" in catalogue
+    return catalogue("not_reweighted") if catalogue is not None and own else shared("not_reweighted")
 
 
 def _is_coarse(judge: Reweighter, finding: Finding, mix: Mix, safe: Suppressed) -> bool:

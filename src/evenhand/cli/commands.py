@@ -17,6 +17,7 @@ from rich.text import Text
 
 from evenhand._version import __version__
 from evenhand.cli.console import BROKEN, FINE, TIMINGS_HELP, out, print_line, print_summary, print_timings, progress
+from evenhand.cli.flags import COMMAND
 
 if TYPE_CHECKING:
     from evenhand.core.power import PowerLine
@@ -122,6 +123,7 @@ def power(
     `evenhand power study.toml --rows 40` says which weight of trajectory 40 people per condition could show.
     """
     from evenhand.evidence.power import lines_as_dicts, plan_power
+    from evenhand.messages.language import language
     from evenhand.study.planning import is_study, plan_study
 
     with progress(json):
@@ -134,7 +136,7 @@ def power(
         return FINE
     for line in lines:
         print_line(_where(line), _line_subject(line))
-        out.print(f"  {line.how}", style="dim", markup=False)
+        out.print(f"  {language().render(line.how, COMMAND)}", style="dim", markup=False)
     return FINE
 
 

@@ -104,8 +104,8 @@ class AuditDescriptor:
     run : makes the draft of a result from a table and settings.
     section : a module with `parts` and `methods`, its part of a report.
     charts : the charts by name.
-    reweight : makes the reweighter, which judges verdicts among people with other shares of groups.
-    not_reweighted : why it has none, in half a sentence.
+    reweight : makes the reweighter, which judges verdicts among people with other shares of groups. Where it has none,
+        the sentence `not_reweighted` of its catalogue says why.
     pair : each person's contribution to the error of a number, to compare two audits of the same people.
     power : what a plan could show before data exist.
     counts : the counts of people by group and decision, for gaps over time and legal profiles.
@@ -134,7 +134,6 @@ class AuditDescriptor:
     section: Lazy[SectionMaker[Any]] = Lazy()
     charts: Lazy[Mapping[str, Callable[[Any, str | None], list[Any]]]] = Lazy()
     reweight: Lazy[MakeReweighter | None] = Lazy(optional=True)
-    not_reweighted: str = "the audit does not say how its numbers change with other shares"
     pair: Lazy[Influence | None] = Lazy(optional=True)
     power: Lazy[Power | None] = Lazy(optional=True)
     counts: Lazy[Counting | None] = Lazy(optional=True)

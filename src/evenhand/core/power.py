@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator
 
 from evenhand.errors import brief
+from evenhand.messages import Message
 from evenhand.settings import Settings
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class PowerLine:
     Parameters
     ----------
     audit, metric, model, grouping : what is tested.
-    threshold : the limit in words; None for a test of no difference.
+    threshold : the limit; None for a test of no difference.
     kind : difference or ratio; None where the gap is neither.
     group, n : the group that differs, and the size of it that counts.
     gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None if no gap is.
@@ -68,10 +69,10 @@ class PowerLine:
 
     audit: str
     metric: str
-    how: str
+    how: Message
     model: str | None = None
     grouping: str | None = None
-    threshold: str | None = None
+    threshold: Message | None = None
     kind: str | None = None
     group: str | None = None
     n: int | None = None

@@ -47,7 +47,7 @@ class Reweighter(Protocol):
     def by_counts(self) -> bool:
         """Whether its numbers follow from counts by group, outcome and decision alone."""
 
-    def why_not(self, finding: Finding) -> Message | str | None:
+    def why_not(self, finding: Finding) -> Message | None:
         """Return why a verdict cannot be judged among weighted people; None if it can."""
 
     def depends_on(self, finding: Finding, column: str) -> bool:

@@ -93,8 +93,18 @@ VERIFY: dict[str, Sentence] = {
     "other_numbers": "Computed again, results.json differs in: {names:name commas}.",
 }
 
+POWER: dict[str, Sentence] = {
+    "simulated": "simulated: {tables:count safe} tables of {rows:count safe} rows drawn from the pilot",
+    "simulated_few": "{how}; {number:count safe} of them have an interval with both ends",
+    "scaled": (
+        "the pilot's interval, narrower with the square root of the rows: critics and cases are crossed, and how many "
+        "of each so many rows would hold is not known"
+    ),
+    "no_difference": "the pilot has no interval of a difference to use",
+}
+
 say = Catalogue(
     "evidence",
     "evenhand.evidence",
-    {**COMPARISON, **VERIFY},
+    {**COMPARISON, **VERIFY, **POWER},
 )

@@ -21,6 +21,8 @@ import numpy as np
 from evenhand.audits import REGISTRY
 from evenhand.core.power import PowerLine, PowerPlan
 from evenhand.core.result import finalize_results
+from evenhand.evidence.messages import say
+from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, normal_quantile
 from evenhand.stats.types import FloatArray
@@ -33,10 +35,6 @@ if TYPE_CHECKING:
 
 TABLES, RESAMPLES, REPLICATES = 30, 100, 10
 """Simulated tables, and the resamples of each: few, since only widths and shares are needed."""
-_SCALED = (
-    "the pilot's interval, narrower with the square root of the rows: critics and cases are crossed, and how many of "
-    "each so many rows would hold is not known"
-)
 
 
 def pilot_lines(plan: PowerPlan) -> Iterator[PowerLine]:
@@ -44,7 +42,7 @@ def pilot_lines(plan: PowerPlan) -> Iterator[PowerLine]:
     powers = {name: power for name in plan.specs if (power := REGISTRY[name].power) is not None}
     specs = {name: plan.specs[name] for name, power in powers.items() if power.lines is None}
     if plan.pilot is None:
-        yield from (PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE") for name in specs)
+        yield from (PowerLine(audit=name, metric="", how=shared("needs_pilot")) for name in specs)
     else:
         yield from _lines(plan, plan.pilot, specs, {name for name, power in powers.items() if power.crossed})
 
@@ -104,8 +102,7 @@ def _finding_key(finding: Finding) -> Hashable:
 
 def _shared(finding: Finding) -> dict[str, Any]:
     names = ("audit", "metric", "model", "grouping", "kind")
-    limit = None if finding.threshold is None else finding.threshold.text
-    return {**{name: getattr(finding, name) for name in names}, "threshold": limit}
+    return {name: getattr(finding, name) for name in (*names, "threshold")}
 
 
 def _limits(finding: Finding) -> tuple[float, float] | None:
@@ -128,10 +125,10 @@ def _simulated_line(
     clear = sum(_is_clear(each, 1.0 - alone) for each in simulated)
     shown, likely = clear / len(drawn), (clear + 2) / (len(drawn) + 4)
     error = float(np.sqrt(likely * (1 - likely) / len(drawn)))  # Agresti and Coull's, which is not 0 at 0 and 1
-    how = f"simulated: {len(drawn)} tables of {plan.rows:,} rows drawn from the pilot"
+    how = say("simulated", tables=len(drawn), rows=plan.rows)
     line = PowerLine(**_shared(finding), n=finding.n, how=how, as_piloted=shown, error=error)
     if len(estimates) < len(drawn) / 2:
-        return replace(line, how=f"{how}; {len(estimates)} of them have an interval with both ends")
+        return replace(line, how=say("simulated_few", how=how, number=len(estimates)))
     reach = _required_excess(finding.kind, np.array(estimates), together, alone, plan.power)
     if finding.kind == "ratio":
         return replace(line, gap=float(np.exp(np.log(finding.limit or 1.0) - reach)))
@@ -176,10 +173,10 @@ def _scaled_line(plan: PowerPlan, finding: Finding, together: float, alone: floa
     """
     limits = _limits(finding)
     if limits is None or finding.kind == "ratio":
-        return PowerLine(**_shared(finding), how="the pilot has no interval of a difference to go by")
+        return PowerLine(**_shared(finding), how=say("no_difference"))
     lower, upper = (float(finding.coordinates.get(name, finding.value or 0.0)) for name in ("lower", "upper"))
     down, up = lower - limits[0], limits[1] - upper
     stderr = (up if limits[0] == 0 else (down + up) / 2) / normal_quantile(alone) * np.sqrt(pilot / plan.rows)
     beyond = normal_quantile(2 * plan.power - 1) if plan.power > 0.5 else 0.0
     gap = (finding.limit or 0.0) + (normal_quantile(together) + beyond) * stderr + (upper - lower) / 2
-    return PowerLine(**_shared(finding), gap=float(gap), n=finding.n, how=_SCALED)
+    return PowerLine(**_shared(finding), gap=float(gap), n=finding.n, how=say("scaled"))

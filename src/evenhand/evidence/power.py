@@ -14,6 +14,8 @@ from evenhand.audits import REGISTRY
 from evenhand.core.power import PowerLine, PowerPlan, PowerSettings
 from evenhand.errors import ConfigError
 from evenhand.evidence.pilot import pilot_lines
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.run.config import make_table, read_config
 from evenhand.table.roles import TIMES, Roles
 
@@ -71,11 +73,15 @@ def _own_lines(plan: PowerPlan) -> Iterator[PowerLine]:
     for name in plan.specs:
         power = REGISTRY[name].power
         if power is None:
-            yield PowerLine(audit=name, metric="", how=f"the {name} audit does not say what a plan could show")
+            yield PowerLine(audit=name, metric="", how=shared("no_power", audit=name))
         elif power.lines is not None:
             yield from power.lines(plan)
 
 
 def lines_as_dicts(lines: Sequence[PowerLine]) -> list[dict[str, Any]]:
     """Return the lines as JSON-safe records."""
-    return [{name: getattr(line, name) for name in line.__dataclass_fields__} for line in lines]
+    return [{name: _plain(getattr(line, name)) for name in line.__dataclass_fields__} for line in lines]
+
+
+def _plain(value: object) -> object:
+    return value.text if isinstance(value, Message) else value

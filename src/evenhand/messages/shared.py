@@ -100,6 +100,8 @@ _ALONE = "by itself the interval lies beyond the limit, but not when it is widen
 _COVERS = "the interval covers the limit of {limit}"
 
 REASONS: dict[str, Sentence] = {
+    "not_reweighted": "the audit does not say how its numbers change with other shares",
+    "no_number_yet": "there is no number to begin with",
     "widened_more": _ALONE + "; more {counted:noun} would decide it",
     "widened_might": _ALONE + "; more {counted:noun} might decide it",
     "widened_needed": _ALONE
@@ -157,6 +159,12 @@ FAMILIES: dict[str, Sentence] = {
         "“Worse off” in tables keeps the false discovery rate over all tables of the run to {share:confidence} "
         "(Benjamini and Bogomolov)."
     ),
+}
+
+POWER: dict[str, Sentence] = {
+    "needs_pilot": "needs a pilot: give a file of like data as `pilot`",
+    "no_power": "the {audit:name} audit does not say what a plan could show",
+    "studies_simulated": "simulated, {studies:count safe} studies a step",
 }
 
 FIGURES: dict[str, Sentence] = {
@@ -225,6 +233,7 @@ say = Catalogue(
         **REASONS,
         **LIMITS,
         **FAMILIES,
+        **POWER,
         **FIGURES,
         **NOTES,
         **VERDICTS_AND_AMOUNTS,

@@ -6,9 +6,13 @@ import os
 
 from evenhand.core.power import PowerLine
 from evenhand.errors import ConfigError
+from evenhand.messages.shared import say
 from evenhand.settings import read_toml
 from evenhand.study.simulate import power as simulated_power
 from evenhand.study.spec import read_study
+
+_STUDIES = 200
+"""Simulated studies for each step of the search."""
 
 
 def is_study(path: str | os.PathLike[str]) -> bool:
@@ -41,7 +45,7 @@ def plan_study(
 
     def chance(weight: float) -> float:
         values = {"weight": weight}
-        return simulated_power(people, values, sets=spec.sets_per_person, studies=200, seed=seed).value
+        return simulated_power(people, values, sets=spec.sets_per_person, studies=_STUDIES, seed=seed).value
 
     below, above = 0.5, 1.0
     reached = chance(above) >= wanted
@@ -54,5 +58,5 @@ def plan_study(
         kind="difference",
         gap=above - 0.5 if reached else None,
         n=people,
-        how="simulated, 200 studies a step",
+        how=say("studies_simulated", studies=_STUDIES),
     )

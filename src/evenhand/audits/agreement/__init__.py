@@ -25,7 +25,6 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.agreement.section",
     charts="evenhand.audits.agreement.charts:CHARTS",
     messages="evenhand.audits.agreement.messages:say",
-    not_reweighted="how far raters agree beyond chance rests on all their ratings together, and is no mean over people",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.agreement.withhold:WITHHOLD",
     transfer="evenhand.audits.agreement.gather:TRANSFER",

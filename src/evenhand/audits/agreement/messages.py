@@ -44,6 +44,9 @@ _STATUSES: dict[str, Sentence] = {
 }
 
 _NOTES: dict[str, Sentence] = {
+    "not_reweighted": (
+        "how far raters agree beyond chance rests on all their ratings together, and is no mean over people"
+    ),
     "nothing_to_compare": (
         "{grouping:name}: fewer than two groups have min_count {least:set} people, so there is nothing to compare."
     ),

@@ -25,7 +25,6 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.disagreement.section",
     charts="evenhand.audits.disagreement.charts:CHARTS",
     messages="evenhand.audits.disagreement.messages:say",
-    not_reweighted="critics answered about the cases that they were shown, whose shares are not those of the people",
     power="evenhand.core.power:SCALED",
     withhold="evenhand.audits.disagreement.withhold:WITHHOLD",
     transfer="evenhand.audits.disagreement.gather:TRANSFER",

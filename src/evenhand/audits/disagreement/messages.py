@@ -114,6 +114,9 @@ LEFT_OUT: dict[str, Sentence] = {
 }
 
 NOTES: dict[str, Sentence] = {
+    "not_reweighted": (
+        "critics answered about the cases that they were shown, whose shares are not those of the people"
+    ),
     "counts_once": (
         "{answers} of {critics} on {cases}. Each answer counts once, so a case that more critics saw counts more."
     ),

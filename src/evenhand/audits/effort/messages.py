@@ -135,6 +135,11 @@ _SHORT = (
 _UNEVEN = " (as good as {effective:count}, for their uneven weights)"
 
 NOTES: dict[str, Sentence] = {
+    "no_reweighted_limits": "for {metric:name} there are no limits with other shares here",
+    "pairs_stay_in_engine": "more than {most:count safe} people stay in the data's engine, where pairs are not weighted again",
+    "uncertain_inertia_not_reweighted": (
+        "the rates of inertia are uncertain, and limits with other shares would not allow for that"
+    ),
     "few": (f"With {{n:count}} person{_SHORT}", f"With {{n:count}} people{_SHORT}"),
     "few_weighted": (f"With {{n:count}} person{_UNEVEN}{_SHORT}", f"With {{n:count}} people{_UNEVEN}{_SHORT}"),
     "two_steps": (

@@ -12,9 +12,12 @@ import numpy as np
 from evenhand.audits.effort.gather import EffortPeople, gather
 from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY
+from evenhand.audits.effort.messages import say
 from evenhand.core.findings import Finding
 from evenhand.core.reweighting import Mix, threshold_of
 from evenhand.core.thresholds import Verdict, judge
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats.effort import effort_bins
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import individual_fairness
@@ -38,16 +41,16 @@ class EffortReweighter:
     spec: EffortSpec
     by_counts: ClassVar[bool] = False
 
-    def why_not(self, finding: Finding) -> str | None:
+    def why_not(self, finding: Finding) -> Message | None:
         """Return why a verdict cannot be recomputed, or None."""
         if finding.value is None:
-            return "there is no number to begin with"
+            return shared("no_number_yet")
         if finding.metric not in ("eaif", "eagf") or finding.against == "model":
-            return f"for {finding.metric} there are no limits with other shares here"
+            return say("no_reweighted_limits", metric=finding.metric)
         if self.table.rows > MOST_IN_MEMORY:
-            return f"more than {MOST_IN_MEMORY:,} people stay in the data's engine, where pairs are not weighted anew"
+            return say("pairs_stay_in_engine", most=MOST_IN_MEMORY)
         if is_uncertain(self.spec):
-            return "the rates of inertia are uncertain, and limits with other shares would not allow for that"
+            return say("uncertain_inertia_not_reweighted")
         return None
 
     def depends_on(self, finding: Finding, column: str) -> bool:

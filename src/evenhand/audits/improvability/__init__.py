@@ -26,7 +26,6 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.improvability.section",
     charts="evenhand.audits.improvability.charts:CHARTS",
     messages="evenhand.audits.improvability.messages:say",
-    not_reweighted="candidates were made from and tested on these people, and among others they would be other ones",
     power="evenhand.audits.improvability.power:POWER",
     withhold="evenhand.audits.improvability.withhold:WITHHOLD",
     transfer="evenhand.audits.improvability.gather:TRANSFER",

@@ -169,6 +169,12 @@ _ANOTHER_QUESTION = (
 )
 
 NOTES: dict[str, Sentence] = {
+    "planned_improvement": (
+        "the pilot's resamples; planned: accuracy up by {gain:.0%} and a gap down by {reduction:.0%}"
+    ),
+    "not_reweighted": (
+        "candidates were made from and tested on these people, and among others they would be other ones"
+    ),
     "better_in_both": "Better in both beyond chance: {models:name commas}.",
     "none_better_in_both": "None is beyond chance better in both.",
     "published": (

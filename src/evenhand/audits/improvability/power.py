@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.improvability.audit import run
+from evenhand.audits.improvability.messages import say
 from evenhand.core.power import Power, PowerLine, PowerPlan
+from evenhand.messages.shared import say as shared
 
 
 def lines(plan: PowerPlan) -> Iterator[PowerLine]:
@@ -17,10 +19,10 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
     if spec is None:
         return
     if plan.pilot is None:
-        yield PowerLine(audit="improvability", metric="improvable_fairness", how="needs a pilot: give --pilot FILE")
+        yield PowerLine(audit="improvability", metric="improvable_fairness", how=shared("needs_pilot"))
         return
     result = run(plan.pilot, spec).result
-    what = f"accuracy up by {spec.plan.gain:.0%} and a gap down by {spec.plan.reduction:.0%}"
+    how = say("planned_improvement", gain=spec.plan.gain, reduction=spec.plan.reduction)
     for model in spec.candidates:
         curve = [(r.n, r.value) for r in result.rows("power", model=model, scenario="planned") if r.value is not None]
         needed = result.get("sample_sizes", model=model, scenario="planned").n
@@ -33,7 +35,7 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
             grouping=result.groupings[0],
             chance=None if np.isnan(chance) else chance,
             rows=needed,
-            how=f"the pilot's resamples; planned: {what}",
+            how=how,
         )
 
 

@@ -56,6 +56,15 @@ _STATUSES: dict[str, Sentence] = {
 }
 
 _NOTES: dict[str, Sentence] = {
+    "limits_a_value": "limits a value, not a gap",
+    "no_rate_simulated": "no rate: not simulated",
+    "power_nothing_compared": "nothing to compare",
+    "rate_simulated": "simulated, {samples:count safe} samples, rate {rate:.3g}",
+    "power_left_out": "{how}; left out, since the audit asks for {least:set} of a group: {groups:group commas}",
+    "no_mean_to_weight": "{metric:name} is no mean over people that could be weighted here",
+    "strata_shares_change": (
+        "a mean over strata has shares of its own, which other shares of the people would change as well"
+    ),
     "standardised_over": (
         "{where}: {metrics:name commas} is standardised over {used:set} of {strata:set} strata of {factor:name}, those "
         "in which every group has {least:set} people; they hold {share:.0%} of all people."

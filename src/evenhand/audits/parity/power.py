@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
 from evenhand.core.power import Power, PowerLine, PowerPlan
 from evenhand.core.records import Value
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, did_you_mean
+from evenhand.messages import Message
 from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
@@ -81,9 +83,9 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
     for threshold in spec.thresholds:
         metric = _known_metrics(spec).get(spec.metric_of(threshold))
         if metric is None or metric.method != "rate" or threshold.of == "value":
-            how = "limits a value, not a gap" if threshold.of == "value" else "no rate: not simulated"
+            how = say("limits_a_value" if threshold.of == "value" else "no_rate_simulated")
             yield PowerLine(
-                audit="parity", metric=threshold.metric, threshold=threshold.in_words(), points=True, how=how
+                audit="parity", metric=threshold.metric, threshold=threshold.message(), points=True, how=how
             )
 
 
@@ -196,12 +198,12 @@ def _rate_line(plan: PowerPlan, question: RateQuestion, confidences: tuple[float
         "metric": question.metric.name,
         "model": expected.model,
         "grouping": expected.grouping,
-        "threshold": None if threshold is None else threshold.message(points=question.kind == "difference").text,
+        "threshold": None if threshold is None else threshold.message(points=question.kind == "difference"),
         "kind": question.kind,
         "points": True,
     }
     if len(expected.names) < 2:
-        how = f"nothing to compare{_left_out(plan, expected)}"
+        how = _with_left_out(say("power_nothing_compared"), plan, expected)
         return PowerLine(**columns, meets=None if threshold is None else 0.0, how=how)
     people = np.maximum(1, np.round(plan.rows * expected.shares)).astype(np.int64)
     smallest = int(np.argmin(people))
@@ -215,15 +217,14 @@ def _rate_line(plan: PowerPlan, question: RateQuestion, confidences: tuple[float
         n=int(people[smallest]),
         gap=gap if gap is None or question.kind == "difference" else 1.0 - gap / expected.rate,
         meets=None if threshold is None else float(simulation.met_without_gap().mean()),
-        how=f"simulated, {plan.settings.samples:,} samples, rate {expected.rate:.3g}{_left_out(plan, expected)}",
+        how=_with_left_out(say("rate_simulated", samples=plan.settings.samples, rate=expected.rate), plan, expected),
     )
 
 
-def _left_out(plan: PowerPlan, expected: ExpectedRate) -> str:
+def _with_left_out(how: Message, plan: PowerPlan, expected: ExpectedRate) -> Message:
     if not expected.left_out:
-        return ""
-    least = plan.specs["parity"].min_count
-    return f"; left out, since the audit asks for {least} of a group: {', '.join(expected.left_out)}"
+        return how
+    return say("power_left_out", how=how, least=plan.specs["parity"].min_count, groups=expected.left_out)
 
 
 @dataclass(frozen=True)

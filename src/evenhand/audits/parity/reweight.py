@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from evenhand.audits.parity.gather import GroupCells
+from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.findings import Finding
 from evenhand.core.records import OK, STANDARDISED
 from evenhand.core.reweighting import Mix, threshold_of
 from evenhand.core.thresholds import Verdict, judge
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats.weighted import Judged, Moments, Weighted, gap_to_everybody, largest_gap, value_with_limits
 from evenhand.table.keys import column_key
 
@@ -31,15 +34,15 @@ class ParityReweighter:
     spec: ParitySpec
     by_counts: ClassVar[bool] = True
 
-    def why_not(self, finding: Finding) -> str | None:
+    def why_not(self, finding: Finding) -> Message | None:
         """Return why a verdict cannot be recomputed, or None."""
         metric = self.result.spec.known_metrics().get(finding.metric)
         if finding.value is None:
-            return "there is no number to begin with"
+            return shared("no_number_yet")
         if metric is None or metric.method not in ("rate", "mean"):
-            return f"{finding.metric} is no mean over people that could be weighted here"
+            return say("no_mean_to_weight", metric=finding.metric)
         if finding.stratum == STANDARDISED:
-            return "a mean over strata has shares of its own, which other shares of the people would change as well"
+            return say("strata_shares_change")
         return None
 
     def depends_on(self, finding: Finding, column: str) -> bool:

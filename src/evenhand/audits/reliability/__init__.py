@@ -26,7 +26,6 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.reliability.section",
     charts="evenhand.audits.reliability.charts:CHARTS",
     messages="evenhand.audits.reliability.messages:say",
-    not_reweighted="models and mistakes were made from these people, and others would have other ones",
     power="evenhand.core.power:DRAWN",
     withhold="evenhand.audits.reliability.withhold:WITHHOLD",
     transfer="evenhand.audits.reliability.gather:TRANSFER",

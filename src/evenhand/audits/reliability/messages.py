@@ -189,6 +189,7 @@ PILOT: dict[str, Sentence] = {
 }
 
 SETUP: dict[str, Sentence] = {
+    "not_reweighted": ("models and mistakes were made from these people, and others would have other ones"),
     "only_these": "Gaps hold for these models and these mistakes; other models or mistakes may give other gaps.",
     "groups_stay": "Columns that define groups were not perturbed: {columns:name commas}.",
     "no_weights": "Survey weights are not used: every person counts once.",
