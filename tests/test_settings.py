@@ -79,3 +79,9 @@ def test_settings_are_frozen() -> None:
     assert options.confidence == 0.9
     with pytest.raises(ValidationError, match="frozen"):
         options.confidence = 0.5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("values", [None, 3, ["confidence"]])
+def test_settings_that_are_no_dictionary_are_refused(values: Any) -> None:
+    with pytest.raises(ConfigError, match=r"\[options\] must be settings by name, in a dictionary; got "):
+        Options.parse(values, "[options]")

@@ -42,6 +42,10 @@ class Settings(BaseModel):
         Traceback (most recent call last):
         evenhand.errors.ConfigError: `confidnce` in [parity]: there is no such setting; did you mean 'confidence'?
         """
+        if not isinstance(values, Mapping):
+            raise ConfigError(
+                "{where} must be settings by name, in a dictionary; got {values}.", where=where, values=brief(values)
+            )
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:

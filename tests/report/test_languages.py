@@ -132,6 +132,10 @@ def test_a_headline_in_german() -> None:
         german.headline(finding({"selects": "lehnt ab"}))
         == f"Nach race: boosting lehnt 44,5\u00a0% von Black und 20,9\u00a0% von Asian ab{alike}"
     )
+    called = shared("called", people="Bewerber")
+    assert german.headline(finding({"selects": "lehnt ab", "people": called})) == (
+        f"Nach race, Bewerber: boosting lehnt 44,5\u00a0% von Black und 20,9\u00a0% von Asian ab{alike}"
+    )
     refused = finding({"selects": "lehnt ab", "metric": "ppv"})
     assert "Unter denen, die boosting ablehnt, ist der Ausgang positiv" in german.headline(refused)
     assert german.limit(finding()) == "höchstens 10 Prozentpunkte"
@@ -218,6 +222,17 @@ def test_no_english_is_left_on_a_german_front_page(six_audits: eh.Audit) -> None
     for layer in ("headline", "detail", "reason", "threshold"):
         english = [getattr(finding, layer) for finding in six_audits.findings]
         assert [message.text for message in english if not german.translates(message)] == []
+
+
+def test_every_finding_of_a_study_is_translated() -> None:
+    from evenhand.study import analyze, simulate_responses
+
+    german = page_wording("de")
+    findings = analyze(simulate_responses(60, conditions={"arrests": {}}, seed=3), resamples=100).findings
+    assert findings
+    for finding in findings:
+        sentences = (finding.headline, finding.detail, finding.reason)
+        assert [str(said) for said in sentences if isinstance(said, Message) and not german.translates(said)] == []
 
 
 def test_a_saved_audit_is_translated_in_a_new_process(tmp_path: Path) -> None:
