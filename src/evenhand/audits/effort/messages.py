@@ -136,7 +136,9 @@ _UNEVEN = " (as good as {effective:count}, for their uneven weights)"
 
 NOTES: dict[str, Sentence] = {
     "no_reweighted_limits": "for {metric:name} there are no limits with other shares here",
-    "pairs_stay_in_engine": "more than {most:count safe} people stay in the data's engine, where pairs are not weighted again",
+    "pairs_stay_in_engine": (
+        "more than {most:count safe} people stay in the data's engine, where pairs are not weighted again"
+    ),
     "uncertain_inertia_not_reweighted": (
         "the rates of inertia are uncertain, and limits with other shares would not allow for that"
     ),
