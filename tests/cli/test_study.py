@@ -265,6 +265,20 @@ def test_status(cli: Cli, place: Path, kind: str) -> None:
     assert re.search(r"\d+ answers to (pairs|cases); the last at \d{4}-", done.stdout)
 
 
+def test_status_and_export_on_read_only_media(place: Path, kind: str) -> None:
+    rights = "-dac_override,-dac_read_search,-fowner"
+    as_anybody = ["setpriv", "--bounding-set", rights, "--inh-caps", rights] if os.geteuid() == 0 else []
+    place.chmod(0o500)
+    try:
+        for command, shown in (("status", "12"), ("export", "participant,condition")):
+            study = [sys.executable, "-m", "evenhand", "study", command]
+            done = subprocess.run([*as_anybody, *study], capture_output=True, text=True, timeout=60, check=False)
+            assert done.stderr == ""
+            assert shown in done.stdout
+    finally:
+        place.chmod(0o700)
+
+
 def test_another_database(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "study.db").rename(place / "other.db")
     assert cli("study", "status").returncode == 2

@@ -131,18 +131,50 @@ def _postgres_engine(url: URL) -> Engine:
 
 
 def _sqlite_engine(url: URL, shown: str) -> Engine:
-    _make_private(os.path.abspath(url.database or ""), shown)
+    path = os.path.abspath(url.database or "")
+    read_only = is_read_only(path)
+    if not read_only:
+        _make_private(path, shown)
+
+    def connect() -> sqlite3.Connection:
+        uri = read_uri(path) if read_only else Path(path).as_uri()
+        return sqlite3.connect(uri, BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+
     engine = create_engine(
-        url,
+        "sqlite://",
+        creator=connect,
         poolclass=QueuePool,
         pool_size=_SQLITE_CONNECTIONS,
         max_overflow=0,
         hide_parameters=True,
-        connect_args={"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS},
     )
-    event.listen(engine, "connect", _prepare)
+    if not read_only:
+        event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def is_read_only(path: str) -> bool:
+    """Tell whether a file is on a medium, or in a folder, where SQLite cannot write."""
+    return os.path.isfile(path) and not (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK))
+
+
+def read_uri(path: str) -> str:
+    """Return the address under which SQLite reads a file without writing to it, also where it could not write.
+
+    With an index of its log beside it, a server may be running, and SQLite reads both; else nobody changes the file.
+    """
+    uri, log = Path(path).as_uri(), Path(f"{path}-wal")
+    if not is_read_only(path) or os.path.exists(f"{path}-shm"):
+        return f"{uri}?mode=ro"
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            "the database '{database}' has answers in '{log}', which SQLite reads only where it may write; copy both "
+            "files to a folder of your own.",
+            database=path,
+            log=log.name,
+        )
+    return f"{uri}?mode=ro&immutable=1"
 
 
 def _make_private(path: str, shown: str) -> None:

@@ -24,7 +24,7 @@ from evenhand.study.flow.design import Design
 from evenhand.study.schema import kind_of
 from evenhand.study.store import tables
 from evenhand.study.store.answers import Answers
-from evenhand.study.store.database import Database, parse_url
+from evenhand.study.store.database import Database, parse_url, read_uri
 from evenhand.study.store.participants import Participants
 from evenhand.study.store.records import StoreError, StudyRow, seconds_of
 from evenhand.study.store.researchers import Ratings, Researchers
@@ -343,7 +343,7 @@ def _copy_sqlite(source: URL, part: Path) -> None:
         raise ConfigError("there is no database '{path}'.", path=path)
     try:
         with (
-            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as old,
+            closing(sqlite3.connect(read_uri(os.path.abspath(path)), uri=True, timeout=30)) as old,
             closing(sqlite3.connect(part)) as new,
         ):
             old.backup(new)
