@@ -83,7 +83,7 @@ def test_an_image_is_built_of_what_is_there(name: str, folder: Path) -> None:
         *("FROM", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD"),
     }
     words = dict(steps)
-    assert re.fullmatch(r"python:3\.\d+-slim", words["FROM"]), "a version, not whatever is latest"
+    assert re.fullmatch(r"python:3\.\d+-slim@sha256:[0-9a-f]{64}", words["FROM"]), "a digest, not whatever is latest"
     assert words["USER"].isdigit(), "a number: a host can tell that it is not root"
     assert words["USER"] != "0"
     for sources in (text.split()[:-1] for word, text in steps if word == "COPY"):
