@@ -107,7 +107,7 @@ def critics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     for running in serve(folder, study_template("disagreement"), changes):
         from evenhand.study.server.security import hash_password
 
-        for name in ("anna", "ben"):
+        for name in ("anna", "ben", "cleo"):
             running.study.researchers.set_password(name, hash_password(PASSWORD))
         yield running
 
@@ -594,11 +594,9 @@ def test_who_is_speaking_and_the_raters_desk_by_keyboard(browser: Any, critics: 
             rater.page.fill("#name", name)
             rater.page.fill("#password", PASSWORD)
             rater.press("Enter")
-            rater.page.wait_for_url("**/researcher")
-            found += problems(rater, "dashboard")
-            rater.open("/researcher/reasons")
+            rater.page.wait_for_url("**/researcher/reasons")
             rater.looks_right()
-            found += problems(rater, "reasons")
+            found += problems(rater, "own progress")
             rater.open("/researcher/reasons/rate")
             rater.looks_right()
             found += problems(rater, "a reason")
@@ -608,6 +606,16 @@ def test_who_is_speaking_and_the_raters_desk_by_keyboard(browser: Any, critics: 
             rater.press("Enter")
             rater.page.wait_for_url("**/researcher/reasons?done=all")
             assert rater.trouble == []
+    with Person(browser, critics, width) as researcher:
+        researcher.open("/researcher/login")
+        researcher.page.fill("#name", "cleo")
+        researcher.page.fill("#password", PASSWORD)
+        researcher.press("Enter")
+        researcher.page.wait_for_url("**/researcher")
+        for path in ("/researcher", "/researcher/reasons"):
+            researcher.open(path)
+            researcher.looks_right()
+            found += problems(researcher, path)
     assert found == []
     scores = [one.score for one in critics.study.ratings.all() if one.rater == "ben"]
     assert set(scores) == {4}

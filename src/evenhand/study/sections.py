@@ -272,7 +272,9 @@ class Rationales(Settings):
     """How two raters rate the reasons that people wrote, on a page of the desk; neither sees what the other gave."""
 
     raters: tuple[str, ...] = Field(
-        (), description="The two researchers who rate, by the names they log in with; without them nothing is rated."
+        (),
+        description="The names that the two raters log in with; these logins open nothing but the rating. Without them "
+        "nothing is rated.",
     )
     question: str = Field("How detailed and persuasive is this reason?", description="What raters are asked.")
     scale: tuple[str, ...] = Field(

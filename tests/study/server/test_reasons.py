@@ -14,7 +14,7 @@ from evenhand.study.flow.design import Design
 from evenhand.study.live import rating_agreement
 from evenhand.study.sections import Bonus, Rationales
 
-RATERS = ("anna", "ben")
+RATERS = ("ben", "cleo")
 
 
 @pytest.fixture
@@ -55,43 +55,79 @@ def rate_all(browser: Any, choose: Any) -> list[str]:
     return seen
 
 
-def test_only_the_raters_rate_and_all_may_look(rated: Any) -> None:
+def test_only_the_raters_rate_and_only_researchers_look(rated: Any) -> None:
     assert rated.browser().get("/researcher/reasons").headers["location"] == "/researcher/login"
     assert rated.browser().get("/researcher/reasons/rate").headers["location"] == "/researcher/login"
     assert rated.browser().get("/researcher/reasons/ratings.csv").status_code == 401
-    other = rater(rated, "cleo")
-    assert "who is no rater of this study" in other.get("/researcher/reasons").text
-    assert other.get("/researcher/reasons/rate").headers["location"] == "/researcher/reasons"
-    token = other.form("/researcher/reasons")["csrf"]
-    reason = rater(rated, "anna").form("/researcher/reasons/rate")["reason"]
-    sent = other.post("/researcher/reasons/rate", {"csrf": token, "reason": reason, "rating": "1"})
-    assert sent.headers["location"] == "/researcher/reasons"
+    researcher = rated.researcher()
+    assert "ben and cleo rate them" in researcher.get("/researcher/reasons").text
+    assert researcher.get("/researcher/reasons/rate").headers["location"] == "/researcher/reasons"
+    token = researcher.form("/researcher/reasons")["csrf"]
+    reason = rater(rated, "ben").form("/researcher/reasons/rate")["reason"]
+    sent = researcher.post("/researcher/reasons/rate", {"csrf": token, "reason": reason, "rating": "1"})
+    assert sent.status_code == 403
     assert rated.study.ratings.all() == []
 
 
+class TestARater:
+    """Who is named in `raters` may rate, and nothing else: not end the study, not read what others answered."""
+
+    @pytest.mark.parametrize("path", ["/researcher", "/researcher/reasons"])
+    def test_sees_only_their_own_progress(self, rated: Any, path: str) -> None:
+        rate_all(rater(rated, "cleo"), lambda _: "4")
+        browser = rater(rated, "ben")
+        shown = browser.get(path)
+        page = shown if shown.status_code == 200 else browser.get(shown.headers["location"])
+        assert "Rated by you</dt><dd>0</dd>" in page.text
+        for hidden in ("cleo", "kappa", "ratings.csv", "bonus", "Close the study", "person0"):
+            assert hidden not in page.text
+
+    @pytest.mark.parametrize(
+        "path",
+        [*(f"export/{form}" for form in ("csv", "parquet", "json")), "bonus.csv", "reasons/ratings.csv"],
+    )
+    def test_exports_nothing(self, rated: Any, path: str) -> None:
+        assert rater(rated, "ben").get(f"/researcher/{path}").status_code == 403
+        assert rated.researcher().get(f"/researcher/{path}").status_code == 200
+
+    def test_reads_no_numbers(self, rated: Any) -> None:
+        assert rater(rated, "ben").get("/api/dashboard").status_code == 403
+        assert rated.researcher().get("/api/dashboard").status_code == 200
+
+    @pytest.mark.parametrize("action", ["close", "reopen", "withdraw", "erase", "reasons/enter"])
+    def test_manages_nothing(self, rated: Any, action: str) -> None:
+        browser, someone = rater(rated, "ben"), rated.study.participants.by_recruitment_id("person0")
+        form = {"csrf": browser.form("/researcher/reasons/rate")["csrf"], "who": someone.code, "confirm": "yes"}
+        before = len(rated.study.researchers.actions())
+        assert browser.post(f"/researcher/{action}", {**form, "item": "1", "text": "x"}).status_code == 403
+        assert not rated.study.closed
+        assert rated.study.participants.by_recruitment_id("person0") == someone
+        assert len(rated.study.researchers.actions()) == before
+
+
 def test_two_raters_agreement_and_bonus(rated: Any) -> None:
-    first, second = rater(rated, "anna"), rater(rated, "ben")
+    first, second, researcher = rater(rated, "ben"), rater(rated, "cleo"), rated.researcher()
     seen = rate_all(first, lambda text: {"0": "1", "1": "4", "2": "2"}[text[-1]])
     assert sorted(seen) == [f"&lt;b&gt;reason&lt;/b&gt; {n}" for n in range(3)], "one a person: the first case"
-    page = first.get("/researcher/reasons").text
+    page = researcher.get("/researcher/reasons").text
     assert "no reason was rated by both yet" in page
     assert "Not yet: 3 reasons are not rated by both raters yet, of 3." in page
     shown = second.get("/researcher/reasons/rate").text
     assert " checked" not in shown, "what the other gave is not shown"
     assert not any(f"person{n}" in shown for n in range(3))
     rate_all(second, lambda text: {"0": "2", "1": "4", "2": "2"}[text[-1]])
-    page = first.get("/researcher/reasons").text
+    page = researcher.get("/researcher/reasons").text
     assert re.search(r"Weighted kappa, quadratic.*?0\.8", page, re.S | re.I)
-    paid = list(csv.DictReader(io.StringIO(first.get("/researcher/bonus.csv").text)))
+    paid = list(csv.DictReader(io.StringIO(researcher.get("/researcher/bonus.csv").text)))
     assert [(row["recruitment_id"], row["amount"], row["reason"]) for row in paid] == [("person1", "5", "reasons")]
-    rows = list(csv.DictReader(io.StringIO(first.get("/researcher/reasons/ratings.csv").text)))
+    rows = list(csv.DictReader(io.StringIO(researcher.get("/researcher/reasons/ratings.csv").text)))
     assert len(rows) == 6
     assert {row["rater"] for row in rows} == set(RATERS)
-    assert "person" not in first.get("/researcher/reasons/ratings.csv").text
+    assert "person" not in researcher.get("/researcher/reasons/ratings.csv").text
 
 
 def test_a_rating_can_be_changed_skipped_or_be_a_reason_to_leave_out(rated: Any) -> None:
-    browser = rater(rated, "anna")
+    browser = rater(rated, "ben")
     page = browser.get("/researcher/reasons/rate").text
     skipped = re.search(r"rate\?after=(\w+)", page)
     assert skipped is not None
@@ -106,7 +142,7 @@ def test_a_rating_can_be_changed_skipped_or_be_a_reason_to_leave_out(rated: Any)
 
 @pytest.mark.parametrize("given", ["", "0", "9", "out:9", "out:", "1e0", "<script>"])
 def test_what_is_no_rating_is_asked_for_again(rated: Any, given: str) -> None:
-    browser = rater(rated, "anna")
+    browser = rater(rated, "ben")
     fields = browser.form("/researcher/reasons/rate")
     sent = browser.post("/researcher/reasons/rate", {**fields, "rating": given})
     assert "Please choose one of the answers." in browser.get(sent.headers["location"]).text
@@ -121,14 +157,14 @@ def test_a_reason_entered_at_the_desk_is_rated_and_logged(rated: Any) -> None:
     responses = rated.study.results.responses()
     mine = responses.people["participant"][responses.person] == code
     item = responses.answers["item"][mine & (responses.numbers("position") == 1)][0]
-    desk = rater(rated, "cleo")
+    desk = rated.researcher()
     form = {"csrf": desk.form("/researcher/reasons")["csrf"], "who": code, "item": item, "text": "said <aloud>"}
     assert desk.post("/researcher/reasons/enter", form).headers["location"].endswith("done=entered")
     assert desk.post("/researcher/reasons/enter", form).headers["location"].endswith("done=not_entered")
     assert desk.post("/researcher/reasons/enter", {**form, "text": " "}).headers["location"].endswith("done=too_long")
     assert "Reasons to rate</dt><dd>4</dd>" in desk.get("/researcher/reasons").text
     assert f"entered a reason: {code}, case:{item}" in desk.get("/researcher").text
-    assert "said &lt;aloud&gt;" in "".join(rate_all(rater(rated, "anna"), lambda _: "2"))
+    assert "said &lt;aloud&gt;" in "".join(rate_all(rater(rated, "ben"), lambda _: "2"))
 
 
 def test_a_study_without_raters_says_so(feedback: Any) -> None:

@@ -37,7 +37,7 @@ from evenhand.study.server.middleware import (
     is_plain,
     require_type,
 )
-from evenhand.study.server.security import CSRF_FIELD, WRITTEN_BY, Logins, Security, VisitorCookie
+from evenhand.study.server.security import CSRF_FIELD, WRITTEN_BY, Security, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def create_app(
     desk = researcher.Desk(context)
     app.include_router(researcher.router(context, dashboard, desk, agreement))
     app.include_router(reasons.router(context, desk, agreement))
-    app.include_router(_json_router(context, dashboard))
+    app.include_router(_json_router(context, dashboard, desk))
     app.add_api_route("/static/{name:path}", _static_route(files), include_in_schema=False)
     app.state.context, app.state.dashboard = context, dashboard
     return app
@@ -250,11 +250,10 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem} for status in (400, *statuses, 429, 500, 503)}
 
 
-def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
+def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Desk) -> APIRouter:
     """Return the JSON routes."""
     routes = APIRouter(prefix="/api")
     study, design = context.study, context.design
-    logins = Logins(study, context.security)
     # Of its own, so that a database that says nothing holds up one thread, and further checks are answered in time.
     checks = ThreadPoolExecutor(1, thread_name_prefix="health")
 
@@ -293,11 +292,10 @@ def _json_router(context: AppContext, dashboard: Dashboard) -> APIRouter:
         revision = fields.revision if isinstance(fields.revision, str) else fields.revision[0]
         return study.answers.save_draft(person, steps[index].key, draft, revision=int(revision))
 
-    @routes.get("/dashboard", responses=_problems(401))
+    @routes.get("/dashboard", responses=_problems(401, 403))
     def numbers(request: Request) -> dict[str, Any]:
         """Return the numbers of the dashboard, with a `stamp` that changes when any of them does."""
-        if logins.session(request) is None:
-            raise HTTPException(401)
+        desk.require(request)
         return dashboard.state().as_json()
 
     return routes

@@ -1,6 +1,7 @@
 """The desk's pages for reasons: two raters rate what people wrote, and all see how far they agree and who is paid.
 
-A rater sees one reason at a time, in an order of their own, without who wrote it and without what the other rater gave.
+A rater sees one reason at a time, in an order of their own, without who wrote it and without what the other rater gave;
+and nothing else of the study.
 """
 
 from __future__ import annotations
@@ -90,11 +91,16 @@ class ReasonPages:
             return self._agreed[1]
 
     def overview(self, request: Request, done: str = "") -> Response:
-        """Show how far the raters are, how far they agree, and who would be paid."""
+        """Show how far the raters are, how far they agree, and who would be paid; a rater sees their own progress."""
         session, cookie = self._desk.login(request)
         if session is None or cookie is None:
             return redirect_to("/researcher/login")
         rated, raters = self._rated(), self._settings.raters
+        if self._desk.is_rater(session):
+            progress = {"rated": len(rated.by(session.name).keys() & _keys(rated.reasons)), "total": len(rated.reasons)}
+            return self._desk.page(
+                "rater.html", cookie, 200, name=session.name, notice=NOTICES.get(done, ""), **progress
+            )
         both, found = rated_by_both(rated.reasons, rated.ratings, raters), self._agreement_of(rated)
         paid = [bonus for bonus in self._spec.payment.bonuses if bonus.by == "reasons"]
         return self._desk.page(
@@ -120,7 +126,7 @@ class ReasonPages:
         session, cookie = self._desk.login(request)
         if session is None or cookie is None:
             return redirect_to("/researcher/login")
-        if session.name not in self._settings.raters:
+        if not self._desk.is_rater(session):
             return redirect_to("/researcher/reasons")
         rated = self._rated()
         mine, order = rated.by(session.name), _order(rated.reasons, session.name, self._spec.seed)
@@ -147,9 +153,7 @@ class ReasonPages:
 
     def rate(self, request: Request, fields: Fields) -> Response:
         """Store a rating."""
-        session, _ = self._desk.form(request, fields)
-        if session.name not in self._settings.raters:
-            return redirect_to("/researcher/reasons")
+        session, _ = self._desk.form(request, fields, rater=True)
         wanted = field_of(fields, "reason")
         reason = _by_id(self._rated().reasons, wanted)
         if reason is None:

@@ -67,22 +67,31 @@ class Desk:
     def __init__(self, context: AppContext) -> None:
         self._context, self._security = context, context.security
         self._title = context.design.spec.words(context.design.spec.title)
+        self._raters = context.design.spec.rationales.raters
         self.logins = Logins(context.study, context.security)
 
     def login(self, request: Request) -> tuple[Session | None, ResearcherCookie | None]:
         """Return the session and the cookie of a researcher; None where there is none."""
         return self.logins.session(request), self._security.researcher(request)
 
-    def require(self, request: Request) -> Session:
-        """Return the session of a researcher, or refuse."""
+    def is_rater(self, session: Session) -> bool:
+        """Tell whether somebody may only rate reasons: so that their rating is blind, and nothing else is theirs."""
+        return session.name in self._raters
+
+    def require(self, request: Request, *, rater: bool = False) -> Session:
+        """Return the session of a researcher, or of a rater; refuse everybody else."""
         session = self.logins.session(request)
         if session is None:
             raise HTTPException(401)
+        if self.is_rater(session) is not rater:
+            raise HTTPException(403)
         return session
 
-    def form(self, request: Request, fields: dict[str, str | list[str]]) -> tuple[Session, ResearcherCookie]:
+    def form(
+        self, request: Request, fields: dict[str, str | list[str]], *, rater: bool = False
+    ) -> tuple[Session, ResearcherCookie]:
         """Return the session behind a form that holds its token, or refuse."""
-        session = self.require(request)
+        session = self.require(request, rater=rater)
         return session, self._security.require_researcher_csrf(request, fields)
 
     def page(self, template: str, cookie: ResearcherCookie, status: int, **values: object) -> Response:
@@ -151,6 +160,8 @@ class Pages:
         session, cookie = self._desk.login(request)
         if session is None or cookie is None:
             return redirect_to("/researcher/login")
+        if self._desk.is_rater(session):
+            return redirect_to("/researcher/reasons")
         state = self._dashboard.state()
         draw = self._dashboard.charts.draw
         return self._page(
