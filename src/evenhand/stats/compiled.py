@@ -145,6 +145,35 @@ def draw_sums(
 
 
 @kernel()
+def shuffle_sums(
+    key: np.uint64,
+    first: int,
+    people: IntArray,
+    strata: tuple[IntArray, IntArray],
+    columns: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Add the columns (C, Q) of people drawn without replacement to `sums` (B, S, Q), for draws first, first + 1, ...
+
+    `people` has the cell of each person, stratum after stratum, and stays shuffled; `strata` has the stratum's first
+    person and how many to draw.
+    """
+    start, take = strata
+    for draw in range(sums.shape[0]):
+        state = mixed(key + STEP * np.uint64(first + draw + 1))
+        for s in range(take.size):
+            low, size = start[s], start[s + 1] - start[s]
+            for i in range(take[s]):
+                state += STEP
+                other = low + i + np.int64(float(mixed(state) >> np.uint64(11)) * _TO_UNIT * (size - i))
+                cell = people[other]
+                people[other] = people[low + i]
+                people[low + i] = cell
+                for q in range(columns.shape[1]):
+                    sums[draw, s, q] += columns[cell, q]
+
+
+@kernel()
 def judge_cut(top: FloatArray, bottom: FloatArray, limits: CutLimits) -> tuple[float, float]:
     """Return a cut's violation of the floors and the gap limit, and its gap; inf if a group has no value."""
     floors, gap_limit, met = limits

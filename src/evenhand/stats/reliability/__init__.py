@@ -1,6 +1,7 @@
 """Reliability under input mistakes: curves by group, their gaps, and the uncertainty of these."""
 
-from evenhand.stats.reliability.bounded import Unseen, bounded_difference, bounded_limits, bounded_p
+from evenhand.stats.bounded import bounded_limits
+from evenhand.stats.reliability.bounded import Unseen, bounded_difference, bounded_p
 from evenhand.stats.reliability.gaps import GapOverLevels, gap_of, joint_band, pilot_variance
 from evenhand.stats.reliability.metrics import (
     METRICS,

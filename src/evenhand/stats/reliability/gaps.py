@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.stats.bounded import p_of_tail
 from evenhand.stats.correlation import two_sided_p
 from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
-from evenhand.stats.reliability.bounded import Unseen, half_widths, p_of_tail
+from evenhand.stats.reliability.bounded import Unseen, half_widths
 from evenhand.stats.types import FloatArray, Interval
-
-_SMALLEST_P = 1e-15
-_LEAST_TILT, _MOST_TILT = 1e-4, 36.0
 
 
 @dataclass(frozen=True, kw_only=True)

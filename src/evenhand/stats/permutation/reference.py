@@ -1,0 +1,166 @@
+"""The distribution of a studentised statistic if groups do not matter: drawn, or approximated by moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FEWEST_BEYOND = 40  # no p-value is below this number of draws
+_FARTHEST = 3.0  # the approximation is used while kurtosis t⁴ is below
+_ROUNDING = 1e-9
+
+Ends = tuple[float, float]
+
+
+class Reference(Protocol):
+    """A reference distribution: p-values of a statistic, and the ends that match them.
+
+    Towards equality both are those of the distribution. On the other side of the estimate they are at least as cautious
+    as the normal distribution's: where few people carry the variance, permutations are short on one side.
+    """
+
+    @property
+    def draws(self) -> int:
+        """The number of draws; 0 if there are none."""
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p-value."""
+
+    def p_value(self, t: float, observed: float) -> float:
+        """Return twice the smaller tail beyond t; `observed` is the statistic of equality."""
+
+    def ends(self, alpha: float, observed: float) -> Ends:
+        """Return the t, low and high, outside of which p < alpha."""
+
+    def mirrored(self) -> Reference:
+        """Return the distribution of -t."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A distribution of draws, sorted, in single precision, so that ties are found.
+
+    Examples
+    --------
+    >>> drawn = Drawn(np.arange(-500, 500, dtype=np.float32))
+    >>> round(drawn.p_value(490.0, 490.0), 3), drawn.ends(0.05, 490.0)
+    (0.04, (-476.0, 475.0))
+    """
+
+    values: npt.NDArray[np.float32]
+
+    @property
+    def draws(self) -> int:
+        """The number of draws."""
+        return self.values.size
+
+    @property
+    def smallest_p(self) -> float:
+        """40 / (draws + 1): beyond, too few draws would decide."""
+        return min(1.0, FEWEST_BEYOND / (self.draws + 1))
+
+    def p_value(self, t: float, observed: float) -> float:
+        """Return twice the smaller of (1 + draws beyond t) / (1 + draws)."""
+        as_drawn = np.float32(t)
+        below = 1 + int(np.searchsorted(self.values, as_drawn, "right"))
+        above = 1 + self.draws - int(np.searchsorted(self.values, as_drawn, "left"))
+        tails = below / (self.draws + 1), above / (self.draws + 1)
+        return min(1.0, max(2.0 * _near_tail(*tails, t, observed), self.smallest_p))
+
+    def ends(self, alpha: float, observed: float) -> Ends:
+        """Return the order statistics that match p < alpha; infinite if alpha is at most the smallest p-value."""
+        beyond = int(np.ceil(alpha * (self.draws + 1) / 2 - 1 - _ROUNDING)) - 1
+        if beyond < 0 or alpha <= self.smallest_p:
+            return -np.inf, np.inf
+        low, high = float(self.values[beyond]), float(self.values[self.draws - 1 - beyond])
+        return _cautious_ends(low, high, alpha, observed)
+
+    def mirrored(self) -> Drawn:
+        """Return the draws of -t."""
+        return Drawn(-self.values[::-1])
+
+
+@dataclass(frozen=True)
+class Approximated:
+    """Hall's transformation: t + A t² / 3 + A² t³ / 27 + A / 6 is nearly normal, A the skewness of the numerator.
+
+    It has the Edgeworth expansion of a studentised mean to order 1 / sqrt(n), and rises everywhere. What is left out is
+    of the order kurtosis t⁴; beyond t = (3 / kurtosis)^(1/4) no smaller p-value is given.
+
+    References
+    ----------
+    P. Hall (1992), On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54.
+
+    Examples
+    --------
+    >>> round(Approximated(0.0, 1e-4).p_value(1.96, 1.96), 3), round(Approximated(0.1, 1e-4).p_value(1.96, 1.96), 3)
+    (0.05, 0.035)
+    """
+
+    skewness: float
+    kurtosis: float
+
+    @property
+    def draws(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def smallest_p(self) -> float:
+        """The p-value beyond which the approximation is not used."""
+        return 2.0 * max(self._tails(self._farthest)[1], self._tails(-self._farthest)[0])
+
+    def p_value(self, t: float, observed: float) -> float:
+        """Return twice the smaller tail."""
+        return min(1.0, max(2.0 * _near_tail(*self._tails(t), t, observed), self.smallest_p))
+
+    def ends(self, alpha: float, observed: float) -> Ends:
+        """Return the quantiles of both tails alpha / 2; infinite if alpha is at most the smallest p-value."""
+        from scipy.special import ndtri
+
+        if alpha <= self.smallest_p:
+            return -np.inf, np.inf
+        low, high = (self._quantile(z) for z in (float(ndtri(alpha / 2)), -float(ndtri(alpha / 2))))
+        return _cautious_ends(low, high, alpha, observed)
+
+    def mirrored(self) -> Approximated:
+        """Return the distribution of -t."""
+        return Approximated(-self.skewness, self.kurtosis)
+
+    @property
+    def _farthest(self) -> float:
+        return float((_FARTHEST / max(self.kurtosis, _ROUNDING)) ** 0.25)
+
+    def _tails(self, t: float) -> Ends:
+        from scipy.special import ndtr
+
+        a = self.skewness
+        z = t + a * t * t / 3 + a * a * t**3 / 27 + a / 6
+        return float(ndtr(z)), float(ndtr(-z))
+
+    def _quantile(self, z: float) -> float:
+        a = self.skewness
+        return float((np.cbrt(1 + a * (z - a / 6)) - 1) * 3 / a) if abs(a) > _ROUNDING else z
+
+
+def _near_tail(below: float, above: float, t: float, observed: float) -> float:
+    """Return the smaller tail, the one away from equality at least the normal one."""
+    from scipy.special import ndtr
+
+    if observed >= 0:
+        below = max(below, float(ndtr(t)))
+    if observed <= 0:
+        above = max(above, float(ndtr(-t)))
+    return min(below, above)
+
+
+def _cautious_ends(low: float, high: float, alpha: float, observed: float) -> Ends:
+    """Return the ends, the one away from equality at least the normal one, and both on their side of 0."""
+    from scipy.special import ndtri
+
+    z = -float(ndtri(alpha / 2))
+    return min(low, -z if observed >= 0 else 0.0), max(high, z if observed <= 0 else 0.0)
