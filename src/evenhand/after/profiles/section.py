@@ -19,7 +19,7 @@ from evenhand.after.profiles.tables import (
     rate_rows,
     unknown_notes,
 )
-from evenhand.core.display import Cell, DisplayTable, Link, Method, Number, Range, Section, make_table
+from evenhand.core.display import Cell, DisplayTable, Link, Number, Range, Section, make_table
 from evenhand.core.records import OK
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
@@ -98,7 +98,7 @@ def profile_section(result: ProfileResult, counted: Result | None) -> Section:
         profile.title,
         profile.about,
         tuple(parts),
-        _IMPACT_METHODS if impact else _RATE_METHODS if rates else (),
+        profile.methods if impact or rates else (),
         notes=(
             Message("Dated: {date}. {advice}", {"date": result.date, "advice": NO_ADVICE}),
             Message("{law:sentences}", {"law": profile.status}),
@@ -108,7 +108,7 @@ def profile_section(result: ProfileResult, counted: Result | None) -> Section:
                 {"sources": profile.sources, "unchecked": profile.unchecked},
             ),
         ),
-        caveats=_IMPACT_CAVEATS if impact else (),
+        caveats=profile.caveats if impact else (),
     )
 
 
@@ -200,74 +200,3 @@ def _clause_table(clauses: tuple[Clause, ...]) -> DisplayTable:
         for row in clauses
     )
     return DisplayTable("What is asked for, and where it is", ("Clause", "Asks for", "Where", "What is there"), rows)
-
-
-_IMPACT_METHODS = (
-    Method(
-        "Ratio to highest, four fifths",
-        "The group's rate over the rate of the group with the highest one, (x/n) / (y/m). Below four fifths where "
-        "5 x m < 4 y n, in whole numbers. Groups are kept as the data have them; none is merged, and groups under "
-        "`min_count` are never the highest.",
-        "29 CFR 1607.4(D)",
-    ),
-    Method(
-        "Interval of the ratio",
-        "MOVER-R from Wilson limits, of this pair alone. The highest group was chosen by the data, for which this "
-        "interval does not allow; the gaps in the section of the audit do.",
-        "Donner and Zou 2012, Statistical Methods in Medical Research 21",
-    ),
-    Method(
-        "SD",
-        "The difference of the two rates in standard deviations: (x/n - y/m) / sqrt(p (1 - p) (1/n + 1/m)) with "
-        "p = (x + y) / (n + m). “2 SD” is named where it is -2 or less.",
-        "OFCCP, Federal Contract Compliance Manual, 1O",
-    ),
-    Method(
-        "Fisher p",
-        "Fisher's exact test, two-sided: the chance of a table with the same margins that is no likelier than this "
-        "one. It is of this pair alone and not adjusted for the number of groups.",
-        "Fisher 1935, The design of experiments",
-    ),
-    Method(
-        "Shortfall, missing to 4/5",
-        "Shortfall: the people of the group expected at the rate of both groups together, minus those selected, "
-        "n p - x. Missing to 4/5: how many more of them, all else equal, bring the ratio to four fifths. The "
-        "Guidelines define neither.",
-    ),
-    Method(
-        "Flip-one",
-        "Whether one person selected in place of another changes the four-fifths indicator: one more of a group that "
-        "is below and one fewer of the highest, or the other way round; “then the higher rate” where the group "
-        "overtakes the highest, for which the agencies said that they would generally not act.",
-        "Questions and Answers on the Uniform Guidelines",
-    ),
-)
-
-_IMPACT_CAVEATS = (
-    (
-        "Four fifths and chance",
-        "Of two groups of 30 people with the same true rate of 30%, one is below four fifths of the other in 56% of "
-        "samples; of two groups of 100, in 30%. Read the ratio with its interval, the SD and Fisher's test.",
-    ),
-)
-
-_RATE_METHODS = (
-    Method(
-        "Selection rate, scoring rate",
-        "Of decisions: the share that is selected. Of scores: the share strictly above the median of the full sample, "
-        "which includes people whose category is not known. Many equal scores at the median make the shares smaller.",
-        "6 RCNY 5-301",
-    ),
-    Method(
-        "Impact ratio",
-        "The rate over the highest rate of all categories. Beside it, where some category has less than 2 % of the "
-        "people whose category is known, the ratio among the others only.",
-        "6 RCNY 5-301",
-    ),
-    Method(
-        "What the median hides",
-        "A ratio of shares above one cut can be made to look even while scores differ everywhere else; so the middle "
-        "half and the median of each category's scores are shown beside it.",
-        "holisticai.com 2023, Disparate impact in bias audits",
-    ),
-)
