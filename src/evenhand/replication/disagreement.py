@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from evenhand.curve import curve
 from evenhand.datasets import load_dressel_farid
 from evenhand.datasets.registry import at_hand
 from evenhand.messages.formats import show
-from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, published
+from evenhand.replication.records import Chapter, Claim, PrintedLine, published
 from evenhand.stats.feedback import Feedback, FeedbackMetric, gap
 from evenhand.stats.types import FloatArray
 
@@ -85,34 +84,12 @@ def critic_errors(
 
 def replicate_disagreement() -> Chapter:
     """Replicate the disagreement paper: figure 1 on the critics of Dressel and Farid."""
-    chapter = Chapter(
-        name="disagreement",
-        title="Fairness from disagreement",
-        citation="M. Telukunta and V. S. S. Nadendla, Towards inclusive fairness evaluation via eliciting disagreement "
-        "feedback from non-expert stakeholders (2023)",
-        missing=(
-            Missing(
-                "Section 8, kidney placement",
-                "A wish: no feedback of patients and donors is published.",
-                "`eh.disagreement`; `make_kidney_offers` makes invented answers, `evenhand study serve` collects real.",
-            ),
-        ),
-    )
     if not all(at_hand(f"dressel_farid_{part}") for part in ("cases", "no_race", "race")):
-        wait = Missing(
-            "Figure 1",
-            "The critics' answers are not at hand.",
-            "`evenhand data fetch dressel_farid_cases`, `..._race` and `..._no_race`: `load_dressel_farid` reads them.",
-        )
-        return replace(chapter, missing=(wait, *chapter.missing))
+        return Chapter("disagreement", absent=("critics", "kidneys"))
     table = load_dressel_farid()
     answers = {name: np.asarray(table[name]) for name in _ANSWER_COLUMNS}
-    return replace(
-        chapter,
-        lines=tuple(_error_lines(answers)),
-        claims=tuple(_critic_claims(answers)),
-        figures=tuple(_critic_figures(answers)),
-    )
+    lines, claims = [*_error_lines(answers)], [*_critic_claims(answers)]
+    return Chapter("disagreement", lines, claims, ["kidneys"], [*_critic_figures(answers)])
 
 
 _ANSWER_COLUMNS = ("condition", "race", "critic", "case", "compas_decision", "prediction", "two_year_recid")
@@ -121,44 +98,20 @@ _ANSWER_COLUMNS = ("condition", "race", "critic", "case", "compas_decision", "pr
 def _error_lines(answers: Mapping[str, Any]) -> Iterator[PrintedLine]:
     printed = published()["disagreement_paper"]
     race_known = answers["condition"] == "race"
-    yield PrintedLine(
-        item="Section 7",
-        what="critics",
-        printed=printed["critics"],
-        ours=np.unique(answers["critic"][race_known]).size,
-        tolerance=0.5,
-    )
-    yield PrintedLine(
-        item="Section 7",
-        what="defendants",
-        printed=printed["cases"],
-        ours=np.unique(answers["case"][race_known]).size,
-        tolerance=0.5,
-    )
+    for what, column, ours in (("critics", "critics", "critic"), ("defendants", "cases", "case")):
+        number = np.unique(answers[ours][race_known]).size
+        yield PrintedLine("Section 7", what, printed[column], number, 0.5)
     for condition, words in (("race", "told the race, as described"), ("no_race", "not told the race")):
         for notion, short in NOTIONS.items():
             error = critic_errors(answers, condition, notion, bounds="published").error
             why = "White and Black defendants, the paper's bounds; see the errata on figure 1d"
             value = printed["figure1d_mean_abs_error"][short]
-            yield PrintedLine(
-                item="Figure 1d",
-                what=f"{short}, {words}: mean error",
-                printed=value,
-                ours=float(error.mean()),
-                tolerance=0.005,
-                why=why,
-            )
+            yield PrintedLine("Figure 1d", f"{short}, {words}: mean error", value, float(error.mean()), 0.005, why)
     error = critic_errors(answers, "race", "equal_opportunity", bounds="published").error
     low, high = printed["figure1d_range"]["EO"]
     for name, value, ours in (("smallest", low, error.min()), ("largest", high, error.max())):
-        yield PrintedLine(
-            item="Figure 1d",
-            what=f"EO, told the race: {name} error",
-            printed=value,
-            ours=float(ours),
-            tolerance=0.02,
-            why="read off in the text",
-        )
+        what = f"EO, told the race: {name} error"
+        yield PrintedLine("Figure 1d", what, value, float(ours), 0.02, "read off in the text")
 
 
 def _critic_claims(answers: Mapping[str, Any]) -> Iterator[Claim]:
@@ -205,7 +158,7 @@ def _critic_figures(answers: Mapping[str, Any]) -> Iterator[Figure]:
         order = np.argsort(errors.truth, kind="stable")
         series = {"true": errors.truth, "estimate": errors.estimate, "upper": errors.upper, "lower": errors.lower}
         rows = [
-            {"x": rank / order.size, "y": float(values[critic]), "series": name, "low": None, "high": None}
+            {"x": rank / order.size, "y": float(values[critic]), "series": name}
             for name, values in series.items()
             for rank, critic in list(enumerate(order))[::4]
         ]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import evenhand as eh
 from evenhand.core.display import Figure
 from evenhand.curve import curve
 from evenhand.datasets import load_shed
-from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, data_folder, number_or_nan, published
+from evenhand.replication.records import Chapter, Claim, PrintedLine, data_folder, number_or_nan, published
 from evenhand.stats.correlation import hotelling_t, meng_z, steiger_z, two_sided_p, williams_t
 
 CELLS = (("CLUE", "input"), ("CLUE", "output"), ("SHED", "input"), ("SHED", "output"))
@@ -83,16 +82,8 @@ def replicate_effort() -> Chapter:
     if shed is not None:
         shed_lines, figures = shed_results(load_shed(shed))
         lines += shed_lines
-    return Chapter(
-        name="effort",
-        title="Effort-aware fairness",
-        citation="T. T. Nguyen, J. Xu, Z. Che et al., Effort-aware fairness: incorporating a philosophy-informed, "
-        "human-centered notion of effort into algorithmic fairness metrics (2025)",
-        lines=tuple(lines),
-        claims=tuple(_study_claims()),
-        missing=tuple(_missing_effort(shed)),
-        figures=figures,
-    )
+    absent = ["shed"] if shed is None else []
+    return Chapter("effort", lines, [*_study_claims()], [*absent, "clue", "answers", "instrument"], figures)
 
 
 def _study_lines() -> Iterator[PrintedLine]:
@@ -103,56 +94,26 @@ def _study_lines() -> Iterator[PrintedLine]:
         for test, title in (("hotelling", "Hotelling's t"), ("meng", "“Steiger's Z”")):
             why = f"from table 2; {_ROUNDED}" + ("; it is Meng's z" if test == "meng" else "")
             value = printed["table3"][condition][f"{test}_{target}"]
-            yield PrintedLine(
-                item="Table 3", what=f"{where}: {title}", printed=value, ours=tests[test], tolerance=4e-3, why=why
-            )
+            yield PrintedLine("Table 3", f"{where}: {title}", value, tests[test], 4e-3, why)
     fits = {key.replace("_", ", "): (fit, 2) for key, fit in printed["table5_ols"].items()}
     fits |= {f"moderation, {key}": (fit, 5) for key, fit in printed["table5_moderation"].items()}
     for where, (fit, regressors) in fits.items():
         rest = fit["n"] - regressors - 1
         f = (fit["r2"] / regressors) / ((1 - fit["r2"]) / rest)
         adjusted = 1 - (1 - fit["r2"]) * (fit["n"] - 1) / rest
-        yield PrintedLine(
-            item="Table 5",
-            what=f"{where}: F",
-            printed=fit["F"],
-            ours=f,
-            tolerance=8e-4 * fit["F"],
-            why="from the printed R²",
-        )
-        yield PrintedLine(
-            item="Table 5",
-            what=f"{where}: adjusted R²",
-            printed=fit["adj_r2"],
-            ours=adjusted,
-            tolerance=2e-4,
-            why="from the printed R²",
-        )
+        yield PrintedLine("Table 5", f"{where}: F", fit["F"], f, 8e-4 * fit["F"], "from the printed R²")
+        yield PrintedLine("Table 5", f"{where}: adjusted R²", fit["adj_r2"], adjusted, 2e-4, "from the printed R²")
     yield from _moderation_lines(printed)
     for condition, target in CELLS:
         ends = [wald_equal(condition, target, r, by) for r, by in ((0.1, 5e-5), (-0.1, -5e-5))]
         value = printed["table5_ols"][f"{condition}_{_TARGET[target]}"]["wald_equal"]
         ours = wald_equal(condition, target)
         why = "null a1 = a2, from table 5 and the correlation of table 2; standard errors of two digits"
-        yield PrintedLine(
-            item="Footnotes 15, 16",
-            what=f"{condition}, {target}: Wald",
-            printed=value,
-            ours=ours,
-            tolerance=max(ends) - min(ends),
-            why=why,
-        )
+        yield PrintedLine("Footnotes 15, 16", f"{condition}, {target}: Wald", value, ours, max(ends) - min(ends), why)
     for condition, (weight, _) in printed["human_weights"].items():
         fit = printed["table5_ols"][f"{condition}_d"]
         ours = fit["trajectory"] / (fit["trajectory"] + fit["aggregate"])
-        yield PrintedLine(
-            item="Tables 1 and 7",
-            what=f"{condition}: weight of effort",
-            printed=weight,
-            ours=ours,
-            tolerance=5e-5,
-            why="from table 5",
-        )
+        yield PrintedLine("Tables 1 and 7", f"{condition}: weight of effort", weight, ours, 5e-5, "from table 5")
 
 
 def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[PrintedLine]:
@@ -161,15 +122,8 @@ def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[PrintedLine]:
         fits = [printed["table5_ols"][f"{condition}_{target}"] for condition in ("CLUE", "SHED")]
         of = printed["table5_moderation"][target]
         for name, key in (("condition", "intercept"), ("aggregate_x", "aggregate"), ("trajectory_x", "trajectory")):
-            why = "CLUE less SHED; coefficients of four digits"
-            yield PrintedLine(
-                item="Table 5",
-                what=f"moderation, {target}: {name}",
-                printed=of[name],
-                ours=fits[0][key] - fits[1][key],
-                tolerance=1.5e-4,
-                why=why,
-            )
+            what, why = f"moderation, {target}: {name}", "CLUE less SHED; coefficients of four digits"
+            yield PrintedLine("Table 5", what, of[name], fits[0][key] - fits[1][key], 1.5e-4, why)
 
 
 def _study_claims() -> Iterator[Claim]:
@@ -221,33 +175,8 @@ def _table_4(printed: Mapping[str, Any]) -> Iterator[tuple[Correlations, tuple[f
         yield correlations(condition, target), (low, high)
 
 
-def _missing_effort(shed: Path | None) -> Iterator[Missing]:
-    if shed is None:
-        yield Missing(
-            "Tables 1 and 6, figure 3, appendix D (SHED)",
-            "The survey's files are the Federal Reserve's to give; they are not part of the package.",
-            "Put public2019.csv to public2022.csv into the folder shed of EVENHAND_DATA: `load_shed` reads them.",
-        )
-    yield Missing(
-        "Tables 7 and 8, figure 6, appendix D (CLUE)",
-        "Maryland's court records may not be passed on.",
-        "`eh.effort` on any table of yearly arrests; `make_defendants` makes invented ones of the same form.",
-    )
-    yield Missing(
-        "Tables 2 to 5 from the answers themselves, shares of factors and rationales",
-        "The answers of the 149 participants are not published.",
-        "`evenhand study analyze` reads them, and `evenhand study serve` collects new ones.",
-    )
-    yield Missing(
-        "Figures 1, 2, 4 and 5",
-        "They show the instrument, not data.",
-        "`evenhand study new` makes such sets, and `evenhand study serve` shows these pages.",
-    )
-
-
 def shed_results(households: object) -> tuple[list[PrintedLine], tuple[Figure, ...]]:
     """Return tables 1 and 6 and figure 3 on households with the columns of `load_shed`."""
-    import evenhand as eh
     from evenhand.models.estimators import ModelsSettings
     from evenhand.models.folds import add_models
 
@@ -274,45 +203,20 @@ def shed_results(households: object) -> tuple[list[PrintedLine], tuple[Figure, .
     )
     parity = eh.parity(table, metrics=["mean_score"], resamples=200)
     why = "out-of-fold scores; the paper's settings of the models and of its household link are not printed"
-    lines = [
-        PrintedLine(
-            item="Data",
-            what="households",
-            printed=printed["table1_eaif_SHED"]["n"],
-            ours=table.rows,
-            tolerance=0.5,
-            why="link of `load_shed`",
-        )
-    ]
+    number = printed["table1_eaif_SHED"]["n"]
+    lines = [PrintedLine("Data", "households", number, table.rows, 0.5, "link of `load_shed`")]
     for model in models:
         for value, weight in zip(printed["table1_eaif_SHED"][model], weights, strict=True):
             ours = number_or_nan(result.get("values", metric="eaif", model=model, weight=weight).value)
-            lines.append(
-                PrintedLine(
-                    item="Table 1",
-                    what=f"{model}, weight {weight:g}",
-                    printed=value,
-                    ours=ours,
-                    tolerance=0.005,
-                    why=why,
-                )
-            )
+            lines.append(PrintedLine("Table 1", f"{model}, weight {weight:g}", value, ours, 0.005, why))
         for value, grouping in zip(printed["table6_parity_SHED"][model], arguments["groups"], strict=True):
             means = [
                 record.value
                 for record in parity.rows("values", metric="mean_score", model=model, grouping=grouping)
                 if record.n >= 10 and record.value
             ]
-            lines.append(
-                PrintedLine(
-                    item="Table 6",
-                    what=f"{model}, {grouping}",
-                    printed=value,
-                    ours=min(means) / max(means),
-                    tolerance=0.005,
-                    why=why,
-                )
-            )
+            ours = min(means) / max(means)
+            lines.append(PrintedLine("Table 6", f"{model}, {grouping}", value, ours, 0.005, why))
     return lines, (_parity_figure(result),)
 
 
@@ -320,7 +224,7 @@ def _parity_figure(result: eh.EffortResult) -> Figure:
     panels = [
         curve(
             [
-                {"x": gap.bin_low + 0.05, "y": gap.value, "series": gap.model, "low": None, "high": None}
+                {"x": gap.bin_low + 0.05, "y": gap.value, "series": gap.model}
                 for gap in result.gaps
                 if (gap.metric, gap.grouping) == ("eagf", grouping)
                 if gap.value is not None and gap.bin_low is not None

@@ -17,7 +17,7 @@ from evenhand.core.progress import step
 from evenhand.curve import curve
 from evenhand.datasets import load_hospital
 from evenhand.datasets.registry import at_hand
-from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, number_or_nan, published
+from evenhand.replication.records import Chapter, Claim, PrintedLine, number_or_nan, published
 from evenhand.stats.improvability import (
     Criteria,
     FairnessTest,
@@ -79,37 +79,20 @@ def holdout(resamples: int = 100_000) -> Holdout:
 
 def replicate_improvability() -> Chapter:
     """Replicate the improvability paper as far as the hospital's files are available."""
-    lines, claims, missing, figures = [*_printed_lines()], [*_printed_claims()], [], []
+    lines, claims, absent, figures = [*_printed_lines()], [*_printed_claims()], [], []
     if at_hand("hospital_holdout"):
         step("Testing the authors' hold-out")
         lines += _holdout_lines()
         claims += _holdout_claims()
         figures += [_curve_figure(), _value_figure()]
     else:
-        wait = "`evenhand data fetch hospital_holdout`: `load_hospital` reads it."
-        missing.append(Missing("The test on one real split", "The authors' hold-out is not at hand.", wait))
+        absent.append("holdout")
     if at_hand("hospital"):
         step("Testing the full file on five splits (minutes)")
         lines += full_lines(load_hospital("full"))
     else:
-        missing.append(
-            Missing(
-                "Tables 1 to 4 and figure 2 on all 48,784 patients",
-                "The publisher's full file is not at hand.",
-                "`evenhand data fetch hospital`: `load_hospital('full')` reads it, and this command then runs the five "
-                "splits with linear regression, lasso and random forest.",
-            )
-        )
-    return Chapter(
-        name="improvability",
-        title="Fairness-improvability",
-        citation="E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura, Testing the fairness-improvability of "
-        "algorithms (2024)",
-        lines=tuple(lines),
-        claims=tuple(claims),
-        missing=tuple(missing),
-        figures=tuple(figures),
-    )
+        absent.append("full")
+    return Chapter("improvability", lines, claims, absent, figures)
 
 
 def _printed_lines() -> Iterator[PrintedLine]:
@@ -119,14 +102,8 @@ def _printed_lines() -> Iterator[PrintedLine]:
         p = [max(split[part][2] for part in split) for split in printed[key]]
         combined = combine_splits(p, 0.10, "median")
         name = key.split("_", 1)[1]
-        yield PrintedLine(
-            item=item,
-            what=f"{name}: median p",
-            printed=printed["median_p"][name],
-            ours=float(combined.median),
-            tolerance=5e-5,
-            why="five printed p",
-        )
+        median = printed["median_p"][name]
+        yield PrintedLine(item, f"{name}: median p", median, float(combined.median), 5e-5, "five printed p")
         gaps = [
             (abs(split["black"][side] - split["white"][side]), split["unfairness"][side], number, side)
             for number, split in enumerate(printed[key], 1)
@@ -135,14 +112,7 @@ def _printed_lines() -> Iterator[PrintedLine]:
         ours, value, number, side = max(gaps, key=lambda gap: abs(gap[0] - gap[1]))
         who = ("candidate", "status quo")[side]
         what = f"{name}: the gap of ten that is furthest off (iteration {number}, {who})"
-        yield PrintedLine(
-            item=item,
-            what=what,
-            printed=value,
-            ours=ours,
-            tolerance=0.0101,
-            why="from the printed values of the two groups",
-        )
+        yield PrintedLine(item, what, value, ours, 0.0101, "from the printed values of the two groups")
 
 
 def _printed_claims() -> Iterator[Claim]:
@@ -174,44 +144,22 @@ def _holdout_lines() -> Iterator[PrintedLine]:
     ours = {"black": [*values[BLACK][::-1], p.accuracy[BLACK]], "white": [*values[WHITE][::-1], p.accuracy[WHITE]]}
     ours["unfairness"] = [*gap[::-1], p.fairness[0]]
     for part, of in ours.items():
-        for number, (what, spread) in enumerate(
-            (("candidate", 0.15), ("status quo", 0.15), ("p, published test", 0.02))
-        ):
-            ends = [split[part][number] for split in iterations]
-            yield PrintedLine(
-                item="Table 3",
-                what=f"{part}, {what}",
-                printed=min(ends),
-                ours=float(of[number]),
-                tolerance=spread,
-                why=_ONE_SPLIT,
-                printed_high=max(ends),
-            )
+        for number, (name, spread) in enumerate(_COLUMNS):
+            ends, what, value = [split[part][number] for split in iterations], f"{part}, {name}", float(of[number])
+            yield PrintedLine("Table 3", what, min(ends), value, spread, _ONE_SPLIT, printed_high=max(ends))
     largest = {kind: largest_delta(DELTAS, holdout().split(kind).curve("fairness", DELTAS) < 0.05) for kind in _KINDS}
     table = published()["improvability_paper"]["table2_largest_delta"]
     why = f"signed test at 5 %, {_ONE_SPLIT}; the paper's test breaks down for margins above 0"
-    yield PrintedLine(
-        item="Table 2",
-        what="largest margin, fairness",
-        printed=table["fairness"],
-        ours=largest["signed"],
-        tolerance=0.05,
-        why=why,
-    )
+    yield PrintedLine("Table 2", "largest margin, fairness", table["fairness"], largest["signed"], 0.05, why)
     for name, goal in (("joint_accuracy", "joint_accuracy"), ("accuracy_black", BLACK), ("accuracy_white", WHITE)):
         margin = largest_delta(DELTAS, holdout().split().curve(goal, DELTAS) < 0.05)  # type: ignore[arg-type]
         what = f"largest margin, {name.replace('_', ' of ') if 'joint' not in name else 'joint accuracy'}"
-        yield PrintedLine(
-            item="Table 2",
-            what=what,
-            printed=table[name],
-            ours=margin,
-            tolerance=0.05,
-            why=f"signed test at 5 %, {_ONE_SPLIT}",
-        )
+        yield PrintedLine("Table 2", what, table[name], margin, 0.05, f"signed test at 5 %, {_ONE_SPLIT}")
 
 
 _KINDS: tuple[FairnessTest, ...] = ("signed", "published")
+_COLUMNS = (("candidate", 0.15), ("status quo", 0.15), ("p, published test", 0.02))
+"""The numbers of a group in a table of the paper, and how far ours may be off."""
 
 
 def _holdout_claims() -> Iterator[Claim]:
@@ -236,7 +184,7 @@ def _holdout_claims() -> Iterator[Claim]:
 
 def _curve_figure() -> Figure:
     rows = [
-        {"x": float(delta), "y": float(value), "series": kind, "low": None, "high": None}
+        {"x": float(delta), "y": float(value), "series": kind}
         for kind in _KINDS
         for delta, value in zip(DELTAS[::20], holdout().split(kind).curve("fairness", DELTAS[::20]), strict=True)
     ]
@@ -265,9 +213,7 @@ def _value_figure() -> Figure:
     means = np.array([[np.mean([s[g][side] for s in iterations]) for g in ("black", "white")] for side in (1, 0)])
     names = ("status quo, paper", "lasso, paper", "status quo, here", "lasso, here")
     points = dict(zip(names, np.concatenate([means, values[:2].T]), strict=True))
-    rows = [
-        {"x": float(x), "y": float(y), "series": name, "low": None, "high": None} for name, (x, y) in points.items()
-    ]
+    rows = [{"x": float(x), "y": float(y), "series": name} for name, (x, y) in points.items()]
     panel = curve(
         rows,
         title="Mean illnesses of those enrolled",
@@ -318,19 +264,10 @@ def full_lines(patients: TableData) -> Iterator[PrintedLine]:
             ends = [split[group.lower()][0] for split in printed[key]]
             value = number_or_nan(result.get("values", model=name, group=group, metric="calibration").value)
             what = f"full file, {name}, {group}, mean over splits"
-            yield PrintedLine(
-                item=item, what=what, printed=min(ends), ours=value, tolerance=0.05, why=why, printed_high=max(ends)
-            )
+            yield PrintedLine(item, what, min(ends), value, 0.05, why, printed_high=max(ends))
         decision = result.get("decisions", model=name, test="published", metric="improvable_fairness", margin=0.0)
-        p = number_or_nan(decision.p_median)
-        yield PrintedLine(
-            item=item,
-            what=f"full file, {name}: median p",
-            printed=printed["median_p"][name],
-            ours=p,
-            tolerance=0.02,
-            why=f"{why}, published test",
-        )
+        what, p = f"full file, {name}: median p", number_or_nan(decision.p_median)
+        yield PrintedLine(item, what, printed["median_p"][name], p, 0.02, f"{why}, published test")
 
 
 def _names(table: object) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -39,7 +39,7 @@ def data_folder(*parts: str) -> Path | None:
     return path if path is not None and path.exists() else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PrintedLine:
     """A printed number, or range of numbers, beside ours.
 
@@ -60,8 +60,7 @@ class PrintedLine:
 
     Examples
     --------
-    >>> numbers = {"printed": 0.725, "ours": 0.41, "tolerance": 0.05}
-    >>> line = PrintedLine(item="Table 2", what="largest margin", **numbers, why="signed test")
+    >>> line = PrintedLine("Table 2", "largest margin", printed=0.725, ours=0.41, tolerance=0.05, why="signed test")
     >>> round(line.difference, 3), line.agrees
     (-0.315, False)
     """
@@ -105,17 +104,38 @@ class Missing:
     loader: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Chapter:
-    """The results for one paper."""
+    """The results for one paper.
+
+    Parameters
+    ----------
+    name : the paper.
+    lines, claims : its printed numbers beside ours, and whether its claims hold.
+    absent : the keys of what the available data do not give.
+    figures : its figures, made anew.
+    """
 
     name: str
-    title: str
-    citation: str
-    lines: tuple[PrintedLine, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    missing: tuple[Missing, ...] = ()
-    figures: tuple[Figure, ...] = field(default=(), repr=False)
+    lines: Sequence[PrintedLine] = ()
+    claims: Sequence[Claim] = ()
+    absent: Sequence[str] = ()
+    figures: Sequence[Figure] = field(default=(), repr=False)
+
+    @property
+    def title(self) -> str:
+        """The paper's subject."""
+        return str(published()["chapters"][self.name]["title"])
+
+    @property
+    def citation(self) -> str:
+        """The paper's authors, title and year."""
+        return str(published()["chapters"][self.name]["citation"])
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """What the available data do not give."""
+        return tuple(Missing(*published()["chapters"][self.name]["missing"][name]) for name in self.absent)
 
     @property
     def errata(self) -> tuple[tuple[str, str, str], ...]:
@@ -137,24 +157,15 @@ class Chapter:
     def parts(self) -> Iterator[Figure | DisplayTable]:
         """Yield the tables and figures of the report."""
         if self.lines:
-            yield DisplayTable(
-                f"Printed and found: {self.agreeing()}",
-                ("Where", "What", "Printed", "Ours", "Difference", "Agrees", "Why"),
-                tuple(_cells(line) for line in self.lines),
-            )
+            columns = ("Where", "What", "Printed", "Ours", "Difference", "Agrees", "Why")
+            yield DisplayTable(f"Printed and found: {self.agreeing()}", columns, tuple(map(_cells, self.lines)))
         if self.claims:
-            yield DisplayTable(
-                "Claims",
-                ("Where", "The paper says", "Verdict", "Evidence"),
-                tuple((_short(c.item), c.claim, c.verdict, c.evidence) for c in self.claims),
-            )
+            rows = tuple((_short(c.item), c.claim, c.verdict, c.evidence) for c in self.claims)
+            yield DisplayTable("Claims", ("Where", "The paper says", "Verdict", "Evidence"), rows)
         yield from self.figures
         if self.missing:
-            yield DisplayTable(
-                "What cannot be had here",
-                ("Where", "Why", "What waits for it"),
-                tuple((m.item, m.reason, m.loader.replace("`", "")) for m in self.missing),
-            )
+            absent = tuple((m.item, m.reason, m.loader.replace("`", "")) for m in self.missing)
+            yield DisplayTable("What cannot be had here", ("Where", "Why", "What waits for it"), absent)
 
     def agreeing(self) -> str:
         """Return how many of the lines agree, in words."""

@@ -6,7 +6,7 @@ Claims are judged by new folds, models and mistakes, and by a bootstrap over peo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from evenhand.replication.authors_run import (
     replay,
     replayed_gap,
 )
-from evenhand.replication.records import Chapter, Claim, Missing, PrintedLine, Verdict, published
+from evenhand.replication.records import Chapter, Claim, PrintedLine, Verdict, published
 from evenhand.stats.noise import Experiment, products, published_noise, replicate_seeds, simulate, with_derived
 from evenhand.stats.reliability import GapOverLevels, bootstrap_people, curves, gap_of
 from evenhand.stats.types import FloatArray
@@ -120,41 +120,18 @@ def sure_levels(gap: GapOverLevels) -> int:
 
 def replicate_reliability() -> Chapter:
     """Replicate the reliability paper if ProPublica's file is available."""
-    about = partial(
-        Chapter,
-        name="reliability",
-        title="Reliability gaps",
-        citation="T. Räz, Reliability gaps between groups in COMPAS dataset, FAccT '24 (2024)",
-    )
     if not at_hand("compas"):
-        wait = Missing(
-            "Figures 1 to 7, all claims",
-            "ProPublica's file is not at hand.",
-            "`evenhand data fetch compas`: `load_compas` reads it, and the paper's table is made from it.",
-        )
-        return about(missing=(wait,))
-    missing = []
-    if not published_curves():
-        missing.append(
-            Missing(
-                "Figures 1 to 7, number by number",
-                "The author's ten result files are not at hand; the figures here are replayed without them.",
-                "Put the folder results of github.com/timraez/ReliabilityGapsCOMPAS into the folder compas of "
-                "EVENHAND_DATA.",
-            )
-        )
+        return Chapter("reliability", absent=["compas"])
     step("Replaying the author's random numbers")
-    lines, figures = tuple(_curve_lines()), tuple(_curve_figures())
-    return about(lines=lines, claims=tuple(_claims()), missing=tuple(missing), figures=figures)
+    lines, figures = [*_curve_lines()], [*_curve_figures()]
+    return Chapter("reliability", lines, [*_claims()], [] if published_curves() else ["curves"], figures)
 
 
 def _curve_lines() -> Iterator[PrintedLine]:
     printed, white = published()["reliability_paper"], defendants().white
     for what, number in (("n", white.size), ("white", int(white.sum())), ("non_white", int((1 - white).sum()))):
         why = "ProPublica's filter, charge known"
-        yield PrintedLine(
-            item="Section 4.2", what=what.replace("_", "-"), printed=printed[what], ours=number, tolerance=0.5, why=why
-        )
+        yield PrintedLine("Section 4.2", what.replace("_", "-"), printed[what], number, 0.5, why)
     for setting, item in SETTINGS.items():
         if setting not in published_curves():
             continue
@@ -163,9 +140,7 @@ def _curve_lines() -> Iterator[PrintedLine]:
         worst = np.unravel_index(np.argmax(np.abs(ours - theirs)), ours.shape)
         what = f"the one of {ours.size} numbers that is furthest off ({names[worst[0]]}, noise {LEVELS[worst[1]]:g})"
         why = "the author's models and random stream, with standard deviations"
-        yield PrintedLine(
-            item=item, what=what, printed=float(theirs[worst]), ours=float(ours[worst]), tolerance=1e-9, why=why
-        )
+        yield PrintedLine(item, what, float(theirs[worst]), float(ours[worst]), 1e-9, why)
 
 
 def _curve_figures() -> Iterator[Figure]:
@@ -174,7 +149,7 @@ def _curve_figures() -> Iterator[Figure]:
         panels = [
             curve(
                 [
-                    {"x": float(level), "y": float(value), "series": who, "low": None, "high": None}
+                    {"x": float(level), "y": float(value), "series": who}
                     for group, who in enumerate(("non-White", "White"))
                     for level, value in zip(LEVELS, ours[name][:, group], strict=True)
                 ],

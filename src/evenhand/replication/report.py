@@ -59,14 +59,8 @@ class Replication:
             section_view(chapter.name, Section(chapter.title, chapter.citation, tuple(chapter.parts()), ()))
             for chapter in self.chapters
         ]
-        errata = tuple(
-            DisplayTable(
-                chapter.title,
-                ("Where", "As printed", "As it is"),
-                chapter.errata,
-            )
-            for chapter in self.chapters
-        )
+        columns = ("Where", "As printed", "As it is")
+        errata = tuple(DisplayTable(chapter.title, columns, chapter.errata) for chapter in self.chapters)
         question = "What is wrong in the papers, found while they were replicated. The documentation has the proofs."
         sections.append(section_view("errata", Section("Appendix: errata", question, errata, ())))
         return render_page(
