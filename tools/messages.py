@@ -3,8 +3,8 @@
     python tools/messages.py           write what has changed in the English sentences into the catalogues, and compile
     python tools/messages.py --check   only say what is missing or not current, and fail where anything is
 
-The English sentences stand in the code; a translator edits the .po files. A sentence that has changed in English loses
-its translation, so that none can say something else than the English one.
+The English sentences are in `locale/en.toml`, or in the code of the catalogue; a translator edits the .po files.
+A sentence that has changed in English loses its translation, so that none can say something else than the English one.
 """
 
 from __future__ import annotations

@@ -18,20 +18,21 @@ A sentence is a format string whose placeholders declare the kind of their argum
 ``{verb:verb}``    what the system does to a person it selects
 =================  ====================================================================================
 
-A sentence that depends on a number is a pair, singular and plural; the number is its argument `n`.
-Translations are gettext catalogues beside the sentences, ``locale/de.po``, with the key as context; `make messages`
-updates and compiles them.
+A sentence that depends on a number is a pair, singular and plural; the number is its argument `n`. The English
+sentences of a part are in its file ``locale/en.toml``, in tables whose names are for the reader. Translations are
+gettext catalogues beside it, ``locale/de.po``, with the key as context; `make messages` updates and compiles them.
 """
 
 from __future__ import annotations
 
 import string
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand.messages.message import Argument, Message
 
@@ -81,7 +82,7 @@ class Catalogue:
     ----------
     name : its name, the first part of the ids of its messages.
     package : the package that holds the folder `locale` with the translations.
-    sentences : the English sentences by key.
+    sentences : the English sentences by key; by default those of `locale/en.toml`.
     words : single words that are translated wherever they occur, by kind: `group`, `metric`, `noun`.
 
     Examples
@@ -95,14 +96,15 @@ class Catalogue:
         self,
         name: str,
         package: str,
-        sentences: Mapping[str, Sentence],
+        sentences: Mapping[str, Sentence] | None = None,
         words: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.name = name
         self.package = package
         if name in _CATALOGUES and (other := _CATALOGUES[name].package) != package:
             raise ValueError(f"the package {package!r} names its catalogue {name!r}, as {other!r} does; rename it")
-        self.sentences, self.words = dict(sentences), dict(words or {})
+        self.sentences = _read_sentences(package) if sentences is None else dict(sentences)
+        self.words = dict(words or {})
         self._translations: dict[str, GNUTranslations | None] = {}
         _CATALOGUES[name] = self
 
@@ -137,6 +139,14 @@ class Catalogue:
             return translations.pgettext(key, sentence) or None
         pair = tuple(translations.npgettext(key, *sentence, number) for number in (1, 2))
         return (pair[0], pair[1]) if all(pair) else None
+
+
+def _read_sentences(package: str) -> dict[str, Sentence]:
+    """Return the English sentences of a package by key."""
+    read: dict[str, Any] = tomllib.loads((files(package) / "locale" / "en.toml").read_text("utf-8"))
+    tables = [table if isinstance(table, dict) else {key: table} for key, table in read.items()]
+    every = {key: sentence for table in tables for key, sentence in table.items()}
+    return {key: sentence if isinstance(sentence, str) else tuple(sentence) for key, sentence in every.items()}
 
 
 class _Missing(NullTranslations):

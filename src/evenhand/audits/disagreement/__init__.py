@@ -28,7 +28,7 @@ AUDIT = AuditDescriptor(
     power="evenhand.core.power:SCALED",
     withhold="evenhand.audits.disagreement.withhold:WITHHOLD",
     transfer="evenhand.audits.disagreement.gather:TRANSFER",
-    live="evenhand.audits.disagreement.live:LIVE",
+    live="evenhand.audits.disagreement.audit:LIVE",
 )
 
 __getattr__ = lazy(

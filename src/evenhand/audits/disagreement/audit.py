@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,20 +26,10 @@ from evenhand.audits.disagreement.groups import (
     resampling_of,
 )
 from evenhand.audits.disagreement.messages import say
-from evenhand.audits.disagreement.metrics import computed_metrics
-from evenhand.audits.disagreement.result import (
-    AnswerPlan,
-    CriticGap,
-    CriticPairRecord,
-    DisagreementGap,
-    DisagreementResult,
-    DisagreementValue,
-    PairRecord,
-    StakeholderGap,
-    TruthRecord,
-)
+from evenhand.audits.disagreement.metrics import METRICS, computed_metrics
+from evenhand.audits.disagreement.result import DisagreementGap, DisagreementResult
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.estimates import Estimate
+from evenhand.core.live import Live
 from evenhand.core.progress import step
 from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
@@ -92,27 +82,6 @@ def disagreement(table: Table, **settings: Any) -> DisagreementResult:
     return finalize(run(table, DisagreementSpec.parse(settings, "the arguments of disagreement()")))
 
 
-@dataclass(kw_only=True)
-class _Tables:
-    """The records and estimates so far."""
-
-    values: list[DisagreementValue] = field(default_factory=list)
-    gaps: list[Estimate[DisagreementGap]] = field(default_factory=list)
-    critics: list[CriticGap] = field(default_factory=list)
-    stakeholders: list[Estimate[StakeholderGap]] = field(default_factory=list)
-    plan: list[AnswerPlan] = field(default_factory=list)
-    truth: list[TruthRecord] = field(default_factory=list)
-    pairs: list[PairRecord] = field(default_factory=list)
-    critic_pairs: list[CriticPairRecord] = field(default_factory=list)
-
-    def records(self) -> dict[str, Any]:
-        """Return the tables of the result, by name."""
-        return {
-            name: tuple(item.record if isinstance(item, Estimate) else item for item in items)
-            for name, items in vars(self).items()
-        }
-
-
 def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     """Audit a table under the settings of a spec."""
     if not table.groupings:
@@ -121,37 +90,39 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     step("Reading the answers")
     panel = gather(table, spec)
     groupings = find_groupings(table, panel, spec.min_count)
-    tables = _Tables()
+    tables: dict[str, list[Any]] = {name: [] for name in DisagreementResult.record_types()}
     fewer: dict[str, int] = {}
     for number, grouping in enumerate(groupings):
         step(f"Comparing by {grouping.name}")
         compared = answer_set(panel, grouping)
-        _add_records(panel, grouping, compared, spec=spec, number=number, tables=tables)
+        for name, records in _records_by_table(panel, grouping, compared, spec, number):
+            tables[name] += records
         draws = resampling_of(compared.answers, spec).draws
         if compared.why_not_compared(spec.min_count) is None and draws < spec.resamples:
             fewer[grouping.name] = draws
     if spec.like is not None:
         step("Comparing pairs of like cases")
-        tables.pairs, tables.critic_pairs = pair_records(panel, spec)
-    claims, records = list(make_claims(tables.gaps, tables.values, tables.stakeholders, spec)), tables.records()
-    notes = (*panel_notes(panel, spec, records["gaps"], fewer), *label_notes(tables.values, groupings))
+        tables["pairs"], tables["critic_pairs"] = pair_records(panel, spec)
+    claims = list(make_claims(tables["gaps"], tables["values"], tables["stakeholders"], spec))
+    tables |= {name: [estimate.record for estimate in tables[name]] for name in ("gaps", "stakeholders")}
+    notes = (*panel_notes(panel, spec, tables["gaps"], fewer), *label_notes(tables["values"], groupings))
+    left_out = tuple(left_out_records(panel, groupings, spec.min_count))
     result = DisagreementResult(
         spec=spec,
         findings=(),
-        left_out=tuple(left_out_records(panel, groupings, spec.min_count)),
+        **{name: tuple(records) for name, records in tables.items()} | {"left_out": left_out},
         notes=(*table.source.notes, *notes),
         backend=table.backend,
-        **records,
         labels=panel.labels.names,
         hash=panel.digest(),
     )
     return Draft(result=result, claims=claims, own=say)
 
 
-def _add_records(
-    panel: Panel, grouping: Grouping, compared: AnswerSet, *, spec: DisagreementSpec, number: int, tables: _Tables
-) -> None:
-    """Add the records by one grouping: of all critics, of each kind of critics, and of each critic."""
+def _records_by_table(
+    panel: Panel, grouping: Grouping, compared: AnswerSet, spec: DisagreementSpec, number: int
+) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yield the records by one grouping: of all critics, of each kind of critics, and of each critic."""
     metrics = computed_metrics(spec.answers.tolerance)
     everybody = compared if all(grouping.compared) else answer_set(panel, grouping, compared=False)
     for stream, stakeholder in enumerate((None, *panel.stakeholders)):
@@ -161,16 +132,36 @@ def _add_records(
             if not of_kind[compared.critics].any():
                 continue
             heard, all_groups = compared.of(of_kind, stakeholder), everybody.of(of_kind, stakeholder)
-        tables.values += value_records(all_groups, metrics, spec, 1, number, stream)
+        yield "values", value_records(all_groups, metrics, spec, 1, number, stream)
         gaps, intervals = gap_estimates(heard, metrics, spec, 2, number, stream)
-        tables.gaps += gaps
+        yield "gaps", gaps
         if stakeholder is None:
-            tables.plan += plan_records(heard, intervals, spec)
+            yield "plan", plan_records(heard, intervals, spec)
     if compared.why_not_compared(spec.min_count) is not None:
         return
-    tables.stakeholders += stakeholder_gaps(panel, compared, spec, 3, number)
+    yield "stakeholders", stakeholder_gaps(panel, compared, spec, 3, number)
     if len(panel.critics) <= MOST_CRITICS:
         critics = critic_gaps(panel, compared, metrics, spec, 4, number)
-        tables.critics += critics
+        yield "critics", critics
         if compared.truth is not None:
-            tables.truth += truth_records(critics, metrics)
+            yield "truth", truth_records(critics, metrics)
+
+
+class DisagreementLive:
+    """The gaps of the metrics of fairness while answers arrive, without findings and notes."""
+
+    def titles(self) -> list[str]:
+        """Return the titles of the headline metrics."""
+        return [METRICS[metric].title for metric in computed_metrics(0)]
+
+    def gaps(self, cases: Table, settings: Mapping[str, Any]) -> Iterator[tuple[str, DisagreementGap]]:
+        """Yield the gaps of every grouping with the titles of their metrics."""
+        spec = DisagreementSpec.parse(settings, "the live estimates")
+        panel = gather(cases, spec)
+        for number, grouping in enumerate(find_groupings(cases, panel, spec.min_count)):
+            gaps, _ = gap_estimates(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
+            yield from ((METRICS[gap.metric].title, gap) for gap in (e.record for e in gaps) if gap.same_as is None)
+
+
+LIVE: Live = DisagreementLive()
+"""The disagreement audit's live estimates."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.reading import (
+    AnswerRows,
     Labels,
-    RowAnswers,
     find_labels,
     one_answer_each,
     positions_in,
@@ -100,28 +100,12 @@ class Panel:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Rows:
-    """Answers in the order of the data, unsorted and unchecked."""
-
-    critic: Coded
-    case: IntArray
-    columns: Mapping[str, Coded]
-    label: IntArray
-    groups: Cells
-    cases: tuple[str, ...]
-    weight: FloatArray | None
-    labels: Labels
-    dropped: tuple[tuple[int, Message], ...] = ()
-    traits: FloatArray | None = None
-
-
 def gather(table: Table, spec: DisagreementSpec) -> Panel:
     """Return the answers of a table, or of a table of answers on the cases of a table."""
     rows = _two_tables(table, spec) if spec.answers.apart else _one_table(table, spec)
     names = spec.columns
     kind, codes = read_answers(rows.columns, names)
-    rows, codes = _answered_rows(rows, codes, table.roles.missing == "drop")
+    rows = _answered_rows(rows, codes, table.roles.missing == "drop")
     if kind == "direction":
         rows.labels.require_order(problem("an answer of too high or too low"))
     if spec.answers.tolerance:
@@ -132,18 +116,16 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
         truth = rows.labels.codes_of(rows.columns["truth"], "truth", names["truth"])
     if spec.answers.contradictions == "latest":
         time = read_times(rows.columns["answered"], names["answered"])
-    answers = RowAnswers(
-        critic=rows.critic, case=rows.case, answer=codes, truth=truth, time=time, weight=rows.weight, cases=rows.cases
-    )
-    selected, repeated, superseded = one_answer_each(answers)
-    panel = _make_panel(rows, answers, selected, feedback)
+    rows = replace(rows, truth=truth, time=time)
+    selected, repeated, superseded = one_answer_each(rows)
+    panel = _make_panel(rows, selected, feedback)
     _refuse_impossible(panel)
     return replace(
         panel, dropped=rows.dropped, repeated=repeated, superseded=superseded, inconsistent=_inconsistent(panel)
     )
 
 
-def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
+def _one_table(table: Table, spec: DisagreementSpec) -> AnswerRows:
     """Read a table with a row for each answer.
 
     Label and groups of a case must be the same in all its rows.
@@ -164,7 +146,7 @@ def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
     groups = Cells(
         {n: by_case[n] for n in coded.groups.codes}, coded.groups.labels, np.ones(len(names), dtype=np.int64)
     )
-    rows = _Rows(
+    rows = AnswerRows(
         critic=columns["critic"],
         case=case,
         columns=columns,
@@ -227,7 +209,7 @@ def _values_by_case(name: str, codes: IntArray, case: IntArray, cases: tuple[str
     return by_case
 
 
-def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
+def _two_tables(table: Table, spec: DisagreementSpec) -> AnswerRows:
     """Read a table of cases and a table of answers, joined by the id of the case."""
     if table.roles.id is None:
         raise ConfigError("the table of answers is joined to the table by its cases; name the table's `id` column.")
@@ -249,7 +231,7 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
     weight = None if cases.weight is None else cases.weight[order][case]
     by_case = {name: cases.columns[role].codes[order] for role, name in _trait_columns(spec).items()}
     traits = _traits(cases.columns, by_case, spec)
-    return _Rows(
+    return AnswerRows(
         critic=columns["critic"],
         case=case,
         columns=columns,
@@ -293,7 +275,7 @@ def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles
         raise DataError(problems)
 
 
-def _answered_rows(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
+def _answered_rows(rows: AnswerRows, answer: IntArray, drop: bool) -> AnswerRows:
     """Return the rows with an answer (and with a critic's own label, if the table has such a column)."""
     absent = answer < 0
     dropped = [(int(absent.sum()), say("no_answer"))]
@@ -304,7 +286,7 @@ def _answered_rows(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, In
             absent |= without
     lost = int(absent.sum())
     if not lost:
-        return rows, answer
+        return replace(rows, answer=answer)
     if not drop or lost == absent.size:
         raise DataError(
             "{lost} of {rows:,} have no answer, no time or no label of the critic's own; fill {which}, or drop {which} "
@@ -317,10 +299,10 @@ def _answered_rows(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, In
     columns = {role: Coded(column.codes[keep], column.values) for role, column in rows.columns.items()}
     weight = None if rows.weight is None else rows.weight[keep]
     complete = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight)
-    return replace(complete, dropped=tuple(dropped)), answer[keep]
+    return replace(complete, answer=answer[keep], dropped=tuple(dropped))
 
 
-def _make_panel(rows: _Rows, answers: RowAnswers, selected: IntArray, feedback: Feedback) -> Panel:
+def _make_panel(rows: AnswerRows, selected: IntArray, feedback: Feedback) -> Panel:
     """Sort the remaining answers, and leave out critics and cases without answers."""
     critics, critic = numbered(rows.critic.codes[selected], len(rows.critic.values))
     cases, case = numbered(rows.case[selected], len(rows.cases))
@@ -331,8 +313,8 @@ def _make_panel(rows: _Rows, answers: RowAnswers, selected: IntArray, feedback: 
     return Panel(
         critic=critic,
         case=case,
-        answer=answers.answer[selected],
-        truth=None if answers.truth is None else answers.truth[selected],
+        answer=rows.answer[selected],
+        truth=None if rows.truth is None else rows.truth[selected],
         weight=None if rows.weight is None else rows.weight[selected],
         label=rows.label[cases],
         groups=groups,
@@ -352,7 +334,7 @@ def _names_of_codes(names: tuple[str, ...], codes: IntArray) -> tuple[str, ...]:
     return names if codes.size == len(names) else tuple(names[code] for code in codes.tolist())
 
 
-def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, ...]]:
+def _kinds(rows: AnswerRows, critics: IntArray) -> tuple[IntArray | None, tuple[str, ...]]:
     """Return the kind of each critic, which must be the same in all their answers."""
     if "stakeholder" not in rows.columns:
         return None, ()

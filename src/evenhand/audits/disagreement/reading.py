@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from evenhand.errors import ConfigError, DataError, count, problem
 from evenhand.messages import Message
 from evenhand.stats.feedback import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, FeedbackKind
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.cells import Cells
 from evenhand.table.coding import Coded
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, shown, sort_key, yes_or_no
 
@@ -216,27 +217,37 @@ def _is_number(text: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RowAnswers:
-    """Answers in the rows of the data, including repeats.
+class AnswerRows:
+    """Answers in the order of the data, unsorted and unchecked.
 
     Parameters
     ----------
-    critic, case, answer, truth : (rows,) codes.
-    time : (rows,) codes in temporal order, if the latest answer counts; else None.
+    critic, case, columns : (rows,) codes, and the columns of the answers by role.
+    label, groups, cases : (cases,) the system's label, the codes of the group columns, and the names of the cases.
     weight : (rows,) survey weights, or None.
-    cases : the names of the cases.
+    labels : the labels.
+    traits : (cases, T) the traits that make cases alike, or None.
+    answer, truth : (rows,) codes, once they are read.
+    time : (rows,) codes in temporal order, if the latest answer counts; else None.
+    dropped : the numbers of incomplete rows dropped, by the missing item.
     """
 
     critic: Coded
     case: IntArray
-    answer: IntArray
-    truth: IntArray | None
-    time: IntArray | None
-    weight: FloatArray | None
+    columns: Mapping[str, Coded]
+    label: IntArray
+    groups: Cells
     cases: tuple[str, ...]
+    weight: FloatArray | None
+    labels: Labels
+    traits: FloatArray | None = None
+    answer: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    truth: IntArray | None = None
+    time: IntArray | None = None
+    dropped: tuple[tuple[int, Message], ...] = ()
 
 
-def one_answer_each(rows: RowAnswers) -> tuple[IntArray, int, int]:
+def one_answer_each(rows: AnswerRows) -> tuple[IntArray, int, int]:
     """Return one row for each pair of critic and case; refuse contradictions.
 
     Returns
