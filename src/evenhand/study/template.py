@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress, starmap
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import jinja2
 
 from evenhand.core.csv_text import write_csv
 from evenhand.errors import ConfigError
@@ -17,17 +19,6 @@ from evenhand.study.schema import Kind, kind_of, read_columns, save_text
 if TYPE_CHECKING:
     from evenhand.study.spec import StudySpec
 
-_COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
-kind = "{kind}"
-name = "{name}"
-title = "{title}"
-languages = ["en"]
-consent = """
-You are invited to take part in a study on fairness. It takes about {minutes} minutes. You may stop at any time.
-Your answers are stored without your name. Tick the box below if you are at least 18 and want to take part."""
-{instructions}debrief = "Thank you. Your answers were saved."
-seed = 0
-'''
 INSTRUCTIONS: Mapping[Kind, str] = {
     "effort": """You will see pairs of people and how something about them developed over the years.
 Look at each chart, then say how similar the two are. There are no right or wrong answers: we want your own view.""",
@@ -35,53 +26,6 @@ Look at each chart, then say how similar the two are. There are no right or wron
 Read each case, then say whether you agree. There are no right or wrong answers: we want your own view.""",
 }
 
-_EFFORT = """sets_per_person = 3
-
-# One section a condition; the sets come from design_sets(...).save("income.json").
-"""
-
-_CONDITIONS = {
-    "income": """[conditions.income]
-instrument = "income.json"
-feature = "annual income"
-subject = "household"
-subjects = "households"
-outcome = "missing a credit card payment"
-unit = "$"
-desirable = true
-""",
-    "arrests": """[conditions.arrests]
-instrument = "arrests.json"
-feature = "number of arrests a year"
-subject = "defendant"
-subjects = "defendants"
-outcome = "committing a violent crime if released"
-desirable = false
-""",
-}
-_OWN_CONDITION = """[conditions.{name}]
-instrument = {instrument}
-feature = "annual income"         # what the values are of
-subject = "person"                # what one of the compared is called
-subjects = "people"
-outcome = "missing a payment"     # what the score is the risk of
-desirable = true                  # false where more of the feature is worse
-"""
-
-_FEEDBACK = """
-[disagreement]
-cases = {cases}
-id = {id}
-decision = {decision}
-labels = {labels}          # all labels the system can give, lowest first
-groups = {groups}                 # every critic sees every group
-shown = {shown}
-answers = ["agree", "disagree"]   # add "too_high" and "too_low" where labels have an order
-
-[disagreement.assignment]
-per_critic = {per_critic}
-per_case = 20
-"""
 CASES: Mapping[str, Any] = {
     "cases": "cases.csv",
     "id": "case",
@@ -94,56 +38,17 @@ CASES: Mapping[str, Any] = {
 """Where the cases of the template are, and what their columns mean."""
 _CASES, _FEWEST = 1_000, 300
 
-_TAIL = """
-[[attention]]
-question = "To show that you read this, choose Blue."
-choices = ["Red", "Blue", "Green"]
-right = "Blue"
-after = {checks[0]}                         # after which set or case it is asked
-
-[[attention]]
-question = "Which of these is not an animal?"
-choices = ["Dog", "Chair", "Horse"]
-right = "Chair"
-after = {checks[1]}
-
-[[attention]]
-question = "Please choose the number seven."
-choices = ["Five", "Six", "Seven"]
-right = "Seven"
-after = {checks[2]}
-
-[payment]
-amount = 8.45
-currency = "USD"
-minutes = 42
-{bonuses}
-# [recruitment]                   # where people come from and go to at the end
-# id_parameter = "PROLIFIC_PID"   # what the recruiter's link calls the person
-# completion_url = "https://app.prolific.com/submissions/complete?cc={{code}}"
-# completion_code = "C1A2B3C4"    # by default one is made up
-# quotas = {{ age = {{ "60 or older" = 40 }} }}   # how many may take part, by an answer of [about]
-# filters = [{{ column = "Country of residence", values = ["United States"] }}]   # checked in the recruiter's export
-
-# [about]                         # what people say of themselves, on a page after the consent
-# text = "We ask this to see whether people of different ages judge differently."
-# questions = [{{ name = "age", question = "How old are you?", choices = ["18 to 34", "35 to 59", "60 or older"] }}]
-
-[analysis.exclusions]
-failed_checks = 2                 # leave out who failed this many attention checks; false keeps them
-"""
-
-_BONUSES = """
-[[payment.bonuses]]
-by = "truth_serum"
-amount = 5
-share = 0.1
-
-[[payment.bonuses]]
-by = "reasons"
-amount = 5
-share = 0.1
-"""
+_CONDITIONS = ("income", "arrests")
+"""The conditions of the effort paper."""
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("evenhand.study"),
+    autoescape=False,  # noqa: S701 it is TOML
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+)
+# JSON's texts, numbers and lists are TOML's.
+_TEMPLATES.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def study_template(
@@ -171,16 +76,13 @@ def study_template(
     'kind = "disagreement"'
     """
     kind = kind_of(kind)
-    title = "Who is alike?" if kind == "effort" else "Do you agree with these decisions?"
-    name = "who-is-alike" if kind == "effort" else "do-you-agree"
-    page = f'instructions = """\n{instructions}"""\n' if instructions else ""
-    head = _COMMON.format(kind=kind, name=name, title=title, minutes=42, instructions=page)
-    if kind == "effort":
-        named = conditions or dict.fromkeys(_CONDITIONS, "")
-        body = _EFFORT + "\n".join(starmap(_condition, named.items()))
-    else:
-        body = _FEEDBACK.format(**{name: _toml(value) for name, value in {**CASES, **(cases or {})}.items()})
-    return head + body + _TAIL.format(bonuses=_BONUSES if kind == "effort" else "", checks=checks)
+    return _TEMPLATES.get_template("study.toml.jinja").render(
+        kind=kind,
+        instructions=instructions,
+        conditions=conditions or dict.fromkeys(_CONDITIONS, ""),
+        cases={**CASES, **(cases or {})},
+        checks=checks,
+    )
 
 
 def spread_checks(items: int) -> tuple[int, int, int]:
@@ -194,16 +96,6 @@ def spread_checks(items: int) -> tuple[int, int, int]:
     return max(1, items // 5), max(1, items // 2), max(1, 4 * items // 5)
 
 
-def _condition(name: str, instrument: str) -> str:
-    known = None if instrument else _CONDITIONS.get(name)
-    return known or _OWN_CONDITION.format(name=_toml(name), instrument=_toml(instrument or f"{name}.json"))
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML; JSON's texts, numbers and lists are TOML's."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def write_made_up(folder: Path, kind: Kind) -> list[Path]:
     """Write the sets or cases that the template names, made of made-up people; return the files.
 
@@ -215,30 +107,6 @@ def write_made_up(folder: Path, kind: Kind) -> list[Path]:
 def made_up_names(kind: Kind) -> Sequence[str]:
     """Return the names of the files that `write_made_up` writes."""
     return [f"{name}.json" for name in _CONDITIONS] if kind == "effort" else [str(CASES["cases"])]
-
-
-_AUDIT = """# The answers of the study {name}, ready for: evenhand audit audit.toml
-[report]
-title = {title}
-system = {system}
-
-[data]
-source = "cases.csv"
-id = {id}
-groups = {groups}
-
-[disagreement]
-decision = {decision}
-critic = "critic"
-case = "case"
-answer = "answer"
-{stakeholder}seed = {seed}
-confidence = {confidence}
-
-[disagreement.answers]
-source = "answers.csv"
-labels = {labels}
-{ordered}"""
 
 
 def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | None = None) -> list[Path]:
@@ -260,23 +128,16 @@ def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | N
         raise ConfigError(
             "the folder '{folder}' cannot be made: {why}.", folder=folder, why=error.strerror or error
         ) from None
-    said, kind = settings["answers"], "stakeholder" in settings
-    text = _AUDIT.format(
+    text = _TEMPLATES.get_template("audit.toml.jinja").render(
         name=study.name,
-        title=_toml(study.words(study.title)),
-        system=_toml(f"the study {study.name}"),
-        id=_toml(asked.id),
-        groups=_toml(list(asked.groups)),
-        decision=_toml(asked.decision),
-        stakeholder='stakeholder = "stakeholder"\n' if kind else "",
-        seed=settings["seed"],
-        confidence=settings["confidence"],
-        labels=_toml(said["labels"]),
-        ordered="ordered = true\n" if said["ordered"] else "",
+        title=study.words(study.title),
+        id=asked.id,
+        groups=asked.groups,
+        **{"stakeholder": None, **settings},
     )
     columns, _ = read_columns(study.folder / asked.cases)
     cases = {name: columns[name] for name in (asked.id, asked.decision, *asked.groups)}
-    answers = write_csv({name: list(values) for name, values in said["data"].items()})
+    answers = write_csv({name: list(values) for name, values in settings["answers"]["data"].items()})
     contents = {"audit.toml": text, "cases.csv": write_csv(cases), "answers.csv": answers}
     files = [save_text(folder / name, content) for name, content in contents.items()]
     files[-1].chmod(0o600)  # what people said, and of which kind they are: for nobody else on this machine
