@@ -19,7 +19,6 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.responses import Responses
-from evenhand.study.server.dashboard_charts import chart_process
 from evenhand.study.store import Counts, PageCounts, StoreError
 
 if TYPE_CHECKING:
@@ -128,7 +127,6 @@ class Dashboard:
 
     def __init__(self, design: Design, study: Study, estimate: Estimator | None) -> None:
         self._study, self._names = study, page_names(design)
-        self.charts = chart_process()
         self._live = None if estimate is None else LiveEstimates(estimate, self._read)
         self._lock, self._counted = threading.Lock(), 0.0
         self._counts: tuple[bool, Counts, Hashable] | None = None
@@ -155,7 +153,6 @@ class Dashboard:
 
     def close(self) -> None:
         """Stop what runs beside the pages."""
-        self.charts.close()
         if self._live is not None:
             self._live.close()
 

@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
@@ -163,7 +162,6 @@ class Pages:
         if self._desk.is_rater(session):
             return redirect_to("/researcher/reasons")
         state = self._dashboard.state()
-        draw = self._dashboard.charts.draw
         return self._page(
             "dashboard.html",
             cookie,
@@ -177,9 +175,6 @@ class Pages:
             link=self._link(request),
             code=self._study.completion_code,
             places=self._context.design.places,
-            dropout=draw(charts.dropout_bars, state.pages, state.names),
-            times=draw(charts.time_bars, state.pages, state.names),
-            trend=partial(draw, charts.trend),
             charts=charts,
             count=count,
             ago=_ago,
