@@ -98,7 +98,6 @@ class TestCharacters:
             b"[" * 30_000,
             b"[" * 900 + b"]" * 900,
             b'{"fields": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}",
-            b'{"fields": {"revision": "-1"}}',
             b'{"fields": {"reason": 5}}',
         ],
     )
@@ -106,7 +105,7 @@ class TestCharacters:
         browser = effort.browser()
         browser.begin()
         headers = {"content-type": "application/json", "x-csrf-token": browser.token("/step/0")}
-        assert browser.send("PUT", "/api/draft/0", content=body, headers=headers).status_code == 422
+        assert browser.send("PUT", "/api/draft/0", content=body, headers=headers).status_code in (400, 422)
 
     @pytest.mark.parametrize(
         "query", ["?PROLIFIC_PID=a%00b", "?PROLIFIC_PID=%ff", "?lang=%00", "?PROLIFIC_PID=" + "a" * 5000]

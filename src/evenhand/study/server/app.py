@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import jinja2
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -34,10 +34,9 @@ from evenhand.study.server.middleware import (
     RequestLog,
     SecurityHeaders,
     error_response,
-    is_plain,
     require_type,
 )
-from evenhand.study.server.security import CSRF_FIELD, WRITTEN_BY, Security, VisitorCookie
+from evenhand.study.server.security import CSRF_FIELD, WRITTEN_BY, Form, Security, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def create_app(
             Middleware(RequestLog, context=context),
             Middleware(RequestLimits, context=context, rate=rate),
         ],
-        exception_handlers={HTTPException: _on_http_error, RequestValidationError: _on_invalid_address},
+        exception_handlers={HTTPException: _on_http_error, RequestValidationError: _on_invalid_request},
     )
     app.include_router(participant.router(context))
     desk = researcher.Desk(context)
@@ -151,9 +150,10 @@ async def _on_http_error(request: Request, error: Any) -> Response:
     return error_response(request.app.state.context, request.scope, error.status_code, error.headers)
 
 
-async def _on_invalid_address(request: Request, _: Exception) -> Response:
+async def _on_invalid_request(request: Request, error: Any) -> Response:
     # A value in the address that is no number names no page.
-    return error_response(request.app.state.context, request.scope, 404)
+    status = 422 if error.errors()[0]["loc"][0] == "body" else 404
+    return error_response(request.app.state.context, request.scope, status)
 
 
 def make_templates(files: Mapping[str, StaticFile]) -> jinja2.Environment:
@@ -197,35 +197,14 @@ def _static_route(files: Mapping[str, StaticFile]) -> Callable[[str], Any]:
 # JSON: drafts of answers as people type, the numbers of the dashboard, and whether the server is well -----------------
 
 
-_PLAIN = "^[^\\u0000]*$"
-Plain = Annotated[str, Field(pattern=_PLAIN)]
-Revision = Annotated[str, Field(pattern="^[0-9]{1,9}$")]
-
-
-class DraftFields(BaseModel):
-    """The fields of a form, with the revision of the answer that it was made from."""
-
-    model_config = ConfigDict(
-        extra="allow", json_schema_extra={"maxProperties": MOST_FIELDS, "propertyNames": {"pattern": _PLAIN}}
-    )
-    __pydantic_extra__: dict[str, Plain | list[Plain]]
-    revision: Revision | Annotated[list[Revision], Field(min_length=1, max_length=1)] = "0"
-
-    @model_validator(mode="after")
-    def _require_few_plain_names(self) -> DraftFields:
-        if len(self.model_fields_set) > MOST_FIELDS or not all(map(is_plain, self.model_fields_set)):
-            raise ValueError("too many fields, or a name that cannot be stored")
-        return self
+Plain = Annotated[str, Field(pattern="^[^\\u0000]*$")]
+"""What every database stores."""
 
 
 class Draft(BaseModel, extra="forbid"):
-    """What somebody has typed so far."""
+    """What somebody has typed so far: the fields of a form, with the revision of the answer that it was made from."""
 
-    fields: DraftFields
-
-
-_BODY = Draft.model_json_schema() | {"properties": {"fields": DraftFields.model_json_schema()}, "$defs": {}}
-_DRAFT = {"requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}}}
+    fields: Annotated[dict[Plain, Plain | list[Plain]], Field(max_length=MOST_FIELDS)]
 
 
 class Problem(BaseModel):
@@ -240,6 +219,12 @@ class Health(BaseModel):
     status: str
 
 
+class Stamp(BaseModel):
+    """Which state of the dashboard there is."""
+
+    stamp: str
+
+
 class Kept(BaseModel):
     """Whether a draft was kept; it is not where a newer answer is stored, or the person has finished."""
 
@@ -248,6 +233,10 @@ class Kept(BaseModel):
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem} for status in (400, *statuses, 429, 500, 503)}
+
+
+def _require_json(request: Request) -> None:
+    require_type(request, "application/json")
 
 
 def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Desk) -> APIRouter:
@@ -267,18 +256,13 @@ def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Des
             raise HTTPException(503) from None
         return Health(status="ok")
 
-    @routes.put("/draft/{index}", responses=_problems(403, 404, 413, 415, 422), openapi_extra=_DRAFT)
-    async def draft(request: Request, index: Annotated[int, PathParameter(ge=0, le=100_000)]) -> Kept:
+    @routes.put("/draft/{index}", responses=_problems(403, 404, 413, 415, 422), dependencies=[Depends(_require_json)])
+    async def draft(request: Request, index: Annotated[int, PathParameter(ge=0, le=100_000)], sent: Draft) -> Kept:
         """Keep what somebody has typed so far; the header X-CSRF-Token must hold the token of their form."""
         visitor = context.security.require_csrf(request)
-        require_type(request, "application/json")
-        try:
-            fields = Draft.model_validate_json(await request.body()).fields
-        except ValidationError:
-            raise HTTPException(422) from None
-        return Kept(kept=await participant.run_page(keep, visitor, index, fields))
+        return Kept(kept=await participant.run_page(keep, visitor, index, sent.fields))
 
-    def keep(visitor: VisitorCookie, index: int, fields: DraftFields) -> bool:
+    def keep(visitor: VisitorCookie, index: int, fields: Form) -> bool:
         person = study.participants.by_token(visitor.token) if visitor.token else None
         if person is None:
             raise HTTPException(403)
@@ -287,15 +271,14 @@ def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Des
         steps = design.plan(person.condition, person.place).steps
         if not visitor.first <= index < len(steps) or index > person.reached:
             raise HTTPException(404)
-        typed = {name: value for name, value in (fields.model_extra or {}).items() if name != CSRF_FIELD}
+        typed = {name: value for name, value in fields.items() if name not in (CSRF_FIELD, "revision")}
         draft = {**typed, WRITTEN_BY: enrolment_of(visitor.session)}
-        revision = fields.revision if isinstance(fields.revision, str) else fields.revision[0]
-        return study.answers.save_draft(person, steps[index].key, draft, revision=int(revision))
+        return study.answers.save_draft(person, steps[index].key, draft, revision=participant.revision_of(fields))
 
     @routes.get("/dashboard", responses=_problems(401, 403))
-    def numbers(request: Request) -> dict[str, Any]:
-        """Return the numbers of the dashboard, with a `stamp` that changes when any of them does."""
+    def stamp(request: Request) -> Stamp:
+        """Return a text that changes when any number of the dashboard does."""
         desk.require(request)
-        return dashboard.state().as_json()
+        return Stamp(stamp=dashboard.state().stamp)
 
     return routes

@@ -6,13 +6,12 @@ Live estimates are what the answers say so far and how it narrowed; they never s
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,21 +98,10 @@ class DashboardState:
     names: tuple[str, ...]
     snapshot: Snapshot
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON has them; `stamp` changes when any of them does."""
-        held: dict[str, Any] = {
-            "closed": self.closed,
-            "answers": self.counts.answers,
-            "last_answer": self.counts.last_answer,
-            "conditions": [asdict(condition) for condition in self.counts.conditions],
-            "pages": [_page(page, name) for page, name in zip(self.pages, self.names, strict=True)],
-            "checks": [asdict(check) for check in self.counts.checks],
-            "about": [asdict(trait) for trait in self.counts.traits],
-            "estimates_of": self.snapshot.answers,
-            "estimates": [asdict(series.now) for series in self.snapshot.series],
-        }
-        stamp = hashlib.sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()[:16]
-        return {"stamp": stamp, **held}
+    @property
+    def stamp(self) -> str:
+        """A text that changes when any of the numbers does."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
 
 class Dashboard:
@@ -309,8 +297,3 @@ def page_names(design: Design) -> tuple[str, ...]:
         pair, case, check = f"set {step.position}, pair {pairs}", f"case {step.position}", f"check {step.check}"
         names.append({"pair": pair, "case": case, "check": check}.get(step.kind, step.kind))
     return tuple(names)
-
-
-def _page(page: PageCounts, name: str) -> dict[str, Any]:
-    times = asdict(page.times) if page.times else {"answers": 0, "lower": None, "median": None, "upper": None}
-    return {"page": page.index + 1, "name": name, "waiting": page.waiting, "dropped": page.dropped, **times}

@@ -259,7 +259,7 @@ class Pages:
         page, browser = self._open(request, cookie, person), enrolment_of(cookie.session)
         if page is None or not self._may_answer(page, person, browser):
             return _redirect(self._way_on(person))
-        index, fields, revision = page.index, as_fields(raw), _revision(raw)
+        index, fields, revision = page.index, as_fields(raw), revision_of(raw)
         payload, errors = self._read(page, fields)
         draft = {**fields, WRITTEN_BY: browser}
         if errors and self._study.answers.save_draft(person, page.step.key, draft, revision=revision):
@@ -389,7 +389,7 @@ def _asks(request: Request, name: str) -> bool:
     return request.query_params.get(name) == "1"
 
 
-def _revision(fields: Mapping[str, Any]) -> int:
+def revision_of(fields: Mapping[str, Any]) -> int:
     """Return the revision that a form edits; one that is no number edits none."""
     given = fields.get("revision", "0")
     text = given[-1] if isinstance(given, list) and given else given

@@ -168,7 +168,6 @@ class Pages:
             status,
             name=session.name,
             numbers=state,
-            stamp=state.as_json()["stamp"],
             notice=notice,
             actions=recent_actions(self._study.researchers.actions(200), 20),
             axes=charts.axes(state.snapshot),

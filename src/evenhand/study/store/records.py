@@ -243,7 +243,6 @@ class Counts:
     ----------
     conditions : counts of people, one entry a condition of the study.
     pages : where people stand and how long pages take, by index.
-    steps : seconds by the key of the step, such as "pair:1/A".
     checks : the attention checks by number.
     answers : stored answers to pairs or cases.
     last_answer : when the last answer of any kind was stored.
@@ -252,7 +251,6 @@ class Counts:
 
     conditions: tuple[ConditionCounts, ...]
     pages: tuple[PageCounts, ...]
-    steps: Mapping[str, Times]
     checks: tuple[CheckCounts, ...]
     answers: int
     last_answer: datetime | None

@@ -84,7 +84,7 @@ class Results:
         in_study = _P.study_id == self.row.id
         who = select(_P.condition, _P.reached, _P.seen_at, _P.finished_at, _P.withdrawn_at).where(in_study)
         what = (
-            select(_A.step, _A.step_index, _A.kind, _A.seconds, _A.saved_at)
+            select(_A.step_index, _A.kind, _A.seconds, _A.saved_at)
             .join_from(ANSWERS, PARTICIPANTS, _A.participant_id == _P.id)
             .where(in_study, _P.withdrawn_at.is_(None))
         )
@@ -95,15 +95,14 @@ class Results:
             answers = connection.execute(what).all()
             judged = connection.execute(checks).all()
             told = [(row[-2], row[-1], Standing(*row[:-2]).state(cutoff)) for row in connection.execute(about)]
-        seconds = np.array([row[3] for row in answers], dtype=np.float64)
+        seconds = np.array([row[2] for row in answers], dtype=np.float64)
         return Counts(
             conditions=_by_condition([*self.row.conditions], people, moment - ACTIVE_SECONDS, cutoff),
-            pages=_by_page(people, [row[1] for row in answers], seconds, cutoff),
-            steps=_times([row[0] for row in answers], seconds),
+            pages=_by_page(people, [row[0] for row in answers], seconds, cutoff),
             checks=_by_check(judged),
             traits=_by_trait(self.row, told),
-            answers=sum(row[2] in ("pair", "case") for row in answers),
-            last_answer=records.moment_of(max(row[4] for row in answers)) if answers else None,
+            answers=sum(row[1] in ("pair", "case") for row in answers),
+            last_answer=records.moment_of(max(row[3] for row in answers)) if answers else None,
         )
 
     def version(self) -> tuple[float, ...]:
@@ -250,12 +249,12 @@ def _by_page(
     return tuple(PageCounts(page, int(waiting[page]), int(dropped[page]), times.get(page)) for page in range(pages))
 
 
-def _times(keys: Sequence[Any], seconds: FloatArray) -> dict[Any, Times]:
-    """Return quartiles by key, linear between order statistics, of the answers that have a time."""
+def _times(pages: list[int], seconds: FloatArray) -> dict[int, Times]:
+    """Return quartiles by page, linear between order statistics, of the answers that have a time."""
     known = np.isfinite(seconds)
     if not known.any():
         return {}
-    names, codes = np.unique(np.array(keys)[known], return_inverse=True)
+    names, codes = np.unique(np.array(pages)[known], return_inverse=True)
     order = np.argsort(codes, kind="stable")
     groups = np.split(seconds[known][order], np.cumsum(np.bincount(codes))[:-1])
     return {
