@@ -22,17 +22,7 @@ pytest.importorskip("httpx", reason="virtual respondents need httpx")
 
 import evenhand as eh
 from evenhand.errors import ConfigError
-from evenhand.study.bots import (
-    NO_DETOURS,
-    AnswerModel,
-    Behaviour,
-    Visit,
-    Visitors,
-    count_events,
-    lost_answers,
-    right_answers,
-    visit_study,
-)
+from evenhand.study.bots import AnswerModel, Visit, Visitors, count_events, right_answers, visit_study
 from evenhand.study.bots.browser import as_number, read_page
 from evenhand.study.bots.simulation import Answerer, distances
 from evenhand.study.cases import Critics
@@ -43,19 +33,8 @@ from evenhand.study.simulate import Respondents
 from evenhand.study.spec import read_study
 from evenhand.study.store import Store, Study, open_store
 from evenhand.study.template import study_template, write_made_up
+from tests.study.detours import BusyVisitor, busy, lost_answers
 
-BUSY = Behaviour(
-    reload=0.1,
-    mistake=0.1,
-    draft=0.1,
-    double=0.15,
-    back=0.15,
-    stale=0.6,
-    pause=0.08,
-    elsewhere=0.05,
-    drop=0.15,
-    withdraw=0.1,
-)
 Key = tuple[str, str, str]
 """Who answered, and about what: participant, item and subject."""
 ALL_EVENTS = {
@@ -200,7 +179,7 @@ KINDS = [("effort", "sqlite"), ("disagreement", "sqlite"), ON_POSTGRESQL]
 @pytest.mark.slow
 @pytest.mark.parametrize("site", KINDS, indirect=True, ids="-".join)
 def test_every_branch_and_nothing_lost(site: Site) -> None:
-    visits = visit_study(site.address, site.visitors(20, behaviour=BUSY, seed=3))
+    visits = visit_study(site.address, site.visitors(20, visitor=BusyVisitor, seed=3))
     responses = assert_all_stored(site, visits)
     assert count_events(visits).keys() >= ALL_EVENTS
     endings = [visit.ended for visit in visits]
@@ -218,7 +197,7 @@ def test_every_branch_and_nothing_lost(site: Site) -> None:
 @pytest.mark.parametrize("site", [("effort", "sqlite")], indirect=True, ids="-".join)
 def test_the_analysis_finds_how_they_answered(site: Site) -> None:
     people = Respondents(weight=0.9, heterogeneity=0, careless=0, noise=0.3)
-    visits = visit_study(site.address, site.visitors(24, behaviour=NO_DETOURS, answers=AnswerModel(respondents=people)))
+    visits = visit_study(site.address, site.visitors(24, drop=0.0, answers=AnswerModel(respondents=people)))
     assert {visit.ended for visit in visits} == {"finished"}
     result = site.design.spec.analyze(assert_all_stored(site, visits))
     for condition in ("income", "arrests"):
@@ -229,7 +208,7 @@ def test_the_analysis_finds_how_they_answered(site: Site) -> None:
 @pytest.mark.parametrize("site", [("disagreement", "sqlite")], indirect=True, ids="-".join)
 def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) -> None:
     critics = Critics(disagree=0.1, groups={"Felony": 0.6}, careless=0, leaning=0, case=0)
-    visits = visit_study(site.address, site.visitors(40, behaviour=NO_DETOURS, answers=AnswerModel(critics=critics)))
+    visits = visit_study(site.address, site.visitors(40, drop=0.0, answers=AnswerModel(critics=critics)))
     responses = assert_all_stored(site, visits)
     table = eh.Table(str(tmp_path / "cases.csv"), id="case", groups="charge")
     found = eh.disagreement(
@@ -246,9 +225,9 @@ def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) ->
 
 @pytest.mark.parametrize("site", [("effort", "sqlite"), ON_POSTGRESQL], indirect=True, ids="-".join)
 def test_a_killed_server_loses_nothing(site: Site) -> None:
-    behaviour = BUSY.model_copy(update={"drop": 0.0, "withdraw": 0.0, "elsewhere": 0.0})
+    visitor = busy(drop=0.0, withdraw=0.0, elsewhere=0.0)
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(visit_study, site.address, site.visitors(12, behaviour=behaviour, think=0.05, seed=5))
+        work = pool.submit(visit_study, site.address, site.visitors(12, visitor=visitor, think=0.05, seed=5))
         for _ in range(2):
             time.sleep(1.5)
             site.kill()
@@ -269,7 +248,7 @@ def test_a_full_and_a_closed_study(site: Site) -> None:
 
 @pytest.mark.parametrize("site", [("effort", "sqlite")], indirect=True, ids="-".join)
 def test_ctrl_c_stops_the_server_cleanly(site: Site) -> None:
-    visit_study(site.address, site.visitors(2, behaviour=NO_DETOURS))
+    visit_study(site.address, site.visitors(2, drop=0.0))
     assert site.stop() == 0
     log = (site.path.parent / "server.log").read_text()
     assert log.endswith("Stopped. Everything that was acknowledged is stored.\n")
@@ -282,7 +261,7 @@ def test_several_processes_serve_one_study(tmp_path: Path, workers: str) -> None
     site = Site(tmp_path, "effort", str(tmp_path / "study.db"))
     site.start("--workers", workers)
     try:
-        visits = visit_study(site.address, site.visitors(12, behaviour=BUSY, seed=8))
+        visits = visit_study(site.address, site.visitors(12, visitor=BusyVisitor, seed=8))
         assert_all_stored(site, visits)
     finally:
         site.end()

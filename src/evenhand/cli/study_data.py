@@ -127,9 +127,7 @@ def simulate(
     rate: Annotated[float, typer.Option(min=0, help="How many arrive per second; 0 means all at once.")] = 5.0,
     think: Annotated[float, typer.Option(min=0, help="Average seconds per page.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same respondents.")] = 0,
-    straight: Annotated[
-        bool, typer.Option("--straight", help="Nobody reloads, goes back, sends twice, leaves or withdraws.")
-    ] = False,
+    drop: Annotated[float, typer.Option(min=0, max=1, help="Share who leave before the end.")] = 0.1,
     study: Annotated[
         Path | None,
         typer.Option(help="The study.toml, for the correct answers to its attention checks and the name of the id."),
@@ -137,13 +135,12 @@ def simulate(
 ) -> int:
     """Send virtual respondents through a running study over HTTP, to test it.
 
-    They answer as simulated people with known weights would, and do what people do: reload, go back and change an
-    answer, send a form twice or empty, leave and come back, continue elsewhere, drop out, withdraw. Their answers
-    are stored like all others, so use a separate database. The exit code is 1 if the server misbehaved.
+    They answer as simulated people with known weights would. Their answers are stored like all others, so use a
+    separate database. The exit code is 1 if the server misbehaved.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from evenhand.study.bots import NO_DETOURS, AnswerModel, Behaviour, Visitors, right_answers, visit_study
+    from evenhand.study.bots import AnswerModel, Visitors, right_answers, visit_study
     from evenhand.study.spec import read_study
 
     spec: StudySpec | None = read_study(study) if study is not None else None
@@ -153,7 +150,7 @@ def simulate(
         think=think,
         seed=seed,
         answers=AnswerModel(right=right_answers(spec) if spec else {}),
-        behaviour=NO_DETOURS if straight else Behaviour(),
+        drop=drop,
         parameter=spec.recruitment.id_parameter if spec else "PROLIFIC_PID",
     )
     columns = (TextColumn("Virtual respondents"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

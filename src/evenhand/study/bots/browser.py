@@ -96,14 +96,10 @@ class Browser:
     async def post(self, path: str, fields: Fields) -> httpx.Response:
         """Send a form once. `ServerAwayError` says that no answer came, so that it may or may not have arrived."""
         body = urlencode([(name, value) for name, values in fields.items() for value in values])
-        return await self._send_once("POST", path, body, {"content-type": "application/x-www-form-urlencoded"})
+        return await self.send_once("POST", path, body, {"content-type": "application/x-www-form-urlencoded"})
 
-    async def put_json(self, path: str, body: str, token: str) -> int:
-        """Save a draft as the page's script does; return the status."""
-        headers = {"content-type": "application/json", "x-csrf-token": token}
-        return (await self._send_once("PUT", path, body, headers)).status_code
-
-    async def _send_once(self, method: str, path: str, body: str, headers: Mapping[str, str]) -> httpx.Response:
+    async def send_once(self, method: str, path: str, body: str, headers: Mapping[str, str]) -> httpx.Response:
+        """Send a request once, as a page of the site does."""
         try:
             return await self._limited(method, path, body, {"origin": self.site.address, **headers})
         except httpx.TransportError as error:

@@ -1,4 +1,4 @@
-"""Virtual respondents: who comes to a running server, how they answer, and whether all that it acknowledged is stored.
+"""Virtual respondents: who comes to a running server, and how they answer.
 
 They answer as simulated people with known weights would, and know nothing but the page. Of two trajectories they take
 in how far apart the two slopes are, and how far apart the totals, each relative to the two together:
@@ -15,20 +15,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.errors import ConfigError, require_extra
+from evenhand.errors import require_extra
 from evenhand.study.bots.browser import Fields, Form, Page, Site
-from evenhand.study.bots.visitor import Behaviour, Visit, Visitor
+from evenhand.study.bots.visitor import Visit, Visitor
 from evenhand.study.cases import Critics
 from evenhand.study.simulate import Respondents
 
 if TYPE_CHECKING:
-    from evenhand.study.flow.design import Design
     from evenhand.study.spec import StudySpec
-    from evenhand.study.store import Participant, Study
 
 Tick = Callable[[Visit], None]
 _FAR_TOTALS = 0.5
@@ -54,9 +52,11 @@ class Visitors:
     rate : how many arrive a second; 0 for all at once.
     think : seconds that a page takes on average.
     seed : the same seed gives the same characters; who gets which condition, the server decides.
-    answers, behaviour : how they answer, and what else they do.
+    answers : how they answer.
+    drop : the share who leave before the end.
     parameter : the parameter of the link that says who comes.
     patience : seconds to wait for a server that is away.
+    visitor : what else they do.
     """
 
     people: int = 20
@@ -64,9 +64,10 @@ class Visitors:
     think: float = 0.0
     seed: int = 0
     answers: AnswerModel = field(default_factory=AnswerModel)
-    behaviour: Behaviour = field(default_factory=Behaviour)
+    drop: float = 0.1
     parameter: str = "PROLIFIC_PID"
     patience: float = 10.0
+    visitor: type[Visitor] = Visitor
 
 
 def visit_study(address: str, visitors: Visitors, tick: Tick | None = None) -> list[Visit]:
@@ -100,7 +101,9 @@ async def _visit_all(site: Site, visitors: Visitors, tick: Tick | None) -> list[
             await asyncio.sleep(number / visitors.rate)
         rng, answer_rng = (np.random.default_rng([visitors.seed, number, *more]) for more in ((), (1,)))
         answerer = Answerer(visitors.answers, answer_rng, seed=visitors.seed)
-        visit = await Visitor(site, Visit(recruitment_id=f"bot-{run}-{number:05d}"), answerer, visitors, rng).run()
+        visit = await visitors.visitor(
+            site, Visit(recruitment_id=f"bot-{run}-{number:05d}"), answerer, visitors, rng
+        ).run()
         if tick is not None:
             tick(visit)
         return visit
@@ -120,45 +123,6 @@ def count_events(visits: Sequence[Visit]) -> Counter[str]:
     for visit in visits:
         total.update(visit.events)
     return Counter({name: times for name, times in total.items() if times})
-
-
-def lost_answers(visits: Sequence[Visit], design: Design, study: Study) -> list[str]:
-    """Return a sentence for each answer that the server acknowledged but that is not stored as it was sent.
-
-    An answer that was sent without an acknowledgement may be stored or not, but nothing else may.
-    """
-    lost = []
-    for visit in visits:
-        if visit.ended == "withdrew" or not (visit.acknowledged or visit.unsure):
-            continue
-        person = study.participants.by_recruitment_id(visit.recruitment_id)
-        if person is None:
-            lost.append(f"{visit.recruitment_id} is not known.")
-            continue
-        for index, fields in visit.acknowledged.items():
-            allowed = [fields, *visit.unsure.get(index, [])]
-            stored = _stored(design, study, person, index)
-            if stored not in [_payload(design, person, index, sent) for sent in allowed]:
-                lost.append(f"{visit.recruitment_id}, step {index}: sent {fields}, stored {stored}.")
-    return lost
-
-
-def _payload(design: Design, person: Participant, index: int, fields: Fields) -> Any:
-    from evenhand.study.flow.pages import read_form
-
-    plan = design.plan(person.condition, person.place)
-    payload, errors = read_form(design, plan, plan.steps[index], fields, person.language)
-    if errors:
-        raise ConfigError("a virtual respondent sent a form with {errors}.", errors=errors)
-    return payload
-
-
-def _stored(design: Design, study: Study, person: Participant, index: int) -> Any:
-    answer = study.answers.get(person, design.plan(person.condition, person.place).steps[index].key)
-    if answer is None:
-        return None
-    # What begins with an underscore is a note of the server's own.
-    return {name: value for name, value in answer.payload.items() if not name.startswith("_")}
 
 
 class Answerer:
