@@ -193,7 +193,7 @@ def test_new_shows_few_columns_and_neither_groups_nor_the_decision_again(
         )
     (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(SystemExit):
-        main(["study", "new", str(tmp_path / "b"), "--kind", "feedback", "--data", str(tmp_path / "mine.csv")])
+        main(["study", "new", str(tmp_path / "b"), "--kind", "disagreement", "--data", str(tmp_path / "mine.csv")])
     spec = eh.study.read_study(tmp_path / "b" / "study.toml")
     assert spec.kind == "disagreement"
     assert spec.disagreement is not None

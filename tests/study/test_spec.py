@@ -52,13 +52,6 @@ def test_the_template_pays_what_the_paper_paid() -> None:
     assert len(spec.scale) == 6
 
 
-def test_the_section_of_a_disagreement_study_is_understood_by_its_former_name() -> None:
-    raw = feedback()
-    as_named = StudySpec.parse(raw, "study.toml")
-    raw["feedback"] = raw.pop("disagreement")
-    assert StudySpec.parse(raw, "study.toml") == as_named
-
-
 def change(path: str, value: Any) -> Callable[[Any], None]:
     def apply(raw: Any) -> None:
         *outer, last = path.split(".")

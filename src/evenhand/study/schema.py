@@ -93,15 +93,13 @@ REQUIRED: dict[Kind, tuple[str, ...]] = {
 
 
 def kind_of(given: object, name: str = "kind") -> Kind:
-    """Return the kind of study that a word means; what was called 'feedback' is understood.
+    """Return the kind of study that a word means.
 
     Examples
     --------
-    >>> kind_of("feedback"), kind_of("effort")
-    ('disagreement', 'effort')
+    >>> kind_of("effort")
+    'effort'
     """
-    if given == "feedback":
-        return "disagreement"
     require_choice(name, given, KINDS)
     return "effort" if given == "effort" else "disagreement"
 

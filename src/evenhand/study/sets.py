@@ -151,7 +151,7 @@ class Instrument:
                 trajectory=tuple(values["trajectory"]),
                 unit_trajectory=float(values["unit_trajectory"]),
                 unit_aggregate=float(values["unit_aggregate"]),
-                notes=tuple(map(_note, values["notes"])),
+                notes=tuple(map(Message.from_dict, values["notes"])),
             )
         except (KeyError, TypeError) as error:
             raise DataError(
@@ -186,8 +186,3 @@ def _subject_set(values: Mapping[str, Any]) -> SubjectSet:
 def load_instrument(path: str | os.PathLike[str]) -> Instrument:
     """Read an instrument from the JSON file that `Instrument.save` wrote."""
     return Instrument.from_dict(read_json(path, "an instrument of design_sets()", DataError))
-
-
-def _note(written: str | Mapping[str, Any]) -> Message:
-    """Return a note of an instrument; older ones hold the English text alone."""
-    return Message(written) if isinstance(written, str) else Message.from_dict(written)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from evenhand.core.result import finalize
 from evenhand.errors import ConfigError, SettingError, count, did_you_mean, problem
@@ -30,11 +30,6 @@ from evenhand.table.table import Table
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-def _kind(given: object) -> object:
-    """Return what a kind of study is called now, for what it was called before."""
-    return "disagreement" if given == "feedback" else given
-
-
 class StudySpec(Settings):
     """A whole study.
 
@@ -47,9 +42,7 @@ class StudySpec(Settings):
     ('effort', 12.07)
     """
 
-    kind: Annotated[Kind, BeforeValidator(_kind)] = Field(
-        description="'effort' (people compare pairs) or 'disagreement' (people judge decisions)."
-    )
+    kind: Kind = Field(description="'effort' (people compare pairs) or 'disagreement' (people judge decisions).")
     title: Text = Field(description="Title that people see.")
     name: Name = Field(description="Short name for files and addresses.")
     languages: tuple[Language, ...] = Field(("en",), min_length=1, description="Languages; the first is the default.")
@@ -85,14 +78,6 @@ class StudySpec(Settings):
     seed: int = Field(0, ge=0, description="Seed of what chance decides: conditions, orders, assignment.")
 
     _folder: Path = PrivateAttr(default=Path())
-
-    @model_validator(mode="before")
-    @classmethod
-    def _section_of_before(cls, values: object) -> object:
-        """Read what the section of a disagreement study was called before, as its kind is."""
-        if not isinstance(values, Mapping) or "feedback" not in values or "disagreement" in values:
-            return values
-        return {"disagreement" if name == "feedback" else name: value for name, value in values.items()}
 
     @model_validator(mode="before")
     @classmethod

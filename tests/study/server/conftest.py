@@ -206,7 +206,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, empty_database: Path) -> Iterator[Store]:
     path = shutil.copy(empty_database, tmp_path / "study.db")
-    with open_store(str(path), migrate=False) as opened:
+    with open_store(str(path)) as opened:
         yield opened
 
 

@@ -96,14 +96,7 @@ def test_the_end_locks_all_answers(study: Study, person: Participant, start: dat
     assert study.answers.save(done, FIRST, 0, payload(6), revision=1).status == "locked"
     assert study.answers.save(done, FIRST, 0, payload(), revision=0, last=True).status == "repeated"
     assert study.answers.save(done, SECOND, 1, payload(), revision=0).status == "locked"
-    study.participants.finish(done, now=end + timedelta(days=1))
-    assert again(study, person).finished_at == end
     assert study.results.responses().people["duration"].tolist() == [1200.0]
-
-
-def test_finish_ends_who_has_no_step_left(study: Study, person: Participant, start: datetime) -> None:
-    study.participants.finish(person, now=start + timedelta(seconds=9))
-    assert again(study, person).finished_at == start + timedelta(seconds=9)
 
 
 def test_clicks_at_the_same_moment_give_one_answer(study: Study, person: Participant) -> None:
@@ -174,9 +167,9 @@ def test_an_answer_that_is_the_first_sign_of_life_has_no_time(
     moved = again(study, person)
     study.answers.save(moved, SECOND, 1, payload(), revision=0, now=late + timedelta(seconds=7))
     assert sorted(seconds_of_all(study), key=str) == [7.0, None]
-    steps = study.results.counts(now=late).steps
-    assert SECOND.key in steps
-    assert FIRST.key not in steps
+    first, second = study.results.counts(now=late).pages[:2]
+    assert first.times is None
+    assert second.times is not None
 
 
 def test_a_draft_after_a_break_starts_the_time_anew(study: Study, person: Participant, start: datetime) -> None:
@@ -230,7 +223,7 @@ def test_a_late_draft_hides_no_answer(study: Study, person: Participant) -> None
 def test_drafts_that_are_not_kept(study: Study, person: Participant) -> None:
     assert study.answers.save_draft(person, FIRST.key, {"reason": "x" * 8_000})
     assert not study.answers.save_draft(person, FIRST.key, {"reason": "x" * 33_000})
-    study.participants.finish(person)
+    study.answers.save(person, FIRST, 0, payload(), revision=0, last=True)
     assert not study.answers.save_draft(person, SECOND.key, {"reason": "x"})
 
 

@@ -168,9 +168,9 @@ def test_the_version_changes_with_what_is_exported(study: Study, start: datetime
     assert differs(), "an answer changed within the same moment"
     study.answers.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start + timedelta(seconds=5))
     assert not differs(), "a repeated answer changes nothing"
-    study.participants.finish(person, now=start)
+    study.answers.save(person, pair("1", "B", 1), 1, {"overall": 2}, revision=0, last=True, now=start)
     assert differs()
-    study.participants.withdraw(person, erase=False)
+    study.participants.withdraw(person)
     assert differs()
     assert not differs()
 
@@ -182,7 +182,7 @@ def test_an_id_that_no_key_can_hold_is_refused_at_the_start(tmp_path: Path) -> N
     cases = "\n".join(f"{'x' * (201 if number == 7 else 200 - number)},low,20" for number in range(40))
     (tmp_path / "cases.csv").write_text(f"case,label,age\n{cases}\n")
     (tmp_path / "study.toml").write_text(
-        'kind = "feedback"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
+        'kind = "disagreement"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
         '[disagreement]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
         'shown = ["age"]\n[disagreement.assignment]\nper_critic = 10\nper_case = 2\n'
     )
@@ -213,7 +213,7 @@ def test_a_real_design_registers(store: Store, tmp_path: Path) -> None:
     cases = "\n".join(f"{number},{'high' if number % 2 else 'low'},{20 + number}" for number in range(40))
     (tmp_path / "cases.csv").write_text(f"case,label,age\n{cases}\n")
     (tmp_path / "study.toml").write_text(
-        'kind = "feedback"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
+        'kind = "disagreement"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
         '[disagreement]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
         'shown = ["age"]\n[disagreement.assignment]\nper_critic = 10\nper_case = 2\n'
     )

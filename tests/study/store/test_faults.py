@@ -30,7 +30,7 @@ import os, sys, threading
 from evenhand.study.flow.design import Step
 from evenhand.study.store import open_store
 
-study = open_store(sys.argv[1], migrate=False).study("arrests")
+study = open_store(sys.argv[1]).study("arrests")
 
 def answer(number):
     person = study.participants.enrol(f"{os.getpid()} {number}")

@@ -151,7 +151,8 @@ def test_who_answers_nothing_holds_a_place_for_half_an_hour(store: Store, make_d
 
 
 def test_finished_people_hold_their_place_for_good(study: Study, start: datetime) -> None:
-    study.participants.finish(study.participants.enrol("done", now=start), now=start)
+    done = study.participants.enrol("done", now=start)
+    study.answers.save(done, PAIR, 0, PAYLOAD, revision=0, last=True, now=start)
     assert study.participants.enrol("late", now=start + timedelta(days=30)).place == 1
 
 
@@ -208,16 +209,6 @@ def test_withdrawing_erases_answers_and_drafts(study: Study, store_url: str) -> 
         files = [file.read_bytes() for file in _files(store_url)]
         assert any(f"secret-{other.code}".encode() in content for content in files)
         assert not any(f"{word}-{person.code}".encode() in content for content in files for word in ("secret", "draft"))
-
-
-def test_withdrawing_may_keep_answers_but_never_exports_them(study: Study) -> None:
-    person = study.participants.enrol("key")
-    study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, last=True)
-    study.participants.withdraw(person, erase=False)
-    assert study.answers.get(person, PAIR.key) is not None
-    assert study.results.responses().people["participant"].size == 0
-    assert study.participants.bonus_rows() == []
-    assert study.results.counts().answers == 0
 
 
 def test_recruitment_ids_are_apart_and_can_be_erased(study: Study, store_url: str, start: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Migrations: up from nothing, up from an older database with people in it, two servers at once."""
+"""The tables: made once, also by several servers at once; a database of another version is left alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy import inspect, text
 
 from evenhand.study.store import StoreError, open_store
 from evenhand.study.store.database import Database, parse_url
-from evenhand.study.store.tables import METADATA, migrate, newest, revision_of
+from evenhand.study.store.tables import METADATA, VERSION, make_tables, version_of
 
 
 @pytest.fixture
@@ -30,40 +30,23 @@ def tables(database: Database) -> set[str]:
 
 def test_the_tables_are_made_once(database: Database) -> None:
     for _ in range(2):
-        migrate(database)
+        make_tables(database)
         assert tables(database) == set(METADATA.tables)
     with database.reading() as connection:
-        assert revision_of(connection) == newest()
+        assert version_of(connection) == VERSION
 
 
-def test_up_from_an_older_database_with_people_in_it(
-    store_url: str, make_design: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with open_store(store_url) as store:
-        person = store.register(make_design()).participants.enrol("key")
-    change = {"0007": lambda connection: connection.execute(text("ALTER TABLE actions ADD COLUMN extra TEXT"))}
-    monkeypatch.setattr("evenhand.study.store.tables.CHANGES", change)
-    with pytest.raises(StoreError, match="is not of this version; start the server once to bring it up"):
-        open_store(store_url, migrate=False)
-    for _ in range(2):
-        with open_store(store_url) as store:
-            assert store.study("arrests").participants.by_token(person.token) == person
-            with store.database.reading() as connection:
-                assert revision_of(connection) == "0007"
-                assert "extra" in {column["name"] for column in inspect(connection).get_columns("actions")}
-
-
-def test_a_newer_database_is_refused_and_left_alone(database: Database, store_url: str) -> None:
-    migrate(database)
+def test_a_database_of_another_version_is_refused_and_left_alone(database: Database, store_url: str) -> None:
+    make_tables(database)
     with database.writing() as connection:
         connection.execute(text("UPDATE evenhand_version SET version_num = '9999'"))
-    with pytest.raises(StoreError, match="was made by another version of evenhand; install the newest one"):
+    with pytest.raises(StoreError, match="was made by another version of evenhand; use that version"):
         open_store(store_url)
     with database.reading() as connection:
-        assert revision_of(connection) == "9999"
+        assert version_of(connection) == "9999"
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(database: Database, store_url: str) -> None:
+def test_making_them_that_fails_leaves_nothing_behind(database: Database, store_url: str) -> None:
     with database.writing() as connection:
         connection.execute(text("CREATE TABLE sessions (mine TEXT)"))
     with pytest.raises(StoreError, match=r"cannot be used: .*already exists"):
@@ -71,7 +54,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(database: Database, store_
     assert tables(database) == {"sessions"}
 
 
-def test_servers_that_start_at_once_migrate_once(store_url: str, make_design: Any) -> None:
+def test_servers_that_start_at_once_make_them_once(store_url: str, make_design: Any) -> None:
     def start(_: int) -> int:
         with open_store(store_url) as store:
             return store.register(make_design()).participants.enrol("key").id
@@ -80,10 +63,10 @@ def test_servers_that_start_at_once_migrate_once(store_url: str, make_design: An
         assert len(set(pool.map(start, range(8)))) == 1
 
 
-def test_processes_that_start_at_once_migrate_once(store_url: str) -> None:
+def test_processes_that_start_at_once_make_them_once(store_url: str) -> None:
     code = "import sys; from evenhand.study.store import open_store; open_store(sys.argv[1]).close()"
     command = [sys.executable, "-c", code, store_url]
     started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate()[1] for process in started] == [""] * 2
-    with open_store(store_url, migrate=False) as store:
+    with open_store(store_url) as store:
         assert store.studies() == []

@@ -158,8 +158,6 @@ def load_design(spec: StudySpec) -> Design:
     critics, cases = _feedback_cases(spec)
     unseen = dict.fromkeys(_UNSEEN, True) | {"disagreement": {"stakeholder"}}
     seen: dict[str, Any] = spec.model_dump(mode="json", exclude=unseen)
-    if not spec.about.questions:
-        del seen["about"]  # so that a study without them is the one it was before there were such questions
     parts = {**_settings_of(seen), "the file of the cases": cases}
     sets = {name: instrument.to_dict() for name, instrument in instruments.items()}
     parts |= {f"the sets of conditions.{name}": shown for name, shown in sets.items()}

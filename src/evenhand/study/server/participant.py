@@ -313,7 +313,7 @@ class Pages:
         if person is not None and person.enrolment != enrolment_of(cookie.session):
             return _redirect("/withdraw")
         if person is not None and person.withdrawn_at is None:
-            self._study.participants.withdraw(person, erase=True)
+            self._study.participants.withdraw(person)
         return _redirect("/study/deleted")
 
     def show_why_not(self, request: Request) -> Response:

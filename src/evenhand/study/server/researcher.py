@@ -234,7 +234,7 @@ class Pages:
             known = self._study.participants.by_recruitment_id(who)
             code = known.code if known is not None else who
             return self._page("confirm.html", cookie, 200, action="withdraw", who=code)
-        if not self._study.participants.withdraw(who, erase=True):
+        if not self._study.participants.withdraw(who):
             return redirect_to("/researcher?done=nobody")
         return self._done("withdrawn", session, "deleted the answers of a person", who)
 

@@ -170,23 +170,16 @@ class Participants:
             row = connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment_id}).first()
         return None if row is None else self._participant(row)
 
-    def finish(self, person: Participant, *, now: datetime | None = None) -> None:
-        """Note that a person reached the end; a second time changes nothing."""
-        done = update(PARTICIPANTS).where(_P.id == person.id, _P.finished_at.is_(None), _P.withdrawn_at.is_(None))
-        with self.database.writing() as connection:
-            connection.execute(done.values(finished_at=records.seconds_of(now), seen_at=records.seconds_of(now)))
+    def withdraw(self, who: Participant | str, *, now: datetime | None = None) -> bool:
+        """Take a person out of the study with all they answered; return whether there is such a person.
 
-    def withdraw(self, who: Participant | str, *, erase: bool = True, now: datetime | None = None) -> bool:
-        """Take a person out of the study, by default with all they answered; return whether there is such a person.
-
-        Their place is free again and they can answer no more. The recruitment id stays until
-        `erase_recruitment_ids`, so that they can be paid and do not take part twice.
+        Answers, drafts, ratings and what they said about themselves are deleted. Their place is free again and they can
+        answer no more. The recruitment id stays until `erase_recruitment_ids`, so that they can be paid and do not take
+        part twice.
 
         Parameters
         ----------
         who : the person, or their code.
-        erase : whether answers, drafts, ratings and what they said about themselves are deleted; else they are kept,
-            but never exported.
         now : the moment; by default the clock's.
         """
         code = who if isinstance(who, str) else who.code
@@ -199,11 +192,9 @@ class Participants:
                 return False
             moment = func.coalesce(_P.withdrawn_at, records.seconds_of(now))
             connection.execute(update(PARTICIPANTS).where(_P.id == person).values(withdrawn_at=moment))
-            if erase:
-                for table in (ANSWERS, DRAFTS, TRAITS, RATINGS):
-                    connection.execute(delete(table).where(table.c.participant_id == person))
-        if erase:
-            self.database.tidy_log()
+            for table in (ANSWERS, DRAFTS, TRAITS, RATINGS):
+                connection.execute(delete(table).where(table.c.participant_id == person))
+        self.database.tidy_log()
         return True
 
     def empty_log(self, *, seconds: float = 0.0) -> bool:

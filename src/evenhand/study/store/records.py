@@ -70,10 +70,10 @@ class StudyRow:
     abandon_after: float
     secret: bytes = field(repr=False)
     completion_code: str
-    most_people: int | None = None
-    about: Sequence[str] = ()
-    numbers: Sequence[str] = ()
-    quotas: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    most_people: int | None
+    about: Sequence[str]
+    numbers: Sequence[str]
+    quotas: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from sqlalchemy import URL, Connection, bindparam, select, text, update
 
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.study.flow.design import Design
-from evenhand.study.schema import kind_of
 from evenhand.study.store import tables
 from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url, read_uri
@@ -47,21 +46,17 @@ _SOME_ANSWER = (
 _CLOSED = select(STUDIES.c.closed_at).where(STUDIES.c.id == bindparam("study"))
 
 
-def open_store(url: str, *, migrate: bool = True) -> Store:
-    """Open a database, by default bringing it up to the schema of this version.
+def open_store(url: str) -> Store:
+    """Open a database, and make its tables where it has none.
 
     Parameters
     ----------
     url : the path of a SQLite file (made where there is none), sqlite:///PATH, or
         postgresql://USER:PASSWORD@HOST/NAME. The password is in no error.
-    migrate : whether to bring the schema up; False refuses a database of another version.
     """
     store = Store(Database(parse_url(url)))
     try:
-        if migrate:
-            tables.migrate(store.database)
-        else:
-            tables.require_current(store.database)
+        tables.make_tables(store.database)
         store.database.tidy_log()
     except BaseException:
         store.database.close(tidy=False)  # which would wait for a locked file once more
@@ -247,7 +242,7 @@ def _changed(settings: Mapping[str, Any], design: Design) -> str:
 
 def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | None:
     """Return what of a design does not go with answers given before; None where all of it does."""
-    if kind_of(kind) != kind_of(design.kind):
+    if kind != design.kind:
         return f"the kind ({kind} before, {design.kind} now)"
     points = len(design.spec.scale)
     if settings["points"] != points:
@@ -262,9 +257,8 @@ def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | Non
 
 
 def _row(row: Mapping[str, Any]) -> StudyRow:
-    held = {**json.loads(row["settings"]), **row, "secret": bytes(row["secret"]), "kind": kind_of(row["kind"])}
-    # A database from before may lack the newest settings.
-    return StudyRow(**{field.name: held[field.name] for field in fields(StudyRow) if field.name in held})
+    held = {**json.loads(row["settings"]), **row, "secret": bytes(row["secret"])}
+    return StudyRow(**{field.name: held[field.name] for field in fields(StudyRow)})
 
 
 # Backup ---------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""The tables of the database, and how an older database is brought up to them.
+"""The tables of the database.
 
 Times are seconds since 1970 in UTC, so that both databases hold the same numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import (
@@ -25,7 +24,6 @@ from sqlalchemy import (
     inspect,
     select,
     text,
-    update,
 )
 from sqlalchemy.schema import UniqueConstraint
 
@@ -170,62 +168,35 @@ ACTIONS = Table(
 
 
 VERSIONS = Table("evenhand_version", METADATA, Column("version_num", String(32), primary_key=True))
-"""One row: the revision of the database."""
-
-
-# Revisions ------------------------------------------------------------------------------------------------------------
-
-
-FIRST = "0006"
-CHANGES: dict[str, Callable[[Connection], None]] = {}
-"""What brings an older database to each revision after the first, oldest first."""
+"""One row: which tables the database has."""
+VERSION = "0006"
 _LOCK_KEY = 0x6576656E68616E64
 """Names our lock among the advisory locks of a PostgreSQL database."""
 
 
-def newest() -> str:
-    """Return the revision of the tables above."""
-    return [FIRST, *CHANGES][-1]
-
-
-def revision_of(connection: Connection) -> str | None:
-    """Return the revision of a database; None where it has no tables of ours."""
+def version_of(connection: Connection) -> str | None:
+    """Return which tables a database has; None where it has none of ours."""
     if not inspect(connection).has_table(VERSIONS.name):
         return None
     return connection.execute(select(VERSIONS.c.version_num)).scalar()
 
 
-def migrate(database: Database) -> None:
-    """Make the tables of a database, or bring them to the newest revision; under a lock, all or nothing."""
+def make_tables(database: Database) -> None:
+    """Make the tables of a new database, under a lock, all or nothing; refuse a database of another version."""
     with database.reading() as connection:
-        if revision_of(connection) == newest():
-            return
-    with database.writing() as connection:
-        if not database.sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
-        _upgrade(connection, database.shown)
-
-
-def _upgrade(connection: Connection, shown: str) -> None:
-    current, names = revision_of(connection), [FIRST, *CHANGES]
-    if current is None:
-        METADATA.create_all(connection, checkfirst=False)
-        connection.execute(insert(VERSIONS).values(version_num=newest()))
-        return
-    if current not in names:
+        version = version_of(connection)
+    if version is None:
+        with database.writing() as connection:
+            if not database.sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+            version = version_of(connection)
+            if version is None:
+                METADATA.create_all(connection, checkfirst=False)
+                connection.execute(insert(VERSIONS).values(version_num=VERSION))
+                return
+    if version != VERSION:
         raise StoreError(
-            "the database '{database}' was made by another version of evenhand; install the newest one.", database=shown
+            "the database '{database}' was made by another version of evenhand; use that version, or start anew "
+            "with another database.",
+            database=database.shown,
         )
-    for name in names[names.index(current) + 1 :]:
-        CHANGES[name](connection)
-    connection.execute(update(VERSIONS).values(version_num=newest()))
-
-
-def require_current(database: Database) -> None:
-    """Raise a `StoreError` unless the database has the schema of this version."""
-    with database.reading() as connection:
-        if revision_of(connection) != newest():
-            raise StoreError(
-                "the database '{database}' is not of this version; start the server once to bring it up.",
-                database=database.shown,
-            )
