@@ -109,5 +109,5 @@ def test_parity_by_effort_can_be_of_decisions(households: pd.DataFrame) -> None:
     shares = (households.risk_logistic > 0.3).groupby(households.sex).mean()
     gap = result.get("gaps", metric="eagf", bin_low=0.0)
     assert gap.value == pytest.approx(shares.min() / shares.max())
-    assert "share selected" in next(f.headline.text for f in result.findings if f.metric == "eagf")
+    assert "share selected" in next(f.headline.text for f in result.findings if f.metric == "equal_effort")
     assert any("a mean score is the share selected" in note.text for note in result.notes)

@@ -248,7 +248,7 @@ def test_negative_values_are_allowed_and_told() -> None:
 def test_a_person_on_a_bin_edge_belongs_above_it() -> None:
     # 0.6 sigmoid(0) = 0.3, and 0.3 / 0.1 is below 3 in binary
     table = eh.Table(small(y=[2.0] * 6, z=[2.0] * 6, i=[0.6] * 6), groups="g", predictions="m")
-    bins = effort(table, trajectory=["x", "y", "z"], inertia="i", min_count=2).gaps
+    bins = effort(table, trajectory=["x", "y", "z"], inertia="i", min_count=2).rows("gaps", metric="eagf")
     assert [(r.bin_low, r.bin_high, r.n) for r in bins] == [(None, None, 6), (0.3, 0.4, 6)]
 
 

@@ -26,17 +26,18 @@ def make_claims(
     spec: EffortSpec,
     direction: Sequence[DirectionRecord] = (),
 ) -> Iterator[Claim]:
-    """Yield the claims: individual fairness, direction, models, the least equal effort bin, other choices."""
+    """Yield the claims: individual fairness, direction, models, groups, bins of effort, other choices."""
     individual = [value for value in values if value.record.metric == "eaif"]
     yield from map(_individual_claim, individual)
     yield from _direction_claims(values, gaps, direction)
     between_models = [gap for gap in gaps if gap.record.against == "model"]
     yield from map(_model_claim, between_models)
+    yield from (_equal_effort_claim(gap, spec) for gap in gaps if gap.record.metric == "equal_effort")
     bins: dict[tuple[str | None, str | None], list[Estimate[EffortGap]]] = {}
     for gap in gaps:
         if gap.record.metric == "eagf" and gap.record.bin_low is not None:
             bins.setdefault((gap.record.model, gap.record.grouping), []).append(gap)
-    yield from (_least_equal_claim(grouped, spec) for grouped in bins.values())
+    yield from (_bins_claim(grouped, spec) for grouped in bins.values())
     for curve in curves:
         yield _robustness_claim(curve, [gap.record for gap in between_models], individual[0].record.n)
 
@@ -129,37 +130,53 @@ def _swap_models(gap: EffortGap) -> EffortGap:
     return replace(gap, model=gap.model_reference, model_reference=gap.model, **negated)
 
 
-def _least_equal_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) -> Claim:
-    """Return the claim on one model and grouping, worded by its least equal bin, judged over all bins."""
-    where = _arguments(bins[0].record)
-    compared = sorted((gap for gap in bins if gap.record.value is not None), key=lambda gap: gap.record.value or 0.0)
-    if not compared:
-        arguments: dict[str, Argument] = {"where": where, "min_count": spec.min_count}
+def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Claim:
+    """Return the claim on the two groups of a model and grouping that differ most at equal effort."""
+    gap = estimate.record
+    if gap.group is None:
+        nothing: dict[str, Argument] = {"where": _arguments(gap), "min_count": spec.min_count}
         return Claim(
-            estimates=(bins[0],), sentence_id="no_bin", undefined_id="no_bin", arguments=arguments, headline=True
+            estimates=(estimate,), sentence_id="no_bin", undefined_id="no_bin", arguments=nothing, headline=True
         )
-    lowest = compared[0].record
+    return Claim(
+        estimates=(estimate,),
+        sentence_id="least_equal",
+        arguments=_parity_words(gap, spec),
+        headline=True,
+        aside=join_sentences([*_rate_uncertainty(gap)]),
+        when={
+            "not_significant": {"sentence_id": "least_equal_unclear"},
+            "untested": {"sentence_id": "least_equal_untested"},
+        },
+    )
 
-    def arguments_of(gap: EffortGap) -> dict[str, Argument]:
-        what = "mean score" if spec.parity_of == "scores" else "share selected"
-        return {"where": where, "what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
+
+def _parity_words(gap: EffortGap, spec: EffortSpec) -> dict[str, Argument]:
+    what = "mean score" if spec.parity_of == "scores" else "share selected"
+    return {"where": _arguments(gap), "what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
+
+
+def _bins_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) -> Claim:
+    """Return the claim on all bins of one model and grouping, which only a threshold asks for."""
+    compared = sorted((gap for gap in bins if gap.record.value is not None), key=lambda gap: gap.record.value or 0.0)
+    lowest = (compared or list(bins))[0].record
 
     def bin_of(gap: EffortGap) -> Message | None:
         key = "lowest_bin" if gap.bin_low == lowest.bin_low else "clearest_bin"
         return join_sentences([say(key, low=gap.bin_low, high=gap.bin_high), *_rate_uncertainty(gap)])
 
+    def arguments_of(gap: EffortGap) -> dict[str, Argument]:
+        return {**_parity_words(gap, spec), "min_count": spec.min_count}
+
+    p_values = [gap.record.p_value for gap in compared if gap.record.p_value is not None]
     return Claim(
-        estimates=tuple(compared),
-        sentence_id="least_equal",
+        estimates=tuple(compared) or (bins[0],),
+        sentence_id="bin_parity",
+        undefined_id="no_bin",
         arguments=arguments_of,
-        headline=True,
-        aside=bin_of,
-        family=_compared_bins(len(compared)),
-        p_value=None if lowest.p_value is None else min(1.0, len(compared) * lowest.p_value),  # the data picked the bin
-        when={
-            "not_significant": {"sentence_id": "least_equal_unclear"},
-            "untested": {"sentence_id": "least_equal_untested"},
-        },
+        aside=bin_of if compared else None,
+        family=_compared_bins(len(compared)) if compared else None,
+        p_value=min(1.0, len(compared) * min(p_values)) if p_values else None,
     )
 
 

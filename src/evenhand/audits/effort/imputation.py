@@ -24,11 +24,13 @@ from evenhand.table.table import Table
 Scale = tuple[Callable[[float], float], Callable[[float], float]]
 _LEAST = 1e-300
 
+_LOG_RATIO: Scale = lambda r: float(np.log(max(r, _LEAST))), lambda y: float(min(1.0, np.exp(y)))
 # Transformations to scales with about symmetric limits, and back.
 _SCALES: dict[tuple[str, type], Scale] = {
     ("eaif", EffortValue): (lambda u: float(-np.log(max(1.0 - u, _LEAST))), lambda y: float(1.0 - np.exp(-y))),
     ("eaif", EffortGap): (float, float),
-    ("eagf", EffortGap): (lambda r: float(np.log(max(r, _LEAST))), lambda y: float(min(1.0, np.exp(y)))),
+    ("eagf", EffortGap): _LOG_RATIO,
+    ("equal_effort", EffortGap): _LOG_RATIO,
 }
 
 
@@ -113,7 +115,7 @@ def _pooled_numbers(
     onto, back = scale
     alone = _pooled(complete, onto, df, spec, ("low", "high"))
     numbers: dict[str, Any] = {"low": back(alone.low), "high": back(alone.high), "rates_share": alone.share}
-    if record.metric == "eagf" and any((other.high or 0.0) >= 1.0 for other in complete):
+    if record.metric in ("eagf", "equal_effort") and any((other.high or 0.0) >= 1.0 for other in complete):
         numbers["high"] = 1.0  # a limit cut off at 1 hides how far beyond it lies
     if record.joint_low is not None and record.joint_high is not None:
         joint = _pooled(complete, onto, df, spec, ("joint_low", "joint_high"))

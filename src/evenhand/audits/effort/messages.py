@@ -38,6 +38,10 @@ HEADLINES: dict[str, Sentence] = {
     "least_equal": f"{_PARITY}.",
     "least_equal_untested": f"{_PARITY}; not tested.",
     "least_equal_unclear": f"{_PARITY}; no clear difference.",
+    "bin_parity": (
+        "{where}, in one bin of effort: the {what:noun} of {group:group} is {value:number} times that of "
+        "{reference:group}."
+    ),
     "no_bin": "{where}: no bin of effort has two groups of {min_count:set} people or more, so none can be compared.",
     "fairest": (
         "{models:name and} is the fairest {scope} in {share:percent safe} of {ranked:count safe} specifications."

@@ -35,6 +35,21 @@ METRICS: dict[str, Metric] = {
             limits=(Limit("value", "min"),),
         ),
         Metric(
+            name="equal_effort",
+            title="Parity at equal effort",
+            unit="score",
+            formula="of two groups, the ratio of their mean scores, standardised: means in bins of effort, a bin with "
+            "n and n' people of the groups counting n n' / (n + n'); of several groups, the lowest ratio of those that "
+            "differ clearly",
+            reference=f"{PAPER}, equation 14, over all bins together; overlap weights: Li, Morgan and Zaslavsky 2018, "
+            "Journal of the American Statistical Association 113",
+            caveat="People of similar effort may still differ in what the score should rest on; opposite differences "
+            "in several bins cancel out, so look at the bins, too.",
+            headline=True,
+            moves_with="rates of inertia by group, which decide which groups share a bin",
+            limits=ratio_limits(against=("worst_pair",)),
+        ),
+        Metric(
             name="eagf",
             title="Parity by effort",
             unit="score",
@@ -42,7 +57,6 @@ METRICS: dict[str, Metric] = {
             reference=f"{PAPER}, equation 14",
             caveat="People of similar effort may still differ in what the score should rest on; bins with few people "
             "are uncertain.",
-            headline=True,
             moves_with="rates of inertia by group, which decide which groups share a bin",
             limits=ratio_limits(against=("worst_pair",)),
         ),

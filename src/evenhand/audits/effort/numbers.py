@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evenhand.audits.effort.bins import EffortBins, bin_records, group_bins
+from evenhand.audits.effort.equal_effort import EqualEffort, compare_groups
 from evenhand.audits.effort.estimate import Differences, Fairness, individual_values, model_differences, model_gaps
 from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.large_table import LargeTable
@@ -23,18 +24,24 @@ class Numbers:
     ----------
     fairness : individual fairness of every model and weight.
     differences : of individual fairness between two models.
-    bins : the groups in bins of effort, of every model and grouping.
+    groups, bins : the groups at equal effort, and in bins of effort, of every model and grouping.
     """
 
     fairness: Fairness
     differences: Differences
+    groups: tuple[EqualEffort, ...]
     bins: tuple[EffortBins, ...]
 
     @classmethod
     def of(cls, table: Table, subjects: EffortPeople | LargeTable, fairness: Fairness, spec: EffortSpec) -> Numbers:
         """Compare models and groups."""
         bins = tuple(group_bins(table, subjects, spec))
-        return cls(fairness=fairness, differences=model_differences(fairness), bins=bins)
+        return cls(
+            fairness=fairness,
+            differences=model_differences(fairness),
+            groups=tuple(compare_groups(table, subjects, bins, spec)),
+            bins=bins,
+        )
 
     def without_people(self) -> Numbers:
         """Return a copy without data on single people, which limits do not need."""
@@ -46,12 +53,13 @@ class Numbers:
 
     def records(self, spec: EffortSpec) -> list[Number]:
         """Return values and gaps with limits at the confidence of the settings."""
-        groups = [bin_records(bins, spec) for bins in self.bins]
+        by_bin = [bin_records(bins, spec) for bins in self.bins]
         return [
             *individual_values(self.fairness, spec.confidence),
-            *(value for values, _ in groups for value in values),
+            *(value for values, _ in by_bin for value in values),
             *model_gaps(self.fairness, self.differences, spec.confidence),
-            *(gap for _, gaps in groups for gap in gaps),
+            *(group.record(spec.confidence, spec.min_count) for group in self.groups),
+            *(gap for _, gaps in by_bin for gap in gaps),
         ]
 
 

@@ -54,8 +54,10 @@ class EffortValue(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortGap(Gap):
-    """A difference of two models (`eaif`), the parity of one effort bin (`eagf`), or a gap in `reversed_pairs`.
+    """A difference of two models (`eaif`), a ratio of two groups, or a gap in `reversed_pairs`.
 
+    The ratio is that of the two groups that differ most at equal effort (`equal_effort`), or the parity of one effort
+    bin (`eagf`).
     The last is how much more often pairs are reversed where one group came further than where the other did.
     Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of
     models at the same weight, or for all bins of the grouping.

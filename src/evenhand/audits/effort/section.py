@@ -117,10 +117,12 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "bin of effort; bands are intervals that hold "
         f"for all pairs of groups of one bin, of at least {spec.min_count} people each. A line breaks "
         f"where a bin has no two such groups.{_limit_words(result, 'eagf')}",
-        _headlines(result, "eagf"),
+        _headlines(result, "equal_effort"),
         tuple(charts.parity_panel(result, grouping) for grouping in result.groupings),
-        _shows(result, "eagf"),
+        _shows(result, "equal_effort"),
     )
+    equal = result.rows("gaps", metric="equal_effort")
+    yield gap_table(equal, METRICS, "Parity at equal effort, over all bins", spec.confidence)
     yield parity_table(result)
     gaps = result.rows("gaps", metric="eagf")
     extra: Columns = {
@@ -390,10 +392,18 @@ def methods(result: EffortResult) -> Iterator[Method]:
             METRICS["reversed_pairs"].reference,
         )
     yield Method(
+        "Parity at equal effort (equal_effort)",
+        f"{_sentence(METRICS['equal_effort'].formula)} p-value and interval are those of a studentised permutation of "
+        "people within the bins, which depends on no seed; for several groups p and the limit near to 1 hold for all "
+        "pairs (Bonferroni).",
+        f"{METRICS['equal_effort'].reference}; Janssen 1997, Statistics & Probability Letters 36; Chung and Romano "
+        "2013, Annals of Statistics 41",
+    )
+    yield Method(
         "Parity by effort (eagf)",
         f"{_sentence(METRICS['eagf'].formula)} Bins have a width of {spec.width:g}, groups at least {spec.min_count} "
         "people. The interval comes from simultaneous intervals of all pairs of groups from their own limits (MOVER); "
-        "a finding and its verdict hold for all bins compared together.",
+        "a verdict holds for all bins compared together.",
         METRICS["eagf"].reference,
     )
     yield Method(

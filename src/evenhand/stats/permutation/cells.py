@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -276,15 +276,27 @@ def two_group_cells(
         return None
     number = np.cumsum(share > 0) - 1
     mean_weight = float(np.average(weight[used], weights=counts[:, used].sum(axis=0)))
-    keys = np.column_stack([number[stratum[used]], _rounded(value[used]), _rounded(weight[used] / mean_weight)])
-    distinct, cell = np.unique(keys, axis=0, return_inverse=True)
+    keys = number[stratum[used]], _rounded(value[used]), _rounded(weight[used] / mean_weight)
+    first, cell = _distinct(*keys)
     return TwoGroupCells(
-        values=distinct[:, 1],
-        weights=distinct[:, 2],
-        strata=distinct[:, 0].astype(np.int64),
+        values=keys[1][first],
+        weights=keys[2][first],
+        strata=keys[0][first].astype(np.int64),
         counts=np.stack([np.bincount(cell, weights=each[used]).astype(np.int64) for each in counts]),
         shares=share[share > 0] / share.sum(),
     )
+
+
+def _distinct(*keys: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Return a row of each distinct combination, in order, and the number of every row's combination."""
+    order = np.lexsort(keys[::-1])
+    is_new = np.zeros(order.size, dtype=np.bool_)
+    is_new[0] = True
+    for key in keys:
+        is_new[1:] |= key[order[1:]] != key[order[:-1]]
+    number = np.empty(order.size, dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return order[is_new], number
 
 
 def _column(array: ArrayLike, size: int, kind: npt.DTypeLike) -> npt.NDArray[np.generic]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.stats.bounded import p_of_tail, student_quantile
 from evenhand.stats.intervals import mover_difference, mover_ratio
-from evenhand.stats.permutation.cells import TwoGroupCells, two_group_cells
+from evenhand.stats.permutation.cells import Means, TwoGroupCells, two_group_cells
 from evenhand.stats.permutation.reference import Approximated, Drawn, Reference
 from evenhand.stats.types import Interval
 
@@ -24,7 +24,7 @@ _MOST_SKEWNESS, _MOST_KURTOSIS = 0.15, 0.02  # of the difference of means: below
 _FEW_VALUES, _MOST_KURTOSIS_OF_FEW = 100, 0.003  # with few distinct values t has few values, too
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MeanComparison:
     """Two means and their contrast, with a test and limits from one reference distribution.
 
@@ -60,6 +60,21 @@ class MeanComparison:
     carriers: float
     reference: Reference
     bounds: tuple[float, float]
+
+    def swapped(self) -> MeanComparison:
+        """Return the comparison of b with a."""
+        return MeanComparison(
+            self.mean_b,
+            self.mean_a,
+            self.variance_b,
+            self.variance_a,
+            self.effective[::-1],
+            self.contrast,
+            self.basis,
+            self.carriers,
+            self.reference.mirrored(),
+            self.bounds,
+        )
 
     @property
     def estimate(self) -> float:
@@ -248,22 +263,58 @@ def compare_means(
     if cells is None:
         return _nothing(contrast)
     cells, is_swapped = cells.oriented()
-    mean, variance, effective = cells.means()
     reference, basis, carriers = _reference_of(cells, alpha, alpha if level is None else level)
-    if is_swapped:
-        mean, variance, effective, reference = mean[::-1], variance[::-1], effective[::-1], reference.mirrored()
-    return MeanComparison(
-        mean_a=float(mean[0]),
-        mean_b=float(mean[1]),
-        variance_a=float(variance[0]),
-        variance_b=float(variance[1]),
-        effective=(float(effective[0]), float(effective[1])),
-        contrast=contrast,
-        basis=basis,
-        carriers=carriers,
-        reference=reference,
-        bounds=bounds or (float(cells.values.min()), float(cells.values.max())),
-    )
+    extremes = float(cells.values.min()), float(cells.values.max())
+    found = _comparison(cells.means(), contrast, basis, carriers, reference, bounds or extremes)
+    return found.swapped() if is_swapped else found
+
+
+def _comparison(means: Means, *rest: Any) -> MeanComparison:
+    """Return a comparison from the means, variances and effective sizes of both groups, and the other attributes."""
+    (a, b), (variance_a, variance_b), (n_a, n_b) = (pair.tolist() for pair in means)
+    return MeanComparison(a, b, variance_a, variance_b, (n_a, n_b), *rest)
+
+
+def compare_moments(
+    people: ArrayLike,
+    mean: ArrayLike,
+    variance: ArrayLike,
+    shares: ArrayLike,
+    *,
+    contrast: Contrast = "difference",
+    bounds: tuple[float, float],
+) -> MeanComparison:
+    """Compare two groups of very many people, of whom only moments are known, by the normal distribution.
+
+    Of numbers between bounds the fourth moment is at most the second times the squared range: that limits how far in
+    the tails the normal distribution is used (`Approximated`).
+
+    Parameters
+    ----------
+    people, mean, variance
+        (2, strata) effective people, means and variances of a person's value, by group and stratum.
+    shares
+        (strata,) their shares in the standardised means, above 0.
+    contrast, bounds
+        See `compare_means`.
+
+    Examples
+    --------
+    >>> found = compare_moments([[4e6], [2e6]], [[0.31], [0.30]], [[0.04], [0.04]], [1.0], bounds=(0.0, 1.0))
+    >>> round(found.p_value, 12), [round(limit, 4) for limit in found.limits()]
+    (0.0, [0.0097, 0.0103])
+    """
+    n, value, spread = (np.asarray(numbers, dtype=np.float64) for numbers in (people, mean, variance))
+    if not n.size:
+        return _nothing(contrast)
+    share = np.asarray(shares, dtype=np.float64) / np.sum(shares)
+    of_mean = share**2 * spread / n
+    total = float(of_mean.sum())
+    fourth = share**4 * spread * (bounds[1] - bounds[0]) ** 2 / n**3
+    kurtosis = float(fourth.sum()) / total**2 if total > 0 else 0.0
+    means = Means((share * value).sum(axis=1), of_mean.sum(axis=1), 1.0 / (share**2 / n).sum(axis=1))
+    basis: Basis = "approximation" if (means.variance > 0).all() else "bounds"
+    return _comparison(means, contrast, basis, np.inf, Approximated(0.0, kurtosis), bounds)
 
 
 def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Reference, Basis, float]:
@@ -286,16 +337,7 @@ def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Ref
 
 def _nothing(contrast: Contrast) -> MeanComparison:
     """Return the comparison of groups that have no people to compare."""
-    nan = float("nan")
-    return MeanComparison(
-        mean_a=nan,
-        mean_b=nan,
-        variance_a=nan,
-        variance_b=nan,
-        effective=(0.0, 0.0),
-        contrast=contrast,
-        basis="none",
-        carriers=0.0,
-        reference=Approximated(0.0, 1.0),
-        bounds=(nan, nan),
+    unknown = np.full(2, np.nan)
+    return _comparison(
+        Means(unknown, unknown, np.zeros(2)), contrast, "none", 0.0, Approximated(0.0, 1.0), (np.nan, np.nan)
     )

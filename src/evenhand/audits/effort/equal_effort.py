@@ -1,0 +1,176 @@
+"""Groups at equal effort: the ratio of their mean scores, standardised over the bins of effort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from evenhand.audits.effort.bins import EffortBins
+from evenhand.audits.effort.gather import EffortPeople
+from evenhand.audits.effort.large_table import LargeTable
+from evenhand.audits.effort.messages import say
+from evenhand.audits.effort.result import EffortGap
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.progress import step
+from evenhand.core.records import OK
+from evenhand.messages import Message
+from evenhand.messages.formats import finite
+from evenhand.messages.shared import say as shared
+from evenhand.stats.effort import effort_bins
+from evenhand.stats.multiplicity import adjusted_p
+from evenhand.stats.permutation import MeanComparison, compare_means, compare_moments
+from evenhand.stats.types import FloatArray
+from evenhand.table.table import Table
+
+_CLEAR = 0.05  # the level, adjusted for all pairs, at which two groups differ clearly
+_FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
+
+Compare = Callable[[int, int, float], MeanComparison]
+"""Compares the groups at two positions, at levels down to the third argument."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EqualEffort:
+    """The two groups of a model and grouping that differ most at equal effort.
+
+    Parameters
+    ----------
+    model, grouping : their coordinates.
+    group, reference : the group with the lower standardised mean, and the other.
+    pairs, n : the pairs of groups compared, and the people of these two.
+    found : their comparison; None where no two groups can be compared.
+    """
+
+    model: str
+    grouping: str
+    group: str | None = None
+    reference: str | None = None
+    pairs: int = 0
+    n: int = 0
+    found: MeanComparison | None = None
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of the pair, adjusted for all pairs (Bonferroni)."""
+        return float("nan") if self.found is None else min(1.0, self.pairs * self.found.p_value)
+
+    def record(self, confidence: float, least: int) -> EffortGap:
+        """Return the gap; the limit near to equality holds for all pairs, the other one for this pair."""
+        found, alpha = self.found, 1.0 - confidence
+        value = low = high = float("nan")
+        if found is not None and not np.isnan(found.estimate):
+            value = found.estimate
+            (far_low, far_high), (_, near) = found.limits(alpha), found.limits(alpha / self.pairs)
+            low, high = min(far_low, 1.0 / far_high if far_high > 1.0 else 1.0), min(near, 1.0)
+        return EffortGap(
+            model=self.model,
+            grouping=self.grouping,
+            group=self.group,
+            reference=self.reference,
+            metric="equal_effort",
+            kind="ratio",
+            against="worst_pair",
+            n=self.n,
+            value=finite(value),
+            low=finite(low),
+            high=finite(high),
+            p_value=finite(self.p_value),
+            status=self._status(least),
+        )
+
+    def _status(self, least: int) -> Message:
+        if self.found is None:
+            return shared("undefined", why=say("few_groups", least=least))
+        return shared("undefined", why=say("means_of_zero")) if np.isnan(self.found.estimate) else OK
+
+
+def compare_groups(
+    table: Table, subjects: EffortPeople | LargeTable, bins: Sequence[EffortBins], spec: EffortSpec
+) -> Iterator[EqualEffort]:
+    """Yield, for every model and grouping, the two groups that differ most at equal effort.
+
+    The means are standardised over bins of effort, each of which counts n_a n_b / (n_a + n_b): so they are means among
+    people of the efforts that both groups have, and no group needs many people in every bin (overlap weights; Li,
+    Morgan and Zaslavsky 2018).
+    """
+    for each in bins:
+        step(f"Comparing groups at equal effort under {each.model}")
+        compare: Compare
+        if isinstance(subjects, LargeTable):
+            compare = partial(_compare_moments, each)
+        else:
+            compare = _compare_people(subjects, each.model, table.groupings[each.grouping], spec)
+        yield _worst_pair(each, compare)
+
+
+def _worst_pair(bins: EffortBins, compare: Compare) -> EqualEffort:
+    """Return the lowest ratio of the pairs that differ clearly, or of all if none does."""
+    pairs = list(combinations(bins.large_groups[None].tolist(), 2))
+    level = _CLEAR / max(1, len(pairs)) / _FINDINGS
+    found = {pair: each for pair in pairs if (each := compare(*pair, level)).basis != "none"}
+    if not found:
+        return EqualEffort(model=bins.model, grouping=bins.grouping)
+    adjusted = dict(zip(found, adjusted_p([each.p_value for each in found.values()], "bonferroni"), strict=True))
+    clear = [pair for pair, p in adjusted.items() if p < _CLEAR] or list(found)
+    pair = min(clear, key=lambda pair: np.nan_to_num(_lower_first(found[pair]).estimate, nan=1.0))
+    a, b = pair if found[pair].mean_a <= found[pair].mean_b else pair[::-1]
+    n = bins.members[None].n
+    return EqualEffort(
+        model=bins.model,
+        grouping=bins.grouping,
+        group=bins.labels[a],
+        reference=bins.labels[b],
+        pairs=len(found),
+        n=int(n[a] + n[b]),
+        found=_lower_first(found[pair]),
+    )
+
+
+def _lower_first(found: MeanComparison) -> MeanComparison:
+    return found.swapped() if found.mean_a > found.mean_b else found
+
+
+def _compare_people(people: EffortPeople, model: str, columns: tuple[str, ...], spec: EffortSpec) -> Compare:
+    """Return the comparison of two groups of people in memory."""
+    codes, _ = people.rows.groups.joint(columns)
+    bins, score = effort_bins(people.effort, spec.width), people.compared(model)
+    weight = np.ones(people.n) if people.rows.weight is None else people.rows.weight
+
+    def compare(a: int, b: int, level: float) -> MeanComparison:
+        rows = np.flatnonzero((codes == a) | (codes == b))
+        in_a, stratum, heavy = codes[rows] == a, bins[rows], weight[rows]
+        size = int(stratum.max()) + 1
+        return compare_means(
+            score[rows],
+            in_a,
+            ~in_a,
+            weights=None if people.rows.weight is None else heavy,
+            strata=stratum,
+            shares=_overlap(*(np.bincount(stratum, heavy * side, size).astype(np.float64) for side in (in_a, ~in_a))),
+            contrast="ratio",
+            bounds=(0.0, 1.0),
+            alpha=_CLEAR,
+            level=level,
+        )
+
+    return compare
+
+
+def _compare_moments(bins: EffortBins, a: int, b: int, _: float) -> MeanComparison:
+    """Compare two groups of cells counted by a data engine: so many people need no permutation."""
+    of_bins = [each for number, each in bins.members.items() if number is not None and min(each.n[a], each.n[b]) > 1]
+    n, mean, stderr = (
+        np.array([[getattr(each, name)[side] for each in of_bins] for side in (a, b)])
+        for name in ("trials", "mean", "stderr")
+    )
+    return compare_moments(n, mean, stderr**2 * n, _overlap(*n), contrast="ratio", bounds=(0.0, 1.0))
+
+
+def _overlap(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the weight of each bin in the overlap of two groups."""
+    both = a + b
+    return np.divide(a * b, both, out=np.zeros_like(both), where=both > 0)
