@@ -60,7 +60,7 @@ def test_it_is_exported_with_every_answer_of_the_person(critics: Any, arrived: A
     assert {"kind", "age"} <= set(export.splitlines()[0].split(","))
     page = critics.researcher().get("/researcher").text
     assert "Who takes part" in page
-    assert critics.researcher().get("/api/dashboard").json()["about"][-1]["question"] == "age"
+    assert critics.app.state.dashboard.state().counts.traits[-1].question == "age"
 
 
 def test_beyond_a_quota_there_is_a_polite_page_and_nothing_is_stored(critics: Any, arrived: Any) -> None:

@@ -24,7 +24,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand._version import __version__
-from evenhand.core.display import showable_value
 from evenhand.study.server import participant, reasons, researcher
 from evenhand.study.server.dashboard import Dashboard, Estimator
 from evenhand.study.server.middleware import (
@@ -36,6 +35,7 @@ from evenhand.study.server.middleware import (
     error_response,
     require_type,
 )
+from evenhand.study.server.pages import TEMPLATES
 from evenhand.study.server.security import CSRF_FIELD, WRITTEN_BY, Form, Security, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
 
@@ -157,17 +157,9 @@ async def _on_invalid_request(request: Request, error: Any) -> Response:
 
 
 def make_templates(files: Mapping[str, StaticFile]) -> jinja2.Environment:
-    """Return the Jinja environment: everything escaped, unknown names refused, templates compiled once."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=showable_value,
-        auto_reload=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["static"] = lambda name: f"/static/{name}?v={files[name].version}"
+    """Return the Jinja environment, which knows the addresses of the static files."""
+    environment = TEMPLATES.overlay()
+    environment.globals = {**TEMPLATES.globals, "static": lambda name: f"/static/{name}?v={files[name].version}"}
     return environment
 
 

@@ -8,20 +8,31 @@ from dark. The two lines differ in colour, in marker and in dash.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from markupsafe import Markup, escape
+import jinja2
+from markupsafe import Markup
 
-from evenhand.messages import showable
+from evenhand.core.display import showable_value
 from evenhand.study.flow import pages as flow
 from evenhand.study.flow.design import Design, Plan, Step
 from evenhand.study.flow.language import show_number, words_in
 from evenhand.study.flow.pages import LONGEST_TEXT, CaseView, CheckView, Fields, PairView, filled_paragraphs
 from evenhand.study.schema import FACTORS
 
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("evenhand.study.server"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    finalize=showable_value,
+    auto_reload=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+"""Everything is escaped, and unknown names are refused."""
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
 _PAIR_FIELDS = ("trajectory", "aggregate", "overall", "factors", "factor_text", "predicted", "risk")
 FORM_FIELDS = (*_PAIR_FIELDS, "reason", "answer", "choice")
@@ -277,19 +288,19 @@ def pair_chart(
         f"{line.name}: {', '.join(f'{time} {text}' for time, text in zip(times, row, strict=True))}"
         for line, row in zip((first, second), texts, strict=True)
     )
-    parts = [
-        Markup(
-            '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-labelledby="chart-title chart-text" '
-            'focusable="false"><title id="chart-title">{}</title><desc id="chart-text">{}</desc>'
-        ).format(WIDTH, HEIGHT, _printable(title), _printable(described)),
-        _axis(frame, ticks, tick_texts, times, _with_room(times, frame)),
-        *_traces(frame, first, second),
-        _values(frame, (first, second), texts, valued),
-        *_markers(frame, first, second),
-        _ends(frame, (first, second), names),
-        Markup("</svg>"),
-    ]
-    return Markup("").join(parts)
+    drawn = TEMPLATES.get_template("participant/pair_chart.svg").render(
+        width=WIDTH,
+        height=HEIGHT,
+        title=title,
+        described=described,
+        frame=frame,
+        ticks=[(tick, frame.y(tick), text) for tick, text in zip(ticks, tick_texts, strict=True)],
+        times=[(frame.x(at), times[at]) for at in _with_room(times, frame)],
+        traces=(("first", frame.points(first)), ("second", frame.points(second))),
+        values=[value for at in valued for value in _values(frame, (first, second), texts, at)],
+        names=_names_at_ends(frame, (first, second), names),
+    )
+    return Markup(drawn)  # noqa: S704 the template escapes
 
 
 def axis_ticks(*values: float) -> list[float]:
@@ -348,84 +359,25 @@ def _with_room(texts: Sequence[str], frame: _Frame) -> list[int]:
     return kept[::-1]
 
 
-def _axis(
-    frame: _Frame, ticks: Sequence[float], texts: Sequence[str], times: Sequence[str], written: Sequence[int]
-) -> Markup:
-    grid = [
-        Markup('<line class="{}" x1="{}" x2="{}" y1="{y}" y2="{y}"/>').format(
-            "axis" if tick == 0 else "grid", _n(frame.left), _n(frame.right - 4), y=_n(frame.y(tick))
-        )
-        + _text("tick", frame.left - 6, frame.y(tick) + 4, text)
-        for tick, text in zip(ticks, texts, strict=True)
-    ]
-    return Markup("").join([*grid, *(_text("time", frame.x(point), HEIGHT - 12, times[point]) for point in written)])
+def _values(
+    frame: _Frame, lines: Sequence[Line], texts: Sequence[Sequence[str]], at: int
+) -> Iterator[tuple[str, float, float, str]]:
+    """Yield the two values of a time, the higher one above its point and the lower one below: they never meet."""
+    above = lines[0].values[at] >= lines[1].values[at]
+    for line, row, kind, up in zip(lines, texts, ("first", "second"), (above, not above), strict=True):
+        yield kind, frame.x(at), frame.y(line.values[at]) + (-10 if up else 18), row[at]
 
 
-def _traces(frame: _Frame, first: Line, second: Line) -> list[Markup]:
-    """Draw the solid line and the dashed one over it: where they meet, both still show."""
-    return [
-        _path(f"trace {kind}", "M" + " L".join(f"{_n(x)} {_n(y)}" for x, y in frame.points(line)))
-        for kind, line in (("first", first), ("second", second))
-    ]
-
-
-def _markers(frame: _Frame, first: Line, second: Line) -> list[Markup]:
-    """Draw the hollow diamonds and the smaller filled circles over them."""
-    return [
-        _path("marker second", "".join(_diamond(x, y) for x, y in frame.points(second))),
-        _path("marker first", "".join(_circle(x, y) for x, y in frame.points(first))),
-    ]
-
-
-def _text(kind: str, x: float, y: float, text: str) -> Markup:
-    return Markup('<text class="{}" x="{}" y="{}">{}</text>').format(kind, _n(x), _n(y), _printable(text))
-
-
-def _path(kind: str, drawn: str) -> Markup:
-    return Markup('<path class="{}" d="{}"/>').format(kind, drawn)
-
-
-def _circle(x: float, y: float) -> str:
-    return f"M{_n(x - 4)} {_n(y)}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"
-
-
-def _diamond(x: float, y: float) -> str:
-    return f"M{_n(x)} {_n(y - 7)}l7 7l-7 7l-7 -7z"
-
-
-def _values(frame: _Frame, lines: Sequence[Line], texts: Sequence[Sequence[str]], written: Sequence[int]) -> Markup:
-    """Write the higher value above its point and the lower one below, so that they never meet."""
-    parts = []
-    for point in written:
-        above = lines[0].values[point] >= lines[1].values[point]
-        for line, row, kind, up in zip(lines, texts, ("first", "second"), (above, not above), strict=True):
-            y = frame.y(line.values[point]) + (-10 if up else 18)
-            parts.append(_text(f"value {kind}", frame.x(point), y, row[point]))
-    return Markup("").join(parts)
-
-
-def _ends(frame: _Frame, lines: Sequence[Line], names: Sequence[str]) -> Markup:
-    """Write each name at the end of its line, apart where the lines end together."""
+def _names_at_ends(frame: _Frame, lines: Sequence[Line], names: Sequence[str]) -> list[tuple[str, float, str]]:
+    """Return each name at the end of its line, apart where the lines end together."""
     wanted = [frame.y(line.values[-1]) + 5 for line in lines]
     gap = abs(wanted[0] - wanted[1])
     if gap < _APART:
         push = (_APART - gap) / 2
         down = 0 if wanted[0] > wanted[1] else 1
         wanted[down], wanted[1 - down] = wanted[down] + push, wanted[1 - down] - push
-    return Markup("").join(
-        _text(f"name {kind}", frame.right, y, name)
-        for kind, y, name in zip(("first", "second"), wanted, names, strict=True)
-    )
-
-
-def _n(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")
+    return list(zip(("first", "second"), wanted, names, strict=True))
 
 
 def _shorter(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-
-
-def _printable(text: str) -> Markup:
-    """Escape a text, and write out the control characters that a page may not hold."""
-    return escape(showable(text))
