@@ -10,7 +10,8 @@ from evenhand.after.messages import say
 from evenhand.after.records import Drift, Extra, Period
 from evenhand.audits import REGISTRY
 from evenhand.charts import PANEL_WIDTH
-from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, Section, make_table
+from evenhand.core.display import DisplayTable, Figure, Number, Range, Section, make_table
+from evenhand.core.methods import method
 from evenhand.curve import Curve, curve
 from evenhand.messages import Message
 from evenhand.messages.formats import show, show_confidence
@@ -18,6 +19,9 @@ from evenhand.messages.formats import show, show_confidence
 _MOST_PANELS, _MOST_NAMED = 12, 6
 _MOST_TOGETHER = 4
 """The most groups whose intervals are legible in one panel; further groups get a panel each."""
+
+
+_METHODS = tuple(method("evenhand.after", key) for key in ("drift", "so_far"))
 
 
 class _PanelKey(NamedTuple):
@@ -38,13 +42,14 @@ def section(extra: Extra) -> Section:
     """Return the report's section: drifts, charts of the gaps by period, and tables."""
     drifts, periods = extra.tables["drifts"], extra.tables["periods"]
     confidence = extra.settings["confidence"]
+    alpha = show_confidence(1 - confidence)
     drifted = [drift for drift in drifts if drift.drifted]
     sentences = [drift.headline for drift in drifted] or [_no_drift_message(drifts, extra.settings["period"])]
     return Section(
         "Over time",
         say("over_time_question", period=extra.settings["period"]),
         (*_figures(extra, drifted), _drift_table(drifts), _period_table(periods, confidence)),
-        tuple(_methods(extra)),
+        (method("evenhand.after", "gaps", alpha=alpha, gaps=extra.settings["gaps"]), *_METHODS),
         notes=(*sentences, *extra.notes),
         caveats=(
             (
@@ -196,37 +201,3 @@ def _period_table(periods: Sequence[Period], confidence: float) -> DisplayTable:
         f"{show_confidence(confidence)} limits at all times": lambda r: Range(r.mean_low, r.mean_high, "percent"),
     }
     return make_table("Every period", columns, periods, folded=True)
-
-
-def _methods(extra: Extra) -> Iterator[Method]:
-    alpha = show_confidence(1 - extra.settings["confidence"])
-    yield Method(
-        "Gaps period by period",
-        f"The k-th period spends alpha / (k (k + 1)) of alpha = {alpha} / {extra.settings['gaps']} (so many gaps are "
-        "reported), with exact limits of both rates combined by MOVER. All limits of all periods hold together with "
-        "the confidence stated, however many periods there are and will be, and whether rates are constant or not. "
-        "Within a period that is not complete nothing is promised.",
-        "Clopper and Pearson 1934, Biometrika 26; Zou and Donner 2008, Statistics in Medicine 27",
-    )
-    yield Method(
-        "Drift",
-        "After each further period, the k-th, the mean gap of the last s periods is compared with that of all before "
-        "them, for every s (Mantel and Haenszel's weights), with alpha / (k² s (s + 1)), exact limits of both sides' "
-        "rates, and MOVER; these levels add up to at most alpha over all s and all periods to come. Gaps are taken "
-        "together by Holm. Where a gap is the same in all periods, drift is reported with a chance of at most alpha "
-        "for all gaps together, however often one looks; rates may move as long as they move together. The clearest "
-        "change has limits farthest from 0, of those that still show in the last period if any does: when it began is "
-        "estimated, not tested. Where no drift "
-        "is shown there may be one: the table has the least lasting change that would about have been. "
-        "benchmarks/coverage/drift_level.py shows how often drift is told where there is none, and how often a lasting "
-        "one is.",
-        "Mantel and Haenszel 1959, JNCI 22; Korn and Graubard 1998, Survey Methodology 24; Zou and Donner 2008, "
-        "Statistics in Medicine 27; Holm 1979, Scandinavian Journal of Statistics 6",
-    )
-    yield Method(
-        "Rates so far",
-        "A confidence sequence (beta-binomial mixture): for a rate that is constant it holds at all times together, "
-        "each group on its own. For a rate that drifts its limits are those of the mean so far, and say nothing of the "
-        "rate today; they must not be intersected over time.",
-        "Robbins 1970, Annals of Mathematical Statistics 41; Howard et al. 2021, Annals of Statistics 49",
-    )

@@ -18,8 +18,9 @@ import numpy as np
 from evenhand.after.messages import say
 from evenhand.after.records import Extra, Shift
 from evenhand.audits import REGISTRY
-from evenhand.core.display import Figure, Method, Number, Range, Section, make_table
+from evenhand.core.display import Figure, Number, Range, Section, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, join_sentences
+from evenhand.core.methods import method
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
@@ -347,22 +348,11 @@ def section(extra: Extra) -> Section:
         tuple(panels),
         summary,
     )
-    method = Method(
-        "Other shares",
-        "People are weighted so that a group of another column has other shares of everybody; rates within a group of "
-        "the column itself do not depend on its share, those of everybody do. Limits of rates are Clopper and "
-        "Pearson's at the effective size, those of means Student's on the logit scale, combined by MOVER. Shares of a "
-        "population that come from a table of its people add their sampling error (delta method). A verdict holds "
-        "where it is the same as without weights, by the same limits, which are not widened for other verdicts. "
-        "benchmarks/coverage/population_shift_coverage.py shows their coverage.",
-        "Korn and Graubard 1998, Survey Methodology 24; Kish 1965, Survey Sampling; Zou and Donner 2008, Statistics in "
-        "Medicine 27",
-    )
     return Section(
         "Other populations",
         "Would the verdicts hold among people with other shares of groups?",
         (*([figure] if figure.charts else []), *(part for part in parts if part.rows)),
-        (method,),
+        (method("evenhand.after", "shares"),),
         notes=extra.notes if figure.charts else (summary, *extra.notes),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evenhand.audits.agreement.charts import PARTS, drawn, drawn_gaps, gap_panels, part_panels, value_panels
@@ -18,7 +19,10 @@ from evenhand.core.display import (
     make_table,
     value_table,
 )
+from evenhand.core.methods import method
 from evenhand.messages.formats import show, show_confidence
+
+_method = partial(method, "evenhand.audits.agreement")
 
 if TYPE_CHECKING:
     from evenhand.audits.agreement.result import AgreementResult
@@ -117,57 +121,10 @@ def methods(result: AgreementResult) -> Iterator[Method]:
     for name in dict.fromkeys(record.metric for record in result.values):
         metric = result.metrics[name]
         yield Method(f"{metric.title} ({name})", f"{metric.formula}.", metric.reference)
-    yield from _RATINGS.get(result.scale, ())
+    if result.scale in ("binary", "interval"):
+        yield _method(result.scale)
     if len(result.raters) > 2 and result.scale != "interval":
-        yield Method(
-            "More than two raters",
-            "Conger's kappa is Cohen's, with chance from each rater's own shares; Fleiss' from the shares of all. "
-            "Bennett's S is PABAK's, with chance 1 / q for q categories.",
-            "K. L. Gwet (2014), Handbook of Inter-Rater Reliability",
-        )
-    yield Method(
-        "Intervals",
-        f"Agreement, PABAK and Bennett's S are shares of people: exact limits. For the others people are resampled "
-        f"{result.spec.resamples:,} times: BCa limits, none where the disagreement rests on fewer than {LEAST_PEOPLE} "
-        f"people ({LEAST_SCORED} for scores). They are for these raters and other people. Intraclass correlations have "
-        "limits for other raters too, drawn at random like the people, all normal: from the F distribution, and "
-        "for absolute agreement from a generalised pivot, wide where raters are few; not with survey weights.",
-        "C. J. Clopper and E. S. Pearson (1934), Biometrika 26; B. Efron (1987), Better bootstrap confidence "
-        "intervals, Journal of the American Statistical Association 82; A. Wald (1940), Annals of Mathematical "
-        "Statistics 11; K. Gilder et al. (2007), Journal of Statistical Planning and Inference 137",
-    )
+        yield _method("raters")
+    yield _method("intervals", resamples=result.spec.resamples, people=LEAST_PEOPLE, scored=LEAST_SCORED)
     if result.gaps:
-        yield Method(
-            "Gaps and their tests",
-            "The difference of two groups' metrics. Limits from the exact limits of both shares; for the others "
-            "from Student's t with the resamples' standard errors, on the metric's own scale and on that of log(1 - "
-            "value), whichever is wider. p is where the limits begin to hold 0. The words of the "
-            "findings rest on p-values adjusted for all findings of the run (Holm), adjusted p on all its tables. "
-            "A threshold is judged by limits that hold for all its groups, or all pairs of groups, together "
-            "(Bonferroni).",
-            "G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in "
-            "Medicine 27; S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian "
-            "Journal of Statistics 6",
-        )
-
-
-_RATINGS = {
-    "binary": (
-        Method(
-            "Why PABAK and kappa differ",
-            "PABAK - kappa = (1 - kappa)(PI² - BI²), with the prevalence index PI = (a - d) / n and the bias index "
-            "BI = (b - c) / n.",
-            "T. Byrt, J. Bishop and J. B. Carlin (1993), Bias, prevalence and kappa, Journal of Clinical Epidemiology "
-            "46",
-        ),
-    ),
-    "interval": (
-        Method(
-            "Intraclass correlations",
-            "From the analysis of variance of people by raters; A is absolute agreement, C consistency, 1 one rater, k "
-            "the mean of all. ICC compares errors with the spread of the group itself. Where not all raters rated "
-            "everybody, form 1 is that of the analysis of variance with unequal numbers, and A,1 and C,1 come from the "
-            "variances of people, raters and error by restricted maximum likelihood.",
-        ),
-    ),
-}
+        yield _method("gaps")

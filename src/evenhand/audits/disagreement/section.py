@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from evenhand.audits.disagreement.charts import (
@@ -33,6 +34,7 @@ from evenhand.core.display import (
     value_table,
 )
 from evenhand.core.findings import without_kind
+from evenhand.core.methods import method
 from evenhand.core.records import OK, open_range
 from evenhand.errors import count
 from evenhand.messages.formats import show, show_confidence
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     )
 
 _MOST_DIFFERENCES = 12
+_method = partial(method, "evenhand.audits.disagreement")
 _Number = TypeVar("_Number", "DisagreementGap", "DisagreementValue")
 _EXACT_OR_OPEN = "Points: exact. Thick bars: what the answers leave open. Thin lines: intervals."
 
@@ -311,68 +314,17 @@ def _plan_table(result: DisagreementResult) -> DisplayTable:
 def methods(result: DisagreementResult) -> Iterator[Method]:
     """Yield how each number was computed."""
     spec, tolerance = result.spec, result.spec.answers.tolerance
-    yield Method(
-        "What is compared",
-        "The system gives a case the label y. A critic has a label z in mind that nobody sees, and answers. An answer "
-        "leaves a set of labels open: agree {y}; disagree all others; too high those below y; too low those above"
-        + (f"; agree means at most {tolerance} steps apart." if tolerance else "."),
-        PAPER,
-    )
+    within = f"; agree means at most {tolerance} steps apart" if tolerance else ""
+    yield _method("compared", tolerance=within, paper=PAPER)
     for metric in distinct_metrics(result.gaps):
         row = METRICS[metric]
         yield Method(row.title, f"{row.formula} within each group. {row.asks}", row.reference)
-    if spec.bounds == "sharp":
-        yield Method(
-            "Bounds of a rate",
-            "With T the mass of cases that critic and system both call k, and Q the mass that the critic alone calls "
-            "k, equal opportunity is T / (T + Q). Answers that leave one label open fix a part of T and Q; the others "
-            "may count or not. T rests on the cases labelled k and Q on all others, so both ends are reached: the "
-            "bounds are sharp. Predictive equality likewise.",
-            "Manski 2003, Partial Identification of Probability Distributions",
-        )
-    else:
-        yield Method(
-            "Bounds of a rate",
-            "As published: lower bounds that let a critic who agrees with a label mean another one, and 1 as upper "
-            "bound. The lower bound of overall misclassification should be an upper bound.",
-            PAPER,
-        )
-    yield Method(
-        "Gap",
-        "The largest difference R_mk - R_m'k over labels k and pairs of groups. Its upper bound is reached; its lower "
-        "bound is the smallest gap over everything that the answers leave open, all labels of two groups at once.",
-    )
-    drawn = "Critics and cases are both drawn again" if spec.answers.cases == "sample" else "Critics are drawn again"
-    yield Method(
-        "Intervals",
-        f"{drawn}, an answer counting as often as its critic times as often as its case, {spec.resamples:,} times "
-        "unless a note says fewer. The limits hold for the true gap wherever it lies between its bounds; since a "
-        "gap is a largest difference, they go back to the single differences.",
-        "Owen 2007, Annals of Applied Statistics 1; Stoye 2009, Econometrica 77; Chernozhukov, Lee and Rosen 2013, "
-        "Econometrica 81",
-    )
+    yield _method(f"bounds_{spec.bounds}", paper=PAPER)
+    yield _method("gap")
+    drawn = "Critics and cases are both" if spec.answers.cases == "sample" else "Critics are"
+    yield _method("intervals", drawn=drawn, resamples=spec.resamples)
     if result.stakeholders:
-        yield Method(
-            "Kinds of critics",
-            "On the cases that both have seen, each case counting the same for both. Student's t on the standard error "
-            "of the bootstrap; p-values adjusted by Holm over all comparisons of a grouping.",
-            "Holm 1979, Scandinavian Journal of Statistics 6; Cameron, Gelbach and Miller 2011, Journal of Business "
-            "and Economic Statistics 29",
-        )
+        yield _method("kinds")
     if result.pairs:
-        yield Method(
-            "Pairs of like cases",
-            "All pairs of cases that one critic judged and that differ in no column of `like` by more than it allows. "
-            "With two labels, a critic who agrees with one decision and not with the other differs from the system on "
-            "whether the two are to be treated alike, and nobody else does; with more labels, or open answers, there "
-            "are bounds: a pair counts surely, or may. Limits are Student's t on the logit scale, with standard errors "
-            "for pairs that share a critic or a case.",
-            "Cameron, Gelbach and Miller 2011, Journal of Business and Economic Statistics 29; Fafchamps and Gubert "
-            "2007, Journal of Development Economics 83",
-        )
-    yield Method(
-        "What it cannot show",
-        "Whether critics are right; why they disagree; what they would have said to another label or to cases they did "
-        "not see. A gap says that critics disagree with the system more often about one group than about another. It "
-        "does not say which of the two treats the group unfairly.",
-    )
+        yield _method("pairs")
+    yield _method("cannot_show")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evenhand.audits.improvability import charts, frontier
@@ -12,6 +13,7 @@ from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, make_table
 from evenhand.core.findings import without_kind
+from evenhand.core.methods import method
 from evenhand.core.records import OK, OVERALL, matching
 from evenhand.errors import count
 from evenhand.messages.formats import show, show_confidence, show_p
@@ -20,18 +22,7 @@ if TYPE_CHECKING:
     from evenhand.audits.improvability.result import Decision, ImprovabilityGap, ImprovabilityResult, Margin
 
 _ALONE = "alone only"
-_COMBINATIONS = {
-    "median": (
-        "The null is rejected when the median p-value of the splits is below alpha / 2 (with one split, below alpha). "
-        "The combined p is twice the median.",
-        f"{PAPER}, corollary 1",
-    ),
-    "exchangeable": (
-        "The null is rejected when for some k at least half of the first k splits have p of at most alpha / 2. The "
-        "combined p is the smallest alpha for which that is so.",
-        "Gasparin, Wang and Ramdas 2025, PNAS 122",
-    ),
-}
+_method = partial(method, "evenhand.audits.improvability")
 _DIRECTIONS = {
     "splits": "With the groups furthest apart under the status quo taken from the training rows",
     "named": "With the groups furthest apart under the status quo named beforehand",
@@ -347,80 +338,26 @@ def _coefficient_table(result: ImprovabilityResult) -> DisplayTable:
     )
 
 
-def _training_and_test_rows(result: ImprovabilityResult) -> tuple[str, str]:
-    """Return the rows that make a candidate, and those that test it."""
-    test = result.spec.test
-    if test.design == "splits":
-        return (
-            "Splits",
-            f"The candidate is made from {show(test.train, 'percent')} of the rows, drawn at random, and tested on the "
-            f"others, in {count(test.splits, 'split')}.",
-        )
-    return (
-        "One pass through the rows",
-        "A candidate that is a column is tested on all rows. What has to be fitted is made anew in "
-        f"{count(test.steps, 'step')}, from all rows that come before in a random order, and decides the next rows; "
-        f"the first {show(test.start, 'percent')} only train. Then the null concerns the average of the steps' "
-        "candidates, and resamples are drawn within steps. No row tests a candidate that was made from it.",
-    )
-
-
 def methods(result: ImprovabilityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
-    spec, test = result.spec, result.spec.test
+    spec, test, several = result.spec, result.spec.test, len(result.spec.candidates)
+    splits = test.design == "splits"
     yield from _utilities(result)
-    yield Method(*_training_and_test_rows(result))
-    yield Method(
-        "Test",
-        f"T = A1 - (1 + D) A0 for each group; the p-value is (1 + #(T* - T >= T)) / (J + 1) over {spec.resamples:,} "
-        "resamples T* of the test rows. The null is that some component does not improve, so p is the largest of the "
-        'components\'. (The paper prints its hypothesis (3) as "is an improvement"; the null is that it is not.)',
-        f"{PAPER}, section 3",
-    )
-    yield Method(
-        "Fairness: signed test",
-        f"{_DIRECTIONS[test.design if test.worst_pair is None else 'named']}, the gap after is compared with (1 - D) "
-        "times the gap before for every ordered pair of groups; p is the largest. Every part is smooth in means, so "
-        "the level holds at all margins. At large margins it seldom rejects: it then shows near equality, which takes "
-        "many rows.",
-        "Berger 1982, Technometrics 24 (intersection-union tests)",
-    )
-    yield Method(
-        "Fairness: published test",
-        "T = (F1r - F1b)^2 - (1 - D)^2 (F0r - F0b)^2. Squares of gaps near 0 are not near normal: at D = 0.725 and 0.9 "
-        "this rejects true nulls in 9 to 34 percent of simulated samples where 5 are allowed. It is shown for "
-        "comparison.",
-        f"{PAPER}, section 3.2; erratum in the documentation",
-    )
-    if test.design == "splits":
-        yield Method("Combining splits", *_COMBINATIONS[test.combine])
-    yield Method(
-        "Largest margin",
-        "The p-value is computed over the whole range of margins from the same resamples. The largest margin is the "
-        "end of the unbroken run of rejections from 0; a rejection beyond a gap in the run is not used. Read so, it is "
-        "a one-sided confidence bound, for each kind of improvement by itself.",
-    )
-    several = len(spec.candidates)
+    if splits:
+        yield _method("splits", train=show(test.train, "percent"), splits=count(test.splits, "split"))
+    else:
+        yield _method("one_pass", steps=count(test.steps, "step"), start=show(test.start, "percent"))
+    yield _method("test", resamples=spec.resamples, paper=PAPER)
+    yield _method("signed", groups=_DIRECTIONS[test.design if test.worst_pair is None else "named"])
+    yield _method("published", paper=PAPER)
+    if splits:
+        yield _method(test.combine, paper=PAPER)
+    yield _method("margin")
     if several > 1:
-        yield Method(
-            "Several candidates",
-            f"Adjusted p = min(1, {several} p) (Bonferroni), at every margin. The chance that any claim is false, that "
-            "a candidate improves or that it does so by its largest margin, is then at most alpha. Holm's p-values at "
-            "each margin would not make the margins of several candidates hold together.",
-            "Strassburger and Bretz 2008, Statistics in Medicine 27",
-        )
-    shared = ", the mean over the splits, which share rows and are not independent samples"
-    yield Method(
-        "Intervals and ellipses",
-        f"{show_confidence(spec.confidence)} percentile intervals of the bootstrap"
-        f"{shared if test.design == 'splits' else ''}; ellipses from the bootstrap's standard errors.",
-    )
-    yield Method(
-        "Power",
-        "The bootstrap's deviations stand for sampling error and shrink with the square root of the rows; power is the "
-        "share of resamples in which every component would exceed its critical value at level "
-        f"{test.alpha / spec.counts:.3g}, which is {_level(spec)}.",
-    )
+        yield _method("several", several=several)
+    shared = ", the mean over the splits, which share rows and are not independent samples" if splits else ""
+    yield _method("intervals", confidence=show_confidence(spec.confidence), shared=shared)
+    yield _method("power", level=test.alpha / spec.counts, alpha=_level(spec))
 
 
 def _utilities(result: ImprovabilityResult) -> Iterator[Method]:
