@@ -21,6 +21,7 @@ from evenhand.errors import ConfigError
 from evenhand.evidence.verify import check_files
 from evenhand.messages.formats import json_text
 from evenhand.report.formats import make_files
+from evenhand.report.page import templates
 from evenhand.run.audit import Audit
 from evenhand.run.plan import PLAN_FILE, other_settings
 from evenhand.run.saved import checksums, read_saved
@@ -67,7 +68,9 @@ def pack(
             if name == "audit.toml":
                 _require_same_settings(audit, path, allow_code)
     files["versions.txt"] = _versions(audit).encode()
-    files["VERIFY.md"] = _how_to_verify(audit, PLAN_FILE in files, "audit.toml" in files, key is not None).encode()
+    has = {"has_plan": PLAN_FILE in files, "has_settings": "audit.toml" in files, "signed": key is not None}
+    guide = templates(autoescape=False).get_template("VERIFY.md")
+    files["VERIFY.md"] = guide.render(audit=audit, sums=SUMS_FILE, namespace=NAMESPACE, **has).encode()
     files["manifest.json"] = json_text(_manifest(audit, files)).encode()
     files[SUMS_FILE] = _sums(files)
     if key is not None:
@@ -139,43 +142,6 @@ def _manifest(audit: Audit, files: Mapping[str, bytes]) -> dict[str, Any]:
             for name, content in sorted(files.items())
         },
     }
-
-
-def _how_to_verify(audit: Audit, has_plan: bool, has_settings: bool, signed: bool) -> str:
-    """Return the page that explains how to check a pack, first without evenhand."""
-    lines = [
-        "# How to verify this pack",
-        "",
-        "## Without evenhand",
-        "",
-        "1. Unpack the zip and go into the folder.",
-        f"2. `sha256sum -c {SUMS_FILE}` (macOS: `shasum -a 256 -c {SUMS_FILE}`) says OK for every file that is",
-        "   unchanged.",
-    ]
-    if signed:
-        lines += [
-            f"3. `ssh-keygen -Y verify -f allowed_signers -I WHO -n {NAMESPACE} -s {SUMS_FILE}.sig < {SUMS_FILE}`",
-            "   says whether WHO, whose public key stands in your file `allowed_signers`, signed the list.",
-        ]
-    lines += [
-        "",
-        f"The data are not in the pack. The SHA-256 of what was read of them is `{audit.data['hash']}`.",
-    ]
-    lines += [f"The file {file['name']} had the SHA-256 `{file['sha256']}`." for file in audit.data["files"]]
-    if has_plan:
-        lines += ["", f"`{PLAN_FILE}` holds the plan, the time at which it was sealed, and its SHA-256 over both."]
-    lines += [
-        "",
-        "## With evenhand",
-        "",
-        f"`pip install evenhand=={audit.run['evenhand']}`, or all of versions.txt; then:",
-        "",
-    ]
-    rest = " --settings audit.toml" if has_settings else ""
-    lines += [f"    evenhand verify .{rest}", ""]
-    if has_settings:
-        lines += ["It needs the data where `source` in audit.toml says, and computes every number again.", ""]
-    return "\n".join(lines)
 
 
 def _zipped(files: Mapping[str, bytes], started: str) -> bytes:

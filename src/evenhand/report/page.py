@@ -84,18 +84,24 @@ def wording_of(audit: Audit) -> PageWording:
 
 def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: object) -> str:
     """Render one of the package's pages: its style sheets inline, and a policy against all else."""
-    environment = Environment(
-        loader=PackageLoader("evenhand.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=showable_value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates(autoescape=True)
     environment.filters.update(slug=slug)
     style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
     frame = {"policy": _policy(style), "style": Markup(style), "version": __version__}  # noqa: S704
     return environment.get_template(template).render(**frame, **content)
+
+
+def templates(*, autoescape: bool, keep_trailing_newline: bool = False) -> Environment:
+    """Return the package's templates."""
+    return Environment(
+        loader=PackageLoader("evenhand.report"),
+        autoescape=autoescape,  # noqa: S701 - Markdown has escapes of its own
+        undefined=StrictUndefined,
+        finalize=showable_value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=keep_trailing_newline,
+    )
 
 
 def slug(text: str) -> str:
