@@ -184,3 +184,14 @@ def test_the_frontier_holds_the_status_quo_and_every_candidate() -> None:
     assert same.regret == pytest.approx(quo.gap - need.gap)
     figures = [part for part in found.section().parts if isinstance(part, Figure)]
     assert figures[0].title == "The frontier"
+
+
+def test_a_report_is_made_where_small_counts_withhold_values_and_gaps() -> None:
+    patients = eh.Table(eh.datasets.make_patients(2_000, seed=1), id="patient", groups="race")
+    settings = {"status_quo": "risk_score", "outcome": "illnesses", "utility": "calibration", "capacity": 0.05}
+    settings |= {"candidates": "need_score", "resamples": 200}
+    audit = eh.audit(patients, improvability=settings, report={"suppress_below": 30})
+    result = audit["improvability"]
+    assert isinstance(result, ImprovabilityResult)
+    assert ({value.group for value in result.values}, result.gaps) == ({"(overall)"}, ())
+    assert "The three-part process of a disparate-impact case" in audit.to_html()

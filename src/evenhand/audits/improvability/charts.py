@@ -38,13 +38,12 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Curve:
     radius = math.sqrt(-2 * math.log(1 - result.spec.confidence))  # of the chi-square with two degrees of freedom
     rows: list[dict[str, Any]] = []
     for model in (*result.spec.candidates, STATUS_QUO):
-        x, y = (matching(result.values, model=model, metric=metric, group=group)[0] for group in (high, low))
-        if x.value is None or y.value is None:
-            continue
-        across, along = radius * (x.stderr or 0.0), radius * (y.stderr or 0.0)
-        sides = {"left": x.value - across, "right": x.value + across}
-        limits = {"low": y.value - along, "high": y.value + along}
-        rows.append({"series": model_title(model), "x": x.value, "y": y.value, **sides, **limits})
+        values = matching(result.values, model=model, metric=metric)
+        of_group = {v.group: (v.value, radius * (v.stderr or 0.0)) for v in values if v.value is not None}
+        if {high, low} <= of_group.keys():
+            (x, across), (y, along) = of_group[high], of_group[low]
+            sides = {"left": x - across, "right": x + across, "low": y - along, "high": y + along}
+            rows.append({"series": model_title(model), "x": x, "y": y, **sides})
     ends = [row[name] for row in rows for name in ("left", "right", "low", "high")]
     ticks = round_ticks(min(ends), max(ends)) if ends and min(ends) < max(ends) else [0.0, 1.0]
     return curve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
+_Needed: TypeAlias = tuple[int | None, int | None]
+"""The rows needed to show the estimated and the planned improvement; None if no number suffices."""
 
 
 def make_claims(
@@ -198,7 +200,8 @@ def reason_records(
 ) -> Iterator[records.ReasonRecord]:
     """Yield the plausible reason for each candidate without an established improvement at the smallest margin."""
     test, plan = inputs.spec.test, inputs.spec.plan
-    shown = _established_candidates(min(test.margins), decisions)
+    smallest = [d for d in decisions if (d.metric, d.margin) == (FAIRNESS, min(test.margins))]
+    shown = {decision.model for decision in smallest if decision.established}
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {(size.model, size.scenario): size.n for size in sizes}
     for name in (name for name in trials if name not in shown):
@@ -207,7 +210,7 @@ def reason_records(
         reason = plausible_reason(improved, splits, planned, plan.power, needed[name, "found"])
         if all(trial.unchanged for trial in trials[name]):
             reason = "unchanged"
-        rows = _Needed(needed[name, "found"], needed[name, "planned"])
+        rows = needed[name, "found"], needed[name, "planned"]
         yield records.ReasonRecord(
             model=name,
             reason=reason,
@@ -215,21 +218,9 @@ def reason_records(
             splits=splits,
             power_found=here[name, "found"],
             power_planned=planned,
-            n_needed=rows.found,
+            n_needed=rows[0],
             sentence=_reason_sentence(inputs, reason, name=name, improved=improved, planned=planned, needed=rows),
         )
-
-
-class _Needed(NamedTuple):
-    """The rows needed to show the estimated and the planned improvement; None if no number suffices."""
-
-    found: int | None
-    planned: int | None
-
-
-def _established_candidates(margin: float, decisions: Sequence[records.Decision]) -> set[str]:
-    """Return the candidates with an established improvement at a margin."""
-    return {d.model for d in decisions if d.established and (d.metric, d.margin) == (FAIRNESS, margin)}
 
 
 def plausible_reason(
@@ -242,7 +233,13 @@ def plausible_reason(
 
 
 def _reason_sentence(
-    inputs: Inputs, reason: records.Reason, *, name: str, improved: int, planned: float | None, needed: _Needed
+    inputs: Inputs,
+    reason: records.Reason,
+    *,
+    name: str,
+    improved: int,
+    planned: float | None,
+    needed: tuple[int | None, int | None],
 ) -> Message:
     spec, splits = inputs.spec, inputs.spec.test.splits
     one_pass = spec.test.design == "one_pass"
@@ -252,13 +249,13 @@ def _reason_sentence(
         return say("no_candidate_step" if one_pass else "no_candidate_split", model=name)
     words: dict[str, Argument] = {"model": name, "improved": improved, "splits": say("splits", n=splits)}
     if 2 * improved > (1 if one_pass else splits):
-        return _together(_not_beyond_chance(inputs, reason, needed.found, words))
+        return _together(_not_beyond_chance(inputs, reason, needed[0], words))
     better = "not_better" if one_pass else "better_seldom" if improved else "better_nowhere"
     plan = spec.plan
     chance = say("planned", gain=plan.gain, reduction=plan.reduction, chance=planned)
     if reason == "not_found":
         return _together([say(better, **words), chance, say("not_found")])
-    enough = [] if needed.planned is None else [say("planned_rows", needed=needed.planned, power=plan.power)]
+    enough = [] if needed[1] is None else [say("planned_rows", needed=needed[1], power=plan.power)]
     return _together([say(better, **words), chance, *enough, say("both_remain")])
 
 

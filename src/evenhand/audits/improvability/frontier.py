@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from evenhand.audits.improvability.result import FrontierPoint, ImprovabilityResult
 
 _ALIKE = say("alike", least=EIGENVALUE_LIMIT)
+_AXES = {"x": "accuracy", "left": "accuracy_low", "right": "accuracy_high", "y": "gap", "low": "gap_low"}
+_AXES |= {"high": "gap_high"}
 
 
 def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator[FrontierPoint]:
@@ -60,60 +62,30 @@ def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> Fro
     tested_trials = [trial for trial in trials if trial.piece.status == OK]
     if not tested_trials:
         return records.FrontierPoint(**named, n=0, accuracy=None, gap=None, status=NO_CANDIDATE)
-    accuracy, gap = (
-        [finite(value) for value in row] for row in np.mean([t.estimates.region[side] for t in tested_trials], axis=0)
-    )
+    region = np.mean([t.estimates.region[side] for t in tested_trials], axis=0)
+    limits: dict[str, Any] = dict(zip(_AXES.values(), map(finite, region.ravel()), strict=True))
     eigenvalue = finite(min(trial.estimates.eigenvalue for trial in tested_trials)) if side != OLD else None
     return records.FrontierPoint(
         **named,
         n=round(float(np.mean([trial.piece.test.size for trial in tested_trials]))),
-        accuracy=accuracy[0],
-        accuracy_low=accuracy[1],
-        accuracy_high=accuracy[2],
-        gap=gap[0],
-        gap_low=gap[1],
-        gap_high=gap[2],
+        **limits,
         eigenvalue=eigenvalue,
         status=_ALIKE if eigenvalue is not None and eigenvalue < EIGENVALUE_LIMIT else OK,
     )
 
 
-class _FrontierPosition(NamedTuple):
-    """The position of a point: more merit is better, less gap is better."""
-
-    merit: float
-    gap: float
-
-    @classmethod
-    def of(cls, point: FrontierPoint, sign: float) -> _FrontierPosition | None:
-        if point.accuracy is None or point.gap is None:
-            return None
-        return cls(sign * point.accuracy, point.gap)
-
-    def beats(self, other: _FrontierPosition) -> bool:
-        """Tell whether it is as good in both and better in one."""
-        return self.merit >= other.merit and self.gap <= other.gap and self != other
-
-
 def _ranked_points(points: Sequence[FrontierPoint], sign: float) -> Iterator[FrontierPoint]:
     """Yield every point, the status quo first, with its efficiency and regret among all points."""
-    places = [_FrontierPosition.of(point, sign) for point in points]
-    defined = [defined_point for defined_point in places if defined_point is not None]
+    places = [None if p.accuracy is None or p.gap is None else (sign * p.accuracy, -p.gap) for p in points]
+    defined = [place for place in places if place is not None]
     least = np.inf if points[0].accuracy is None else sign * points[0].accuracy
-    fairest = min(
-        (
-            defined_point.gap
-            for defined_point in places[1:]
-            if defined_point is not None and defined_point.merit >= least
-        ),
-        default=np.nan,
-    )
-    for number, (point, defined_point) in enumerate(zip(points, places, strict=True)):
-        if defined_point is None:
+    fairest = max((fair for merit, fair in filter(None, places[1:]) if merit >= least), default=np.nan)
+    for number, (point, place) in enumerate(zip(points, places, strict=True)):
+        if place is None:
             yield point
             continue
-        regret = finite(defined_point.gap - fairest) if number > 0 else None
-        yield replace(point, efficient=not any(other.beats(defined_point) for other in defined), regret=regret)
+        beaten = any(other[0] >= place[0] and other[1] >= place[1] and other != place for other in defined)
+        yield replace(point, efficient=not beaten, regret=finite(fairest - place[1]) if number else None)
 
 
 def _title(point: FrontierPoint) -> str:
@@ -128,11 +100,10 @@ def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[A
         return []
     first, quo = defined[0], result.frontier[0]
     percent = {name: result.metrics[name].unit == "share" for name in (first.metric, first.gap_metric)}
-    better = "higher" if result.better == "higher" else "lower"
     panel = curve(
-        [_region(point) for point in defined],
+        [{"series": _title(p)} | {axis: getattr(p, name) for axis, name in _AXES.items()} for p in defined],
         title="Accuracy against the gap",
-        x=f"{result.metrics[first.metric].title}, everyone ({better} is better)",
+        x=f"{result.metrics[first.metric].title}, everyone ({result.better} is better)",
         y="Gap between groups",
         intervals="boxes",
         points=True,
@@ -144,18 +115,6 @@ def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[A
         height=260,
     )
     return [panel]
-
-
-def _region(point: FrontierPoint) -> dict[str, Any]:
-    return {
-        "series": _title(point),
-        "x": point.accuracy,
-        "y": point.gap,
-        "left": point.accuracy_low,
-        "right": point.accuracy_high,
-        "low": point.gap_low,
-        "high": point.gap_high,
-    }
 
 
 def frontier_figure(result: ImprovabilityResult) -> Figure:

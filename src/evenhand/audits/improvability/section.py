@@ -205,8 +205,8 @@ def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -
         values = Number(gap.model_value, style), Number(gap.reference_value, style)
         yield split, f"{name}{published}", *values, Number(gap.p_value, "p")
     of = {"model": gaps[0].model, "split": gaps[0].split, "test": JUDGED}
-    whole = matching(result.gaps, component="all", **of)[0]
-    yield split, "All of these, the largest p", None, None, Number(whole.p_value, "p")
+    for whole in matching(result.gaps, component="all", **of):
+        yield split, "All of these, the largest p", None, None, Number(whole.p_value, "p")
 
 
 def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:
