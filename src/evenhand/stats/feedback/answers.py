@@ -6,7 +6,7 @@ leaves a set of labels open. The bounds depend only on that set, so one kernel s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -245,18 +245,10 @@ class Answers:
         """
         critics, critic = numbered(self.critic[keep], self.critics)
         cases, case = numbered(self.case[keep], self.cases)
-        answer, group, label = self.answer[keep], self.group[cases], self.label[cases]
-        weight = None if self.weight is None else self.weight[keep]
-        return Answers(
-            critic=critic,
-            case=case,
-            answer=answer,
-            group=group,
-            label=label,
-            groups=self.groups,
-            critics=critics.size,
-            feedback=self.feedback,
-            weight=weight,
+        answer, weight = self.answer[keep], None if self.weight is None else self.weight[keep]
+        group, label, size = self.group[cases], self.label[cases], critics.size
+        return replace(
+            self, critic=critic, critics=size, case=case, group=group, label=label, answer=answer, weight=weight
         )
 
     def masses(self) -> FloatArray:

@@ -7,7 +7,7 @@ of a group depend on one another; `joint` has the sharp bound for two groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,44 +105,26 @@ def gap(
     cells = rates(mass, feedback, metric, bounds=bounds, closed=closed)
     upper, label, high, low = _largest(cells.upper, cells.lower)
     separate = _largest(cells.lower, cells.upper)[0]
-    label = label if cells.by_label else np.full_like(label, -1)
-    if bounds == "published" and metric in INDEFINITE:
-        return FeedbackGap(
-            metric=metric,
-            lower=separate,
-            upper=upper,
-            separate_lower=separate,
-            label=label,
-            high=high,
-            low=low,
-            sharp=False,
-        )
-    separate = np.asarray(np.maximum(separate, 0.0))
-    two_groups = mass.shape[-3] == 2
-    exact = bool((cells.exact | np.isnan(cells.lower)).all())
-    if exact or metric not in INDEFINITE:
-        return FeedbackGap(
-            metric=metric,
-            lower=separate,
-            upper=upper,
-            separate_lower=separate,
-            label=label,
-            high=high,
-            low=low,
-            sharp=exact or two_groups,
-        )
-    jointly = smallest_gaps(mass, feedback, metric, closed=closed).max(axis=-1)
-    lower = np.asarray(np.minimum(np.maximum(separate, jointly), upper))
-    return FeedbackGap(
+    found = FeedbackGap(
         metric=metric,
-        lower=lower,
+        lower=separate,
         upper=upper,
         separate_lower=separate,
-        label=label,
+        label=label if cells.by_label else np.full_like(label, -1),
         high=high,
         low=low,
-        sharp=two_groups and _any_budget(feedback),
+        sharp=False,
     )
+    if bounds == "published" and metric in INDEFINITE:
+        return found
+    separate, two_groups = np.asarray(np.maximum(separate, 0.0)), mass.shape[-3] == 2
+    found = replace(found, lower=separate, separate_lower=separate)
+    exact = bool((cells.exact | np.isnan(cells.lower)).all())
+    if exact or metric not in INDEFINITE:
+        return replace(found, sharp=exact or two_groups)
+    jointly = smallest_gaps(mass, feedback, metric, closed=closed).max(axis=-1)
+    lower = np.asarray(np.minimum(np.maximum(separate, jointly), upper))
+    return replace(found, lower=lower, sharp=two_groups and _any_budget(feedback))
 
 
 def smallest_gaps(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:

@@ -432,39 +432,24 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
         raise ConfigError("`width` must be above 0; got {width!r}.", width=width)
     if interval.components is None:
         raise ConfigError("`interval` must come from resampling both critics and cases; set `resampled` to 'both'.")
+    unknown = float("nan")
+    plan = AnswerPlan(
+        width=width, now=unknown, least=unknown, critics=None, cases=None, answers=None, hurdle="no_interval"
+    )
     if np.isnan(interval.low):
-        unknown = float("nan")
-        return AnswerPlan(
-            width=width, now=unknown, least=unknown, critics=None, cases=None, answers=None, hurdle="no_interval"
-        )
+        return plan
     now, least = (_width(interval, factor, new_cases) for factor in (1.0, math.inf))
+    plan = replace(plan, now=now, least=least)
     if now <= width:
-        return AnswerPlan(width=width, now=now, least=least, critics=0, cases=0, answers=0, hurdle=None)
+        return replace(plan, critics=0, cases=0, answers=0, hurdle=None)
     if _width(interval, _MOST, new_cases) > width:
         still_open = _width(interval, math.inf, new_cases=True) >= width
-        return AnswerPlan(
-            width=width,
-            now=now,
-            least=least,
-            critics=None,
-            cases=None,
-            answers=None,
-            hurdle="open" if still_open else "cases",
-        )
+        return replace(plan, hurdle="open" if still_open else "cases")
     factor = _least_factor(interval, width, new_cases)
-    critics = math.ceil(answers.critics * factor - 1e-9)
-    cases = math.ceil(answers.cases * factor - 1e-9) if new_cases else answers.cases
-    answers_per_critic = len(answers.answer) / answers.critics
-    new_answers = math.ceil((critics - answers.critics) * answers_per_critic)
-    return AnswerPlan(
-        width=width,
-        now=now,
-        least=least,
-        critics=critics - answers.critics,
-        cases=cases - answers.cases,
-        answers=new_answers,
-        hurdle=None,
-    )
+    critics = math.ceil(answers.critics * factor - 1e-9) - answers.critics
+    cases = math.ceil(answers.cases * factor - 1e-9) - answers.cases if new_cases else 0
+    new_answers = math.ceil(critics * (len(answers.answer) / answers.critics))
+    return replace(plan, critics=critics, cases=cases, answers=new_answers, hurdle=None)
 
 
 def _least_factor(interval: GapInterval, width: float, new_cases: bool) -> float:

@@ -14,7 +14,7 @@ treated apart; agreeing with one alone changes exactly one of the two labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import NamedTuple
@@ -68,14 +68,9 @@ class LikePairs:
     def where(self, keep: BoolArray) -> LikePairs:
         """Return some of the pairs."""
         least, most = ({name: values[keep] for name, values in part.items()} for part in (self.least, self.most))
-        return LikePairs(
-            critic=self.critic[keep],
-            first=self.first[keep],
-            second=self.second[keep],
-            weight=self.weight[keep],
-            least=least,
-            most=most,
-        )
+        critic, weight = self.critic[keep], self.weight[keep]
+        cases = {"first": self.first[keep], "second": self.second[keep]}
+        return replace(self, critic=critic, weight=weight, least=least, most=most, **cases)
 
     @cached_property
     def critics(self) -> int:
