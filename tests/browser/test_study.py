@@ -116,7 +116,6 @@ def serve(folder: Path, text: str, changes: dict[str, str]) -> Iterator[Running]
     """Run the real server in a thread."""
     import uvicorn
 
-    from evenhand.study.live import rating_agreement
     from evenhand.study.server.app import create_app
     from evenhand.study.store import open_store
 
@@ -127,7 +126,7 @@ def serve(folder: Path, text: str, changes: dict[str, str]) -> Iterator[Running]
     design = load_design(eh.study.read_study(folder / "study.toml"))
     with open_store(str(folder / "study.db")) as store, socket.create_server(("127.0.0.1", 0)) as listening:
         study = store.register(design)
-        app = create_app(design, study, agreement=rating_agreement, rate=1e6)
+        app = create_app(design, study, rate=1e6)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -12,15 +12,15 @@ from sklearn.metrics import cohen_kappa_score
 
 import evenhand as eh
 from evenhand.errors import ConfigError
-from evenhand.study.live import rating_agreement
 from evenhand.study.ratings import (
+    RatedReasons,
     Rating,
     Reason,
-    rated_by_both,
     rating_columns,
     reason_scores,
     reasons_to_rate,
 )
+from evenhand.study.sections import Rationales
 from evenhand.study.server.bonuses import bonus_list, bonus_problem
 from evenhand.study.spec import StudySpec
 from evenhand.study.store import BonusRow
@@ -41,6 +41,10 @@ def made(scores: dict[str, list[tuple[Any, Any]]]) -> tuple[list[Reason], list[R
                     score = None if isinstance(points, str) else points
                     ratings.append(Rating(who, f"case:{number}", rater, score, left_out))
     return reasons, ratings
+
+
+def rated(reasons: list[Reason], ratings: list[Rating], raters: tuple[str, ...] = RATERS) -> RatedReasons:
+    return RatedReasons(reasons, ratings, Rationales(raters=raters))
 
 
 SCORES: dict[str, list[tuple[Any, Any]]] = {
@@ -104,7 +108,7 @@ class TestAgreement:
         second = np.clip(first + rng.integers(-1, 2, 60), 1, 4)
         pairs = zip(first.tolist(), second.tolist(), strict=True)
         reasons, ratings = made({f"p{n}": [pair] for n, pair in enumerate(pairs)})
-        found = {(one.what, one.metric): one for one in rating_agreement(rating_columns(reasons, ratings), 4, RATERS)}
+        found = {(one.what, one.metric): one for one in rated(reasons, ratings).agreement}
         kappa = found["points", "weighted_kappa_quadratic"]
         assert kappa.value == pytest.approx(cohen_kappa_score(first, second, weights="quadratic"))
         long = {name: values for name, values in rating_columns(reasons, ratings).items() if name != "left_out"}
@@ -118,7 +122,7 @@ class TestAgreement:
     def test_what_is_left_out_is_compared_too_and_not_counted_as_points(self) -> None:
         rows = [(1, 2), (4, 4), ("vague", "vague"), ("vague", 3), (3, 3), (2, 2)] * 3
         reasons, ratings = made({f"p{n}": [pair] for n, pair in enumerate(rows)})
-        found = {(one.what, one.metric): one for one in rating_agreement(rating_columns(reasons, ratings), 4, RATERS)}
+        found = {(one.what, one.metric): one for one in rated(reasons, ratings).agreement}
         assert found["points", "alpha"].n == 12
         left = found["left out", "agreement"]
         assert left.n == 18
@@ -126,13 +130,11 @@ class TestAgreement:
 
     def test_nothing_to_compare_is_undefined_with_its_reason(self) -> None:
         reasons, ratings = made({"p1": [(4, None)], "p2": [(None, 2)]})
-        points, out = rating_agreement(rating_columns(reasons, ratings), 4, RATERS)
+        points, out = rated(reasons, ratings).agreement
         assert (points.value, points.status) == (None, "undefined: no reason was rated by both yet")
         assert out.value is None
         reasons, ratings = made({"p1": [(4, 4)], "p2": [(4, 4)]})
-        assert rating_agreement(rating_columns(reasons, ratings), 4, RATERS)[0].status == (
-            "undefined: both raters gave the same to all"
-        )
+        assert rated(reasons, ratings).agreement[0].status == ("undefined: both raters gave the same to all")
 
 
 class TestReasons:
@@ -194,19 +196,14 @@ class TestBonus:
         reasons = reasons_to_rate(responses)
         _, ratings = made({"p1": [(1, 2)], "p2": [(4, 3)]})
         bonus = study(least_agreement=0.9).payment.bonuses[0]
-        assert bonus_problem(bonus, reasons, ratings, (), []) == (
+        assert bonus_problem(bonus, rated(reasons, ratings, ())) == (
             "`raters` of [rationales] names nobody who rates the reasons"
         )
-        assert bonus_problem(bonus, reasons, ratings[:-1], RATERS, []) == (
-            "1 reason is not rated by both raters yet, of 2"
-        )
-        found = rating_agreement(rating_columns(reasons, ratings), 4, RATERS)
-        assert "quadratically weighted kappa is 0.600, and" in str(
-            bonus_problem(bonus, reasons, ratings, RATERS, found)
-        )
+        assert bonus_problem(bonus, rated(reasons, ratings[:-1])) == ("1 reason is not rated by both raters yet, of 2")
+        assert "quadratically weighted kappa is 0.600, and" in str(bonus_problem(bonus, rated(reasons, ratings)))
         lax = study(least_agreement=0.5).payment.bonuses[0]
-        assert bonus_problem(lax, reasons, ratings, RATERS, found) is None
-        assert rated_by_both(reasons, ratings, RATERS) == 2
+        assert bonus_problem(lax, rated(reasons, ratings)) is None
+        assert rated(reasons, ratings).by_both == 2
 
     @pytest.mark.parametrize(
         ("section", "said"),

@@ -371,7 +371,7 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
 
 def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
     """Return the web application, with live estimates for its dashboard."""
-    from evenhand.study.live import live_estimates, rating_agreement
+    from evenhand.study.live import live_estimates
     from evenhand.study.server.app import create_app
 
     estimates = live_estimates(design.spec)
@@ -384,7 +384,6 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
         design,
         opened.study,
         estimates=estimates,
-        agreement=rating_agreement,
         https=serving.https,
         rate=serving.rate,
         enrolments=serving.enrolments,

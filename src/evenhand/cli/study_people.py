@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +14,6 @@ from evenhand.errors import ConfigError, count
 
 if TYPE_CHECKING:
     from evenhand.study.people import RecruitCheck
-    from evenhand.study.ratings import Rating, RatingAgreement, Reason
-    from evenhand.study.responses import Responses
-    from evenhand.study.spec import StudySpec
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 _MOST_IDS = 10
@@ -87,13 +83,13 @@ def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile
     Truth-serum bonuses follow from the answers, and those for the best reasons from the points of two raters.
     """
     from evenhand.core.csv_text import write_csv
+    from evenhand.study.ratings import RatedReasons
     from evenhand.study.server.bonuses import bonus_list, bonus_problem
 
     with open_study(study, database) as opened:
         rows, responses = opened.study.participants.bonus_rows(), opened.study.results.responses()
         ratings, spec = opened.study.ratings.all(), opened.spec
-    reasons, agreed = _agreement(responses, ratings, spec)
-    paid = bonus_list(responses, rows, spec, ratings, agreed)
+    paid, rated = bonus_list(responses, rows, spec, ratings), RatedReasons.of(responses, ratings, spec.rationales)
     summary = (
         f"{count(len(paid['participant']), 'bonus', 'bonuses')} for {count(len(rows), 'person', 'people')} who finished"
     )
@@ -101,7 +97,7 @@ def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile
     if any(name is None for name in paid["recruitment_id"]):
         print_error("Some of them have no recruitment id: they came without one, or the ids were erased.")
     for bonus in spec.payment.bonuses:
-        why = bonus_problem(bonus, reasons, ratings, spec.rationales.raters, agreed) if bonus.by == "reasons" else None
+        why = bonus_problem(bonus, rated) if bonus.by == "reasons" else None
         if why is not None:
             print_error(f"Bonuses for the best reasons are not in it: {why}.")
     return FINE
@@ -113,37 +109,22 @@ def ratings(study: StudyFile = STUDY, database: Database = None, out_file: OutFi
     A row is one rating: `reason`, `rater`, `rating`, `left_out`. `eh.agreement` reads it.
     """
     from evenhand.core.csv_text import write_csv
-    from evenhand.study.ratings import rated_by_both, rating_columns
+    from evenhand.study.ratings import RatedReasons
 
     with open_study(study, database) as opened:
         responses, ratings, spec = opened.study.results.responses(), opened.study.ratings.all(), opened.spec
     if not spec.rationales.raters:
         raise ConfigError("nobody rates the reasons of this study; name two `raters` in [rationales].")
-    reasons, agreed = _agreement(responses, ratings, spec)
-    both = rated_by_both(reasons, ratings, spec.rationales.raters)
-    print_line(f"{count(len(reasons), 'reason')} of people who finished; {both:,} rated by both raters.")
-    for row in agreed:
+    rated = RatedReasons.of(responses, ratings, spec.rationales)
+    print_line(f"{count(len(rated.reasons), 'reason')} of people who finished; {rated.by_both:,} rated by both raters.")
+    for row in rated.agreement:
         shown = row.status if row.value is None else f"{row.value:.3f}"
         ends = "" if row.low is None or row.high is None else f" ({row.low:.3f} to {row.high:.3f})"
         print_line(f"  {row.what}: {row.title}: {shown}{ends}, {count(row.n, 'reason')}")
     if out_file is not None:
-        content = write_csv(rating_columns(reasons, ratings)).encode()
+        content = write_csv(rated.columns()).encode()
         deliver(content, out_file, count(len(ratings), "rating"))
     return FINE
-
-
-def _agreement(
-    responses: Responses, ratings: Sequence[Rating], spec: StudySpec
-) -> tuple[list[Reason], list[RatingAgreement]]:
-    """Return the reasons that are rated, and the raters' agreement."""
-    from evenhand.study.live import rating_agreement
-    from evenhand.study.ratings import rating_columns, reasons_to_rate
-
-    rationales = spec.rationales
-    reasons = reasons_to_rate(responses, rationales.first)
-    if not rationales.raters:
-        return reasons, []
-    return reasons, rating_agreement(rating_columns(reasons, ratings), len(rationales.scale), rationales.raters)
 
 
 def withdraw(

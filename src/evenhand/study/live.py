@@ -6,10 +6,8 @@ they keep up; the exclusions of [analysis] are applied first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from evenhand.study.analysis.analyze import people_left_out
 from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
 from evenhand.study.analysis.gather import parts_of
 from evenhand.study.analysis.regressions import regression_records
-from evenhand.study.ratings import RatingAgreement
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import read_columns
 from evenhand.study.sections import Disagreement
@@ -95,8 +92,6 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
                         value=record.value,
                         low=record.low,
                         high=record.high,
-                        lower=None,
-                        upper=None,
                         n=record.n,
                         answers=record.answers,
                         status=str(record.status),
@@ -164,18 +159,7 @@ def _cases(spec: StudySpec, asked: Disagreement) -> Table | None:
 
 
 def _undefined(label: str, group: str, why: str) -> Estimate:
-    return Estimate(
-        label=label,
-        group=group,
-        value=None,
-        low=None,
-        high=None,
-        lower=None,
-        upper=None,
-        n=0,
-        answers=0,
-        status=f"undefined: {why}",
-    )
+    return Estimate(label=label, group=group, status=f"undefined: {why}")
 
 
 def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> eh.Audit:
@@ -198,59 +182,3 @@ def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) ->
     result = made.results[spec.kind]
     told = replace(result, left_out=(*people_left_out(kept), *result.left_out))
     return replace(made, results={**made.results, spec.kind: told})
-
-
-def rating_agreement(columns: Mapping[str, Sequence[Any]], points: int, raters: Sequence[str]) -> list[RatingAgreement]:
-    """Return how far two raters agree on the reasons that both rated, by the agreement audit.
-
-    Points are compared on an ordinal scale, over the reasons to which both gave some; what is left out is compared as
-    yes or no, over all that both saw.
-
-    Parameters
-    ----------
-    columns : the ratings as `rating_columns` has them.
-    points : how many points the scale has.
-    raters : the two raters.
-    """
-    rows = list(zip(columns["reason"], columns["rater"], columns["rating"], columns["left_out"], strict=True))
-    given = {name: {row[0]: row[2] for row in rows if row[1] == name and row[2] is not None} for name in raters}
-    told = {name: {row[0]: row[3] is not None for row in rows if row[1] == name} for name in raters}
-    scales: dict[str, tuple[Mapping[str, Mapping[str, Any]], dict[str, Any]]] = {
-        "points": (given, {"scale": "ordinal", "categories": tuple(range(1, points + 1))}),
-        "left out": (told, {"scale": "binary", "positive": True, "metrics": ("agreement", "kappa", "pabak")}),
-    }
-    return [one for what, (held, settings) in scales.items() for one in _agreement_on(what, held, raters, settings)]
-
-
-def _agreement_on(
-    what: str, held: Mapping[str, Mapping[str, Any]], raters: Sequence[str], settings: Mapping[str, Any]
-) -> Iterator[RatingAgreement]:
-    """Yield how far raters agree on what both hold, or why that cannot be said."""
-    both = sorted(set(held[raters[0]]) & set(held[raters[1]]))
-    given = {name: [held[name][one] for one in both] for name in raters}
-    if len(set(chain.from_iterable(given.values()))) < 2:
-        why = "both raters gave the same to all" if both else "no reason was rated by both yet"
-        yield RatingAgreement(
-            what=what,
-            title="Agreement",
-            metric="",
-            n=len(both),
-            value=None,
-            low=None,
-            high=None,
-            status=f"undefined: {why}",
-        )
-        return
-    found = eh.agreement(Table(given), raters=list(raters), **settings)
-    for one in found.values:
-        title = found.metrics[one.metric].title
-        yield RatingAgreement(
-            what=what,
-            title=title,
-            metric=one.metric,
-            n=one.n,
-            value=one.value,
-            low=one.low,
-            high=one.high,
-            status=str(one.status),
-        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 from evenhand.stats.truth_serum import bonus
 from evenhand.study.rationales import reason_ids, reason_rows
 from evenhand.study.responses import Responses
+from evenhand.study.sections import Rationales
 
 _ABOUT = (
     ("subject", "Compared with K"),
@@ -51,11 +53,11 @@ class RatingAgreement:
 
     what: str
     title: str
-    metric: str
+    metric: str = ""
     n: int
-    value: float | None
-    low: float | None
-    high: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
     status: str
 
 
@@ -64,11 +66,11 @@ class ReasonScore:
     """A person's reasons: how many count, the value, the rank, whether they are paid, and 'ok' or why not."""
 
     participant: str
-    reasons: int
-    value: float | None
-    rank: int | None
-    bonus: bool
-    status: str
+    reasons: int = 0
+    value: float | None = None
+    rank: int | None = None
+    bonus: bool = False
+    status: str = "no reason that both raters rated"
 
 
 def reasons_to_rate(responses: Responses, first: int | None = None) -> list[Reason]:
@@ -168,16 +170,7 @@ def reason_scores(
                 )
             )
         else:
-            unscored.append(
-                ReasonScore(
-                    participant=who,
-                    reasons=0,
-                    value=None,
-                    rank=None,
-                    bonus=False,
-                    status="no reason that both raters rated",
-                )
-            )
+            unscored.append(ReasonScore(participant=who))
     return sorted(scored, key=attrgetter("rank", "participant")) + sorted(unscored, key=attrgetter("participant"))
 
 
@@ -198,7 +191,73 @@ def _combined(values: list[float], of: Literal["mean", "best", "total"]) -> floa
     return max(values) if of == "best" else sum(values)
 
 
-def rated_by_both(reasons: Sequence[Reason], ratings: Sequence[Rating], raters: Sequence[str]) -> int:
-    """Return how many reasons both raters have rated or left out."""
-    done = {(one.participant, one.step, one.rater) for one in ratings}
-    return sum(all((one.participant, one.step, rater) in done for rater in raters) for one in reasons)
+@dataclass(frozen=True)
+class RatedReasons:
+    """The reasons of a study, and what its two raters gave to them."""
+
+    reasons: Sequence[Reason]
+    ratings: Sequence[Rating]
+    settings: Rationales
+
+    @classmethod
+    def of(cls, responses: Responses, ratings: Sequence[Rating], settings: Rationales) -> RatedReasons:
+        """Return those of the answers of a study."""
+        return cls(reasons_to_rate(responses, settings.first), ratings, settings)
+
+    def by(self, rater: str) -> dict[tuple[str, str], Rating]:
+        """Return what one rater gave, by participant and step."""
+        keys = {(one.participant, one.step) for one in self.reasons}
+        given = {(one.participant, one.step): one for one in self.ratings if one.rater == rater}
+        return {key: one for key, one in given.items() if key in keys}
+
+    @property
+    def by_both(self) -> int:
+        """How many reasons both raters have rated or left out."""
+        return len(set.intersection(*(set(self.by(rater)) for rater in self.settings.raters)))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the ratings as a table; see `rating_columns`."""
+        return rating_columns(self.reasons, self.ratings)
+
+    @cached_property
+    def agreement(self) -> list[RatingAgreement]:
+        """How far the two raters agree on the reasons that both rated, by the agreement audit; nothing without raters.
+
+        Points are compared on an ordinal scale, over the reasons to which both gave some; what is left out is compared
+        as yes or no, over all that both saw.
+        """
+        if not self.settings.raters:
+            return []
+        given = [self.by(rater) for rater in self.settings.raters]
+        points = [{key: one.score for key, one in held.items() if one.score is not None} for held in given]
+        left_out = [{key: one.left_out is not None for key, one in held.items()} for held in given]
+        ordinal = {"scale": "ordinal", "categories": tuple(range(1, len(self.settings.scale) + 1))}
+        binary = {"scale": "binary", "positive": True, "metrics": ("agreement", "kappa", "pabak")}
+        return [*_agreement_on("points", points, ordinal), *_agreement_on("left out", left_out, binary)]
+
+
+def _agreement_on(
+    what: str, held: Sequence[Mapping[tuple[str, str], Any]], settings: Mapping[str, Any]
+) -> Iterator[RatingAgreement]:
+    """Yield how far two raters agree on what both hold, or why that cannot be said."""
+    import evenhand as eh
+
+    first, second = held
+    both = sorted(first.keys() & second.keys())
+    given = {"first": [first[one] for one in both], "second": [second[one] for one in both]}
+    if len({*given["first"], *given["second"]}) < 2:
+        why = "both raters gave the same to all" if both else "no reason was rated by both yet"
+        yield RatingAgreement(what=what, title="Agreement", n=len(both), status=f"undefined: {why}")
+        return
+    found = eh.agreement(eh.Table(given), raters=list(given), **settings)
+    for one in found.values:
+        yield RatingAgreement(
+            what=what,
+            title=found.metrics[one.metric].title,
+            metric=one.metric,
+            n=one.n,
+            value=one.value,
+            low=one.low,
+            high=one.high,
+            status=str(one.status),
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.csv_text import write_csv
-from evenhand.core.records import OK
+from evenhand.core.records import OK, Record
 from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
@@ -30,7 +30,7 @@ _SEPARATOR = ";"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeShare:
+class CodeShare(Record):
     """The share of rationales with a code: by one coder or by both, published (rows) or clustered (people)."""
 
     condition: str
@@ -46,7 +46,7 @@ class CodeShare:
 
 
 @dataclass(frozen=True)
-class CodeAgreement:
+class CodeAgreement(Record):
     """How far two coders agree on one code, or on all codes of a rationale together (code '(all)')."""
 
     code: str
@@ -57,7 +57,7 @@ class CodeAgreement:
 
 
 @dataclass(frozen=True)
-class UncountedRationales:
+class UncountedRationales(Record):
     """How many rationales are not in the shares, and why."""
 
     n: int
@@ -84,9 +84,9 @@ class CodedRationales:
         """Return everything as plain values that JSON can hold."""
         return {
             "coders": list(self.coders),
-            "shares": [_plain(share) for share in self.shares],
-            "agreement": [_plain(record) for record in self.agreement],
-            "left_out": [_plain(record) for record in self.left_out],
+            "shares": [share.to_dict() for share in self.shares],
+            "agreement": [record.to_dict() for record in self.agreement],
+            "left_out": [record.to_dict() for record in self.left_out],
         }
 
     def to_frame(self, table: str = "shares", backend: str | None = None) -> Any:
@@ -99,10 +99,6 @@ class CodedRationales:
     def __repr__(self) -> str:
         codes = len({share.code for share in self.shares})
         return f"<CodedRationales: {count(codes, 'code')} by {self.coders[0]} and {self.coders[1]}>"
-
-
-def _plain(record: CodeShare | CodeAgreement | UncountedRationales) -> dict[str, Any]:
-    return {name: value.to_dict() if isinstance(value, Message) else value for name, value in vars(record).items()}
 
 
 def _cell(value: object) -> object:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from evenhand.study.flow.design import Design
-from evenhand.study.live import rating_agreement
 from evenhand.study.sections import Bonus, Rationales
 
 RATERS = ("ben", "cleo")
@@ -24,7 +23,7 @@ def rated(serve: Any, feedback_design: Design, password_hash: str) -> Any:
     payment = spec.payment.model_copy(update={"bonuses": (Bonus(by="reasons", amount=5, share=0.3),)})
     settings = {"rationales": Rationales(raters=RATERS, first=1), "payment": payment}
     design = replace(feedback_design, spec=spec.model_copy(update=settings))
-    served = serve(design, agreement=rating_agreement)
+    served = serve(design)
     for name in ("ben", "cleo"):
         served.study.researchers.set_password(name, password_hash)
     for number in range(3):

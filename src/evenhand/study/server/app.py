@@ -88,7 +88,6 @@ def create_app(
     study: Study,
     *,
     estimates: Estimator | None = None,
-    agreement: researcher.Agreement | None = None,
     https: bool = False,
     rate: float = 50.0,
     enrolments: float = math.inf,
@@ -100,7 +99,6 @@ def create_app(
     ----------
     design, study : the study as it is shown, and as it is stored.
     estimates : what the dashboard estimates from responses; none by default.
-    agreement : how far the raters of reasons agree; not told by default.
     https : whether people reach it over https, directly or through a proxy.
     rate : requests a second that one address may send, four seconds' worth at once; `math.inf` for any number.
     enrolments : people an hour whom one address may enrol, an hour's worth at once; `math.inf` for any number.
@@ -138,8 +136,8 @@ def create_app(
     )
     app.include_router(participant.router(context))
     desk = researcher.Desk(context)
-    app.include_router(researcher.router(context, dashboard, desk, agreement))
-    app.include_router(reasons.router(context, desk, agreement))
+    app.include_router(researcher.router(context, dashboard, desk))
+    app.include_router(reasons.router(context, desk))
     app.include_router(_json_router(context, dashboard, desk))
     app.add_api_route("/static/{name:path}", _static_route(files), include_in_schema=False)
     app.state.context, app.state.dashboard = context, dashboard

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import count
 from evenhand.study.analysis.estimate import bonus_table
-from evenhand.study.ratings import Rating, RatingAgreement, Reason, rated_by_both, reason_scores, reasons_to_rate
+from evenhand.study.ratings import RatedReasons, Rating, reason_scores
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.sections import Bonus
 from evenhand.study.store import BonusRow
@@ -20,24 +20,21 @@ GUARD = "weighted_kappa_quadratic"
 
 
 def bonus_list(
-    responses: Responses,
-    rows: Sequence[BonusRow],
-    spec: StudySpec,
-    ratings: Sequence[Rating] = (),
-    agreement: Sequence[RatingAgreement] = (),
+    responses: Responses, rows: Sequence[BonusRow], spec: StudySpec, ratings: Sequence[Rating] = ()
 ) -> dict[str, list[Any]]:
     """Return whom to pay which bonus and why, one row a person and bonus, for those who finished.
 
     Parameters
     ----------
     responses, rows, spec : the answers, who finished, and the study.
-    ratings, agreement : what raters gave to the reasons, and how far they agree; bonuses for reasons need both.
+    ratings : what raters gave to the reasons.
     """
     finished = {row.participant: row for row in rows}
+    rated = RatedReasons.of(responses, ratings, spec.rationales)
     due = [
         (finished[who].recruitment_id, who, bonus.amount, spec.payment.currency, bonus.by)
         for bonus in spec.payment.bonuses
-        for who in _earned(bonus, responses, finished=list(finished), spec=spec, ratings=ratings, agreement=agreement)
+        for who in _earned(bonus, responses, list(finished), spec, rated)
         if who in finished
     ]
     names = ("recruitment_id", "participant", "amount", "currency", "reason")
@@ -45,44 +42,31 @@ def bonus_list(
 
 
 def _earned(
-    bonus: Bonus,
-    responses: Responses,
-    *,
-    finished: list[str],
-    spec: StudySpec,
-    ratings: Sequence[Rating],
-    agreement: Sequence[RatingAgreement],
+    bonus: Bonus, responses: Responses, finished: list[str], spec: StudySpec, rated: RatedReasons
 ) -> Iterator[str]:
     """Yield who gets a bonus, the highest score first."""
     if bonus.by == "truth_serum":
         if responses.kind == "effort" and len(responses.person):
             scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
             yield from (score.participant for score in scores if score.bonus)
-        return
-    reasons, raters = reasons_to_rate(responses, spec.rationales.first), spec.rationales.raters
-    if bonus_problem(bonus, reasons, ratings, raters, agreement) is None:
-        scored = reason_scores(reasons, ratings, raters, finished, of=bonus.of, share=bonus.share)
+    elif bonus_problem(bonus, rated) is None:
+        raters = spec.rationales.raters
+        scored = reason_scores(rated.reasons, rated.ratings, raters, finished, of=bonus.of, share=bonus.share)
         yield from (one.participant for one in scored if one.bonus)
 
 
-def bonus_problem(
-    bonus: Bonus,
-    reasons: Sequence[Reason],
-    ratings: Sequence[Rating],
-    raters: Sequence[str],
-    agreement: Sequence[RatingAgreement],
-) -> str | None:
+def bonus_problem(bonus: Bonus, rated: RatedReasons) -> str | None:
     """Return why a bonus for reasons cannot be paid yet, as a sentence without its full stop; None where it can."""
-    if not raters:
+    if not rated.settings.raters:
         return "`raters` of [rationales] names nobody who rates the reasons"
-    if not reasons:
+    if not rated.reasons:
         return "nobody who finished wrote a reason"
-    open_reasons = len(reasons) - rated_by_both(reasons, ratings, raters)
+    open_reasons = len(rated.reasons) - rated.by_both
     if open_reasons:
         listed = count(open_reasons, "reason is", "reasons are")
-        return f"{listed} not rated by both raters yet, of {len(reasons):,}"
+        return f"{listed} not rated by both raters yet, of {len(rated.reasons):,}"
     if bonus.least_agreement is not None:
-        kappa = next((one.value for one in agreement if one.metric == GUARD), None)
+        kappa = next((one.value for one in rated.agreement if one.metric == GUARD), None)
         if kappa is None or kappa < bonus.least_agreement:
             found = "undefined" if kappa is None else f"{kappa:.3f}"
             least = f"`least_agreement` is {bonus.least_agreement:g}"

@@ -51,13 +51,13 @@ class Estimate:
 
     label: str
     group: str
-    value: float | None
-    low: float | None
-    high: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-    answers: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    n: int = 0
+    answers: int = 0
     status: str
     kind: str = ""
 

@@ -28,6 +28,7 @@ PATIENCE = 20.0
 _SPARE_FILES = 256
 """Open files that are kept for the database, the log and the static files."""
 _MOST_CONNECTIONS = 8_192
+_BACKLOG = 2_048
 _LAST_SECONDS = 15.0
 _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 30\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
@@ -171,20 +172,16 @@ def end_with_parent() -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket, so that a port in use is told before anything starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(2048)
-        listener.set_inheritable(True)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        listener.close()
         raise ConfigError(
             "port {port} of {host} cannot be used: {why}; give another with --port, or stop what uses it.",
             port=port,
             host=host,
-            why=error.strerror or error,
+            why=(error.strerror or str(error)).partition(" (")[0],
         ) from None
+    listener.set_inheritable(True)
     return listener
 
 
@@ -206,7 +203,7 @@ def server_options(proxy: str | None, connections: int = 0) -> dict[str, Any]:
         "forwarded_allow_ips": proxy,
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 10,
-        "backlog": 2048,
+        "backlog": _BACKLOG,
         "ws": "none",
         "h11_max_incomplete_event_size": MOST_HEADER_BYTES,
         "http": partial(BoundedProtocol, per_address=connections, proxies=proxies),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
@@ -19,9 +19,9 @@ from starlette.responses import Response
 from evenhand.core.csv_text import write_csv
 from evenhand.errors import count
 from evenhand.study.flow.pages import LONGEST_TEXT, read_text
-from evenhand.study.ratings import Rating, RatingAgreement, Reason, rated_by_both, rating_columns, reasons_to_rate
+from evenhand.study.ratings import RatedReasons, Rating, Reason
 from evenhand.study.server.bonuses import bonus_problem
-from evenhand.study.server.researcher import MEDIA, Agreement, Desk, Fields, as_download, field_of, redirect_to
+from evenhand.study.server.researcher import MEDIA, Desk, Fields, as_download, field_of, redirect_to
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
@@ -36,21 +36,9 @@ NOTICES = {
 }
 
 
-@dataclass(frozen=True)
-class Rated:
-    """What there is to rate, and what was given."""
-
-    reasons: list[Reason]
-    ratings: list[Rating]
-
-    def by(self, rater: str) -> dict[tuple[str, str], Rating]:
-        """Return the ratings of one rater by reason."""
-        return {(one.participant, one.step): one for one in self.ratings if one.rater == rater}
-
-
-def router(context: AppContext, desk: Desk, agreement: Agreement | None) -> APIRouter:
+def router(context: AppContext, desk: Desk) -> APIRouter:
     """Return the routes of the pages for reasons."""
-    pages = ReasonPages(context, desk, agreement)
+    pages = ReasonPages(context, desk)
     routes = APIRouter(prefix="/researcher/reasons", include_in_schema=False)
     routes.add_api_route("", pages.overview, methods=["GET"])
     routes.add_api_route("/rate", pages.show, methods=["GET"])
@@ -63,32 +51,23 @@ def router(context: AppContext, desk: Desk, agreement: Agreement | None) -> APIR
 class ReasonPages:
     """The pages for reasons of one study."""
 
-    def __init__(self, context: AppContext, desk: Desk, agreement: Agreement | None) -> None:
+    def __init__(self, context: AppContext, desk: Desk) -> None:
         self._context, self._desk, self._study = context, desk, context.study
-        self._spec, self._agreement = context.design.spec, agreement
-        self._settings = self._spec.rationales
+        self._spec, self._settings = context.design.spec, context.design.spec.rationales
         self._lock = threading.Lock()
-        self._known: tuple[Hashable, list[Reason]] = (None, [])
-        self._agreed: tuple[Hashable, list[RatingAgreement]] = (None, [])
+        self._version: Hashable = None
+        self._known = RatedReasons((), (), self._settings)
 
-    def _rated(self) -> Rated:
-        """Return the reasons, read anew only where an answer was given since, and the ratings."""
-        version = self._study.results.version()
+    def _rated(self) -> RatedReasons:
+        """Return the reasons and ratings; what follows from them is computed anew only where one was given since."""
+        version, ratings = self._study.results.version(), self._study.ratings.all()
         with self._lock:
-            if self._known[0] != version:
-                self._known = version, reasons_to_rate(self._study.results.responses(), self._settings.first)
-            return Rated(self._known[1], self._study.ratings.all())
-
-    def _agreement_of(self, rated: Rated) -> list[RatingAgreement]:
-        """Return how far the raters agree, computed anew only where a rating was given since."""
-        if self._agreement is None or not self._settings.raters:
-            return []
-        columns = rating_columns(rated.reasons, rated.ratings)
-        key = repr(columns)
-        with self._lock:
-            if self._agreed[0] != key:
-                self._agreed = key, self._agreement(columns, len(self._settings.scale), self._settings.raters)
-            return self._agreed[1]
+            if self._version != version:
+                self._known = RatedReasons.of(self._study.results.responses(), ratings, self._settings)
+            elif self._known.ratings != ratings:
+                self._known = replace(self._known, ratings=ratings)
+            self._version = version
+            return self._known
 
     def overview(self, request: Request, done: str = "") -> Response:
         """Show how far the raters are, how far they agree, and who would be paid; a rater sees their own progress."""
@@ -97,11 +76,9 @@ class ReasonPages:
             return redirect_to("/researcher/login")
         rated, raters = self._rated(), self._settings.raters
         if self._desk.is_rater(session):
-            progress = {"rated": len(rated.by(session.name).keys() & _keys(rated.reasons)), "total": len(rated.reasons)}
-            return self._desk.page(
-                "rater.html", cookie, 200, name=session.name, notice=NOTICES.get(done, ""), **progress
-            )
-        both, found = rated_by_both(rated.reasons, rated.ratings, raters), self._agreement_of(rated)
+            values = {"name": session.name, "notice": NOTICES.get(done, "")}
+            progress = {"rated": len(rated.by(session.name)), "total": len(rated.reasons)}
+            return self._desk.page("rater.html", cookie, 200, **values, **progress)
         paid = [bonus for bonus in self._spec.payment.bonuses if bonus.by == "reasons"]
         return self._desk.page(
             "reasons.html",
@@ -110,12 +87,12 @@ class ReasonPages:
             name=session.name,
             notice=NOTICES.get(done, ""),
             settings=self._settings,
-            raters=[(rater, len(rated.by(rater).keys() & _keys(rated.reasons))) for rater in raters],
+            raters=[(rater, len(rated.by(rater))) for rater in raters],
             known=self._study.researchers.names(),
             total=len(rated.reasons),
-            both=both,
-            agreement=found,
-            bonuses=[(bonus, bonus_problem(bonus, rated.reasons, rated.ratings, raters, found)) for bonus in paid],
+            both=rated.by_both if raters else 0,
+            agreement=rated.agreement,
+            bonuses=[(bonus, bonus_problem(bonus, rated)) for bonus in paid],
             kind=self._spec.kind,
             limit=LONGEST_TEXT,
             count=count,
@@ -144,7 +121,7 @@ class ReasonPages:
             reason=reason,
             number=place + 1,
             total=len(order),
-            rated=len(mine.keys() & _keys(order)),
+            rated=len(mine),
             settings=self._settings,
             given="" if given is None else _value(given, self._settings.leave_out),
             before=order[place - 1].id if place else "",
@@ -190,16 +167,12 @@ class ReasonPages:
         session = self._desk.require(request)
         rated = self._rated()
         self._study.researchers.log(session.name, "exported the ratings", count(len(rated.ratings), "rating"))
-        content = write_csv(rating_columns(rated.reasons, rated.ratings)).encode()
+        content = write_csv(rated.columns()).encode()
         return as_download(content, f"{self._spec.name}-ratings.csv", MEDIA["csv"])
 
 
 def _by_id(reasons: Iterable[Reason], wanted: str) -> Reason | None:
     return next((one for one in reasons if one.id == wanted), None)
-
-
-def _keys(reasons: Sequence[Reason]) -> set[tuple[str, str]]:
-    return {(one.participant, one.step) for one in reasons}
 
 
 def _order(reasons: Sequence[Reason], rater: str, seed: int) -> list[Reason]:

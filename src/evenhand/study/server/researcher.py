@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import numpy as np
 from fastapi import APIRouter, Depends
@@ -17,7 +17,6 @@ from starlette.responses import RedirectResponse, Response
 
 from evenhand.core.csv_text import write_csv
 from evenhand.errors import EvenhandError, count, require_choice
-from evenhand.study.ratings import RatingAgreement, rating_columns, reasons_to_rate
 from evenhand.study.responses import Responses
 from evenhand.study.schema import Values
 from evenhand.study.server import dashboard_charts as charts
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 Format = Literal["csv", "parquet", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
-Agreement = Callable[[Mapping[str, Sequence[Any]], int, Sequence[str]], list[RatingAgreement]]
-"""How far two raters agree: ratings as columns, points of the scale and the raters in."""
 Fields = Annotated[dict[str, str | list[str]], Depends(read_fields)]
 NOTICES = {
     "withdrawn": "The answers of this person were deleted.",
@@ -47,9 +44,9 @@ NOTICES = {
 }
 
 
-def router(context: AppContext, dashboard: Dashboard, desk: Desk, agreement: Agreement | None) -> APIRouter:
+def router(context: AppContext, dashboard: Dashboard, desk: Desk) -> APIRouter:
     """Return the routes of researchers."""
-    pages = Pages(context, dashboard, desk, agreement)
+    pages = Pages(context, dashboard, desk)
     routes = APIRouter(prefix="/researcher", include_in_schema=False)
     shown: dict[str, Callable[..., Response]]
     shown = {"": pages.dashboard, "/login": pages.show_login, "/export/{form}": pages.export, "/bonus.csv": pages.bonus}
@@ -102,10 +99,10 @@ class Desk:
 class Pages:
     """The researcher's pages of one study."""
 
-    def __init__(self, context: AppContext, dashboard: Dashboard, desk: Desk, agreement: Agreement | None) -> None:
+    def __init__(self, context: AppContext, dashboard: Dashboard, desk: Desk) -> None:
         self._context, self._dashboard, self._study = context, dashboard, context.study
         self._spec, self._security = context.design.spec, context.security
-        self._desk, self._logins, self._agreement = desk, desk.logins, agreement
+        self._desk, self._logins = desk, desk.logins
         self._page = desk.page
 
     def show_login(self, request: Request) -> Response:
@@ -208,12 +205,8 @@ class Pages:
         """Return whom to pay a bonus."""
         session = self._desk.require(request)
         responses, finished = self._study.results.responses(), self._study.participants.bonus_rows()
-        ratings, settings = self._study.ratings.all(), self._spec.rationales
         try:
-            columns = rating_columns(reasons_to_rate(responses, settings.first), ratings)
-            rated = self._agreement is not None and settings.raters
-            agreed = self._agreement(columns, len(settings.scale), settings.raters) if self._agreement and rated else []
-            listed = bonus_list(responses, finished, self._spec, ratings, agreed)
+            listed = bonus_list(responses, finished, self._spec, self._study.ratings.all())
         except EvenhandError as error:
             return self._not_exported(request, responses, error)
         self._study.researchers.log(
