@@ -111,7 +111,7 @@ def test_tables(cli: Cli, place: Path, content: str, message: str) -> None:
         (
             ["low", "high"] * 2,
             "score column 's' (model 's') holds text (such as 'high', 'low'), not numbers; "
-            "convert it; in a file, words for missing values need --missing-values high.",
+            "convert it; words for missing values need --missing-values high.",
         ),
         (
             ["0.5", "1.5", "inf", "0"],

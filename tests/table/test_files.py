@@ -211,7 +211,7 @@ def test_decimal_commas(tmp_path: Path) -> None:
 def test_words_for_missing_values(tmp_path: Path) -> None:
     path = write(tmp_path / "people.csv", "g,s\na,0.25\nb,NA\nc,\nb,0.5\n")
     roles = {"predictions": {"m": {"column": "s", "kind": "score"}}, "missing": "drop"}
-    assert "holds text (such as 'NA'), not numbers; convert it; in a file, words for missing" in refusal(path, **roles)
+    assert "holds text (such as 'NA'), not numbers; convert it; words for missing" in refusal(path, **roles)
     table = read(path, **roles, missing_values=["NA"])
     assert (table.rows, table.dropped) == (2, 2)
 
@@ -408,7 +408,7 @@ def test_files_of_different_columns(tmp_path: Path) -> None:
     write(tmp_path / "p1.csv", "g,d\n" + ROWS)
     write(tmp_path / "p2.csv", "g,x\n" + ROWS)
     told = refusal(tmp_path / "p*.csv")
-    assert told.startswith("the data could not be read: Schema mismatch between globbed files; ")
+    assert told.startswith(f"'{tmp_path / 'p*.csv'}' could not be read: Schema mismatch between globbed files; ")
     assert told.endswith('Column with name: "d" is missing.')
     assert "\n" not in told
 

@@ -128,3 +128,23 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("evenhand.errors.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[files\]'"):
         eh.Table(tmp_path / "blank.xlsx", groups="a")
+
+
+def test_a_stray_cell_at_the_end_of_a_workbook_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    """The sheet is read as one rectangle: this one of 5 KB would take 549 GB, and stop the process."""
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    for name, stray in (("sound", None), ("stray", (1_048_575, 16_383))):
+        path = tmp_path / f"{name}.xlsx"
+        with xlsxwriter.Workbook(str(path)) as workbook:
+            sheet = workbook.add_worksheet("People")
+            for number, row in enumerate([["g", "d"], *[["A", 1], ["B", 0]] * 10]):
+                sheet.write_row(number, 0, row)
+            if stray:
+                sheet.write(*stray, "x")
+    assert eh.Table(tmp_path / "sound.xlsx", groups="g", predictions="d").rows == 20
+    with pytest.raises(DataError) as told:
+        eh.Table(path, groups="g", predictions="d")
+    assert str(told.value) == (
+        f"the first sheet of '{path}' reaches to cell XFD1048576, and nearly all of it is empty; delete the stray "
+        "cells outside the table, or save the table as CSV."
+    )

@@ -99,7 +99,7 @@ def test_nothing_of_a_table_can_be_set(name: str) -> None:
 def test_a_later_type_is_read_without_a_change_of_the_table(late_fraction: str) -> None:
     table = Table(late_fraction, **ROLES)
     notes, kinds, frame = table.source.notes, dict(table.kinds), table.source.frame
-    assert kinds["income"] == "whole"
+    assert kinds["income"] == "unread"
     rows = table.person_rows(["income"])
     assert rows.numbers["income"].max() == LONG - 1
     assert np.isin(7.5, rows.numbers["income"])
@@ -123,8 +123,8 @@ def test_notes_stay_when_types_are_inferred_again(tmp_path: Path) -> None:
     assert len(people.numbers["income"]) == table.rows
     assert people.weight is not None
     assert people.weight.min() == 1.0
-    assert table._best_typed is not table
-    assert table._best_typed.source.notes == notes
+    assert table._reader() is not table
+    assert table._reader().source.notes == notes
 
 
 def test_tables_of_other_groups_or_data_are_new_ones() -> None:

@@ -82,7 +82,7 @@ def test_the_table_without_changes_is_sound() -> None:
         (
             {"predictions": {"m": {"column": "race", "kind": "score"}}},
             "score column 'race' (model 'm') holds text (such as 'A', 'B'), not numbers; convert it; "
-            "in a file, words for missing values need missing_values=['A'].",
+            "words for missing values need missing_values=['A'].",
         ),
         ({"outcome": None, "positive": 1}, "`positive` is 1 but no `outcome` column is named."),
         ({"positive": "yes"}, "`positive` is 'yes', but outcome column 'hired' holds numbers."),
@@ -286,7 +286,7 @@ def long_table(rows: int) -> Columns:
 
 def test_words_for_missing_are_no_outcome_and_count_as_no_only_with_a_note() -> None:
     data = {"race": ["A", "B"] * 20, "y": ["1", "0", "N/A", "1"] * 10, "hired": [1, 0] * 20}
-    with pytest.raises(DataError, match=r"if that means missing, in a file say missing_values=\['N/A'\]; if not, name"):
+    with pytest.raises(DataError, match=r"if that means missing, say missing_values=\['N/A'\]; if not, name"):
         Table(data, groups=["race"], outcome="y", predictions="hired")
     table = Table(data, groups=["race"], outcome="y", positive=1, predictions="hired")
     assert "y: 'N/A' counts as not 1; if it means missing, name it among `missing_values`." in [

@@ -267,7 +267,7 @@ def _open_population_table(table: Table, data: TableData) -> Table:
     """Open the table of a population with the group columns it has, labelled and cut as in the data."""
     from evenhand.table.sources import open_source
 
-    names = open_source(data).frame.collect_schema().names()
+    names = open_source(data, columns=()).names
     roles = table.roles
     families = {family: members for family, members in roles.one_hot.items() if set(members) <= set(names)}
     columns = [column for column in roles.group_columns if column in names or column in families]

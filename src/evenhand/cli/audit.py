@@ -295,14 +295,14 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
 
     reading = _file_options(options)
     if not options["groups"] or not (options["scores"] or options["decisions"]):
-        open_source(path, reading)  # a missing file is reported first
+        open_source(path, reading, ())  # a missing file is reported first
         raise ConfigError(
             "to audit a data file name its columns with --groups and --scores or --decisions (and "
             "--outcome); or write an audit.toml with: evenhand init {path}",
             path=path,
         )
     one_hot = dict(_family(text) for text in options["one-hot"] or ())
-    columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
+    columns = [*open_source(path, reading, ()).names, *one_hot]
     return Table(
         path,
         outcome=options["outcome"],

@@ -80,7 +80,7 @@ def _drawn_findings(plan: PowerPlan, pilot: Table, specs: Mapping[str, Spec]) ->
     strata = [column for column in roles.group_columns if column in pilot.kinds and column not in (roles.cuts or {})]
     findings = []
     for _ in range(TABLES):
-        table = pilot.with_data(draw_rows(pilot.complete_rows(), plan.rows, strata, rng, roles.id))
+        table = pilot.with_data(draw_rows(pilot.complete_rows(pilot.kinds), plan.rows, strata, rng, roles.id))
         results = finalize_results([REGISTRY[name].run(table, spec) for name, spec in few.items()])
         findings.append({_finding_key(finding): finding for result in results for finding in result.findings})
     return findings

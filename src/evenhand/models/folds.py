@@ -323,7 +323,7 @@ def add_models(
 
 
 def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
-    existing = {name.casefold(): name for name in source.frame.collect_schema().names()}
+    existing = {name.casefold(): name for name in source.names}
     for name in settings.fit:
         if name.casefold() in existing:
             raise ConfigError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import narwhals as nw
@@ -57,11 +57,9 @@ class CheckedTable:
     cells: Cells
     dropped: int
 
-    def retyped(self) -> CheckedTable | None:
-        """Return the table with types inferred from all rows; None if they already were."""
-        if not self.opened.can_retype:
-            return None
-        opened = self.opened.retyped()
+    def reopened(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> CheckedTable:
+        """Return the table with more columns, or with types inferred from all rows."""
+        opened = self.opened.reopened(columns, all_rows=all_rows)
         source = replace(
             self.weights.apply(opened.source), paths=self.opened.source.paths, notes=self.opened.source.notes
         )
@@ -78,7 +76,7 @@ def check_table(opened: OpenedTable) -> CheckedTable:
     except MisreadTypeError:
         if not opened.can_retype:
             raise
-        return _check_as_typed(opened.retyped())
+        return _check_as_typed(opened.reopened(all_rows=True))
 
 
 def _check_as_typed(opened: OpenedTable) -> CheckedTable:

@@ -9,7 +9,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
@@ -30,6 +30,7 @@ from evenhand.table.formats import (
     refuse_disguised,
     refuse_repeated_names,
 )
+from evenhand.table.forms import LATER_FORM, SAMPLED_ROWS, csv_forms, identifier, json_forms, literal, with_types
 from evenhand.table.messages import say
 
 if TYPE_CHECKING:
@@ -38,14 +39,12 @@ if TYPE_CHECKING:
 LONGEST_QUOTE = 80
 """The most characters of a bad line that a message shows."""
 
-ODD_NUMBER = "a later row has a fraction where the first rows have whole numbers"
 NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
 _LONG_NUMBERS = re.compile(r"conversion from `u?i128`|Type U?INT128 with value")
 _ADVICE = re.compile(r"\s*(Possible |Potential |The search space|Column .* is being|Try |You might |file = |LINE \d)")
 
 
 _SNIFFED_BYTES = 4 * 1024 * 1024
-_SAMPLED_ROWS = 20_480
 _MANY_ZEROS = 0.3  # a larger share of zeros in every other byte means UTF-16
 
 
@@ -77,12 +76,13 @@ class OpenFiles:
 
     relation: duckdb.DuckDBPyRelation
     connection: duckdb.DuckDBPyConnection
+    names: tuple[str, ...]
     paths: tuple[str, ...]
     notes: tuple[Message, ...]
 
 
-def open_files(pattern: str, options: FileOptions) -> OpenFiles:
-    """Open the files that a path or pattern names."""
+def open_files(pattern: str, options: FileOptions, columns: Collection[str] | None = None) -> OpenFiles:
+    """Open some columns of the files that a path or pattern names, or all of them; `names` are those of all columns."""
     import duckdb
 
     paths = matching_files(pattern)
@@ -92,22 +92,15 @@ def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     where = f"'{pattern}'"
     try:
         with engine_errors(where):
-            relation, notes = reader(connection, paths, options)
+            relation, names, notes = reader(connection, paths, options, columns)
     except duckdb.Error as error:
         raise DataError("{where} could not be read: {reason}", where=where, reason=reason(str(error))) from error
-    return OpenFiles(relation, connection, tuple(paths), notes)
+    return OpenFiles(relation, connection, names, tuple(paths), notes)
 
 
 # How each format is read ----------------------------------------------------------------------------------
 
-_Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[Message, ...]]"
-
-
-def _literal(value: str | list[str]) -> str:
-    """Quote a setting or a path for SQL; names and values from data must not be passed."""
-    if isinstance(value, list):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
-    return "'" + value.replace("'", "''") + "'"
+_Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[str, ...], tuple[Message, ...]]"
 
 
 def _as_written(paths: list[str]) -> list[str]:
@@ -115,47 +108,68 @@ def _as_written(paths: list[str]) -> list[str]:
     return [glob.escape(path) for path in paths]
 
 
-def _read_parquet(connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions) -> _Read:
+def _read_parquet(
+    connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions, wanted: Collection[str] | None
+) -> _Read:
     # Writers omit not-a-number from a file's statistics; by default DuckDB concludes that there is none.
-    relation = connection.sql(f"from read_parquet({_literal(_as_written(paths))}, can_have_nan = true)")
-    names = {name.lower() for name in relation.columns}
-    if any(re.sub(r"_\d+$", "", name.lower()) in names - {name.lower()} for name in relation.columns):
+    # Of several files, DuckDB would otherwise convert all to the types of the first: 0.6 to 1.
+    several = len(paths) > 1
+    files = literal(_as_written(paths))
+    relation = connection.sql(f"from read_parquet({files}, can_have_nan = true, union_by_name = {several})")
+    names = tuple(relation.columns)
+    folded = {name.lower() for name in names}
+    if any(re.sub(r"_\d+$", "", name.lower()) in folded - {name.lower()} for name in names):
         # DuckDB may have renamed columns to make them unique: compare with the names in the file.
         query = "select name from parquet_schema(?) where name is not null"
         stored = [row[0] for row in connection.execute(query, [_as_written(paths)[0]]).fetchall()]
-        if any(name not in stored for name in relation.columns):
+        if any(name not in stored for name in names):
             refuse_repeated_names(stored[1:], f"the file '{os.path.basename(paths[0])}'", any_case=True)
-    return relation, ()
+    columns = _chosen(names, wanted)
+    if several:
+        _refuse_missing_columns(connection, files, columns)
+    return relation.project(", ".join(map(identifier, columns))), names, ()
 
 
-def _read_json(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
-    import duckdb
+def _refuse_missing_columns(connection: duckdb.DuckDBPyConnection, files: str, columns: Sequence[str]) -> None:
+    """Raise if one of several Parquet files lacks a column; its values would count as missing."""
+    schemas = connection.sql(f"from parquet_schema({files})").aggregate("file_name, list(name)").order("file_name")
+    for path, names in schemas.fetchall():
+        absent = [column for column in columns if column.lower() not in {name.lower() for name in names}]
+        if absent:
+            raise DataError(
+                "the file '{path}' has no column {column!r}, which other files have.",
+                path=os.path.basename(path),
+                column=absent[0],
+            )
 
-    sample = -1 if options.types_from_all_rows else _SAMPLED_ROWS
-    query = f"from read_json({_literal(_as_written(paths))}, maximum_depth = 2, sample_size = {sample})"
-    relation = connection.sql(query)
+
+def _read_json(
+    connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions, wanted: Collection[str] | None
+) -> _Read:
+    sample = -1 if options.types_from_all_rows else SAMPLED_ROWS
+    arguments = f"maximum_depth = 1, map_inference_threshold = -1, sample_size = {sample}"
+    source = f"read_json({literal(_as_written(paths))}, {arguments})"
+    relation = connection.sql(f"from {source}")
+    names = tuple(relation.columns)
+    if not options.types_from_all_rows and not set(wanted or ()) <= set(names):
+        all_rows = options.model_copy(update={"types_from_all_rows": True})
+        return _read_json(connection, paths, all_rows, wanted)  # a column may begin in a later row
     if "JSON" not in map(str, relation.types):
-        return relation, ()
-    # Values of several types remain JSON, where text has quotation marks.
-    columns = [
-        duckdb.FunctionExpression("json_extract_string", column, duckdb.ConstantExpression("$")).alias(name)
-        if str(kind) == "JSON"
-        else column
-        for name, kind in zip(relation.columns, relation.types, strict=True)
-        for column in [duckdb.ColumnExpression(name)]
-    ]
-    return relation.select(*columns), ()
+        return relation, names, ()  # values instead of records
+    forms = json_forms(options)
+    return with_types(connection, source, _chosen(names, wanted), forms, options), names, ()
 
 
-def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
+def _read_csv(
+    connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions, wanted: Collection[str] | None
+) -> _Read:
     import duckdb
 
     guess = _guess_encoding(paths[0])  # also refuses files that no setting could read
     encoding = options.encoding or guess
-    delimiter = options.delimiter or _guess_delimiter(paths[0], encoding)
-    refuse_repeated_names(
-        _header(paths[0], encoding, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True
-    )
+    beginning = _beginning(paths[0], encoding)
+    delimiter = options.delimiter or _guess_delimiter(beginning)
+    refuse_repeated_names(_header(beginning, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True)
     # No part of the dialect is guessed by DuckDB: a guess may skip rows, or take '#' for a comment.
     settings: dict[str, str | list[str]] = {
         "encoding": encoding,
@@ -163,94 +177,29 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: 
         "quote": '"',
         "escape": '"',
         "comment": "",
-        "decimal_separator": options.decimal,
         "nullstr": list(dict.fromkeys(("", *options.missing_values))),
-        # Without BOOLEAN, "Yes" and "No" remain words.
-        "auto_type_candidates": ["BIGINT", "DOUBLE", "VARCHAR"],
     }
-    arguments = ", ".join(f"{name} = {_literal(value)}" for name, value in settings.items())
-    sample = -1 if options.types_from_all_rows else _SAMPLED_ROWS
-    source = f"read_csv({_literal(_as_written(paths))}, header = true, skip = 0, sample_size = {sample}, {arguments})"
+    arguments = ", ".join(f"{name} = {literal(value)}" for name, value in settings.items())
+    source = f"read_csv({literal(_as_written(paths))}, header = true, skip = 0, all_varchar = true, {arguments})"
     try:
-        relation = _with_sound_numbers(connection, source, options)
+        names = tuple(connection.sql(f"from {source}").columns)
+        relation = with_types(connection, source, _chosen(names, wanted), csv_forms(options), options)
     except duckdb.Error as error:
         if "sniffing" in str(error):
             raise DataError(_csv_fault(paths, encoding, delimiter)) from error
         raise
     guessed = encoding != "utf-8" and options.encoding is None
-    return relation, (say("read_as", encoding=encoding),) if guessed else ()
+    return relation, names, (say("read_as", encoding=encoding),) if guessed else ()
 
 
-def _with_sound_numbers(
-    connection: duckdb.DuckDBPyConnection, source: str, options: FileOptions
-) -> duckdb.DuckDBPyRelation:
-    """Read a text file, and ensure that its BIGINT columns hold only integers."""
-    relation = connection.sql(f"from {source}")
-    whole = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "BIGINT"]
-    if not whole:
-        return relation
-    if options.types_from_all_rows:
-        return _hexadecimal_as_text(connection, relation, source, whole)
-    return _whole_or_misread(connection, relation, source, whole, options.decimal)
+def _chosen(names: Sequence[str], wanted: Collection[str] | None) -> Sequence[str]:
+    """Return the wanted columns in their order in the file; the first column if there are none, to count the rows."""
+    chosen = names if wanted is None else [name for name in names if name in wanted]
+    return chosen or names[:1]
 
 
-def _whole_or_misread(
-    connection: duckdb.DuckDBPyConnection,
-    relation: duckdb.DuckDBPyRelation,
-    source: str,
-    whole: Sequence[str],
-    decimal: str,
-) -> duckdb.DuckDBPyRelation:
-    """Raise at a fraction in an integer column, which DuckDB would round, and at 0x10, which it reads as 16."""
-    import duckdb
-
-    try:
-        as_text = connection.sql(f"from {_with_text(source, whole)}")
-    except duckdb.Error:
-        return relation  # files with different columns; reading them gives the message
-    raise_error = duckdb.FunctionExpression("error", duckdb.ConstantExpression(ODD_NUMBER))
-    columns = []
-    for name in as_text.columns:
-        column = duckdb.ColumnExpression(name)
-        if name in whole:
-            is_odd = duckdb.FunctionExpression(
-                "regexp_matches", column, duckdb.ConstantExpression(f"[eExXbB{re.escape(decimal)}]")
-            )
-            column = duckdb.CaseExpression(is_odd, raise_error).otherwise(column).cast("BIGINT")
-        columns.append(column.alias(name))
-    return as_text.select(*columns)
-
-
-def _hexadecimal_as_text(
-    connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: str, whole: Sequence[str]
-) -> duckdb.DuckDBPyRelation:
-    """Read columns with hexadecimal or binary numbers as text: DuckDB reads 0x10 as 16, and 0b11 as 3."""
-    import duckdb
-
-    as_text = connection.sql(f"from {_with_text(source, whole)}")
-    mark = duckdb.ConstantExpression("[xXbB]")
-    tests = [
-        duckdb.FunctionExpression(
-            "bool_or", duckdb.FunctionExpression("regexp_matches", duckdb.ColumnExpression(name), mark)
-        ).alias(f"held{position}")
-        for position, name in enumerate(whole)
-    ]
-    has_marks = as_text.aggregate(tests).fetchall()[0]
-    odd = [name for name, is_odd in zip(whole, has_marks, strict=True) if is_odd]
-    return connection.sql(f"from {_with_text(source, odd)}") if odd else relation
-
-
-def _with_text(source: str, columns: Sequence[str]) -> str:
-    """Return a call of `read_csv` that reads some columns as text."""
-    types = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns)
-    return f"{source.removesuffix(')')}, types = {{{types}}})"
-
-
-_READERS: dict[str, Callable[[duckdb.DuckDBPyConnection, list[str], FileOptions], _Read]] = {
-    "csv": _read_csv,
-    "parquet": _read_parquet,
-    "json": _read_json,
-}
+_Reader: TypeAlias = "Callable[[duckdb.DuckDBPyConnection, list[str], FileOptions, Collection[str] | None], _Read]"
+_READERS: dict[str, _Reader] = {"csv": _read_csv, "parquet": _read_parquet, "json": _read_json}
 
 
 # Inspecting text files ------------------------------------------------------------------------------------
@@ -292,9 +241,9 @@ def _open_text(path: str, encoding: str) -> TextIO:
     return open(path, encoding=codec, errors="replace", newline="")
 
 
-def _guess_delimiter(path: str, encoding: str) -> str:
+def _guess_delimiter(beginning: str) -> str:
     """Return the candidate that splits the first line into most fields, outside quotation marks."""
-    fields = {mark: len(_header(path, encoding, mark)) for mark in (",", ";", "\t", "|")}
+    fields = {mark: len(_header(beginning, mark)) for mark in (",", ";", "\t", "|")}
     return max(fields, key=lambda mark: fields[mark])
 
 
@@ -303,25 +252,28 @@ def dialect(pattern: str) -> str | None:
     paths = matches(pattern)
     if is_foreign(paths[0]) or format_of(paths) != "csv":
         return None
-    return _guess_delimiter(paths[0], _guess_encoding(paths[0]))
+    return _guess_delimiter(_beginning(paths[0], _guess_encoding(paths[0])))
 
 
-def _header(path: str, encoding: str, delimiter: str) -> list[str]:
+def _header(beginning: str, delimiter: str) -> list[str]:
+    """Return the fields of the first line; none if the delimiter does not split it."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(
             "`delimiter` must be one character, and no quotation mark; got {delimiter!r}.", delimiter=delimiter
         )
-    first = io.StringIO(_beginning(path, encoding), newline="")
-    return next(csv.reader(first, delimiter=delimiter), [])
+    try:
+        return next(csv.reader(io.StringIO(beginning, newline=""), delimiter=delimiter), [])
+    except csv.Error:  # a field of more than 128 KiB
+        return []
 
 
 def _beginning(path: str, encoding: str) -> str:
     if not _is_opaque(path):
         with _open_text(path, encoding) as file:
-            return str(file.read(64 * 1024)).removeprefix("\ufeff")
+            return str(file.read(_SNIFFED_BYTES)).removeprefix("\ufeff")
     # One column of whole lines: no line contains this delimiter.
     dialect = "header = false, delim = '\x1f', quote = '', escape = '', columns = {'line': 'VARCHAR'}"
-    lines = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()
+    lines = connect().sql(f"from read_csv({literal(_as_written([path]))}, {dialect}) limit 1").fetchall()
     return str(lines[0][0]) if lines else ""
 
 
@@ -336,7 +288,7 @@ def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> Message:
                     if row and len(row) != width:
                         fault = ragged(reader.line_num, len(row), width, delimiter.join(row))
                         return problem("'{path}' could not be read: {fault}", path=path, fault=fault)
-                    if reader.line_num > 2 * _SAMPLED_ROWS:
+                    if reader.line_num > 2 * SAMPLED_ROWS:
                         break
             except csv.Error as error:
                 return problem(
@@ -393,7 +345,7 @@ def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
     if isinstance(error, duckdb.ConversionException):
         return MisreadTypeError
     if isinstance(error, faults):
-        return MisreadTypeError if "JSON transform error" in text or ODD_NUMBER in text else DataError
+        return MisreadTypeError if "JSON transform error" in text or LATER_FORM in text else DataError
     if isinstance(error, nw.exceptions.InvalidOperationError):
         return DataError if _LONG_NUMBERS.search(text) or "unable to decode" in text else None
     # Parquet that DuckDB finds damaged, files behind a lazy frame, and truncated compressed files.

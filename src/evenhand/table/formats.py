@@ -9,7 +9,7 @@ import glob
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from evenhand.errors import DataError, EvenhandError, did_you_mean, problem, require_extra
 from evenhand.messages import Message
 from evenhand.table.messages import say
+from evenhand.table.workbooks import refuse_stray_cells
 
 _MARKS = {
     b"PK\x03\x04": ("a zip archive", "unpack it first"),
@@ -166,10 +167,10 @@ class Foreign:
     notes: tuple[Message, ...] = ()
 
 
-def read_foreign(path: str) -> Foreign | None:
+def read_foreign(path: str, missing: Sequence[str] = ()) -> Foreign | None:
     """Read a file of another program; return None if DuckDB reads the format itself.
 
-    The first bytes determine the format; the name only if they do not.
+    The first bytes determine the format; the name only if they do not. `missing` are words for missing values.
     """
     ending = _ending(path)
     if ending not in _READERS:
@@ -179,7 +180,7 @@ def read_foreign(path: str) -> Foreign | None:
     module, reader = _READERS[ending]
     require_extra(module, "files", f"reading '{os.path.basename(path)}' ({ending})")
     try:
-        foreign = reader(path)
+        foreign = reader(path, missing)
     except EvenhandError:
         raise
     except Exception as error:
@@ -217,8 +218,9 @@ def _ending(path: str) -> str:
     return next((ending for begin, ending in _BEGINNINGS.items() if start.startswith(begin)), name_ending)
 
 
-def _read_sheet(path: str) -> Foreign:
+def _read_sheet(path: str, missing: Sequence[str]) -> Foreign:
     """Read the first sheet of a workbook, whose first row names the columns."""
+    refuse_stray_cells(path)
     with open(path, "rb") as file:
         workbook = import_module("python_calamine").CalamineWorkbook.from_filelike(file)
         rows = workbook.get_sheet_by_index(0).to_python(skip_empty_area=True)
@@ -239,7 +241,7 @@ def _read_sheet(path: str) -> Foreign:
         )
     refuse_repeated_names(head, f"the sheet {names[0]!r}", any_case=True)
     body = [row for row in rows[1:] if any(cell != "" for cell in row)]
-    columns = {name: _column([row[number] for row in body]) for number, name in enumerate(head)}
+    columns = {name: _column([row[number] for row in body], missing) for number, name in enumerate(head)}
     note = say("first_sheet", sheets=len(names), name=names[0])
     return Foreign(columns, notes=(note,) if len(names) > 1 else ())
 
@@ -248,10 +250,10 @@ def _name(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def _column(cells: list[Any]) -> npt.NDArray[Any]:
+def _column(cells: list[Any], missing: Sequence[str]) -> npt.NDArray[Any]:
     """Return a column of one type, with integers stored as floats converted back."""
     column = np.empty(len(cells), dtype=object)
-    column[:] = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
+    column[:] = [None if isinstance(cell, str) and (not cell.strip() or cell in missing) else cell for cell in cells]
     absent = np.array([cell is None for cell in column], dtype=np.bool_)
     present = column[~absent]
     if not present.size or not all(map(_is_number, present)):
@@ -266,16 +268,16 @@ def _is_number(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool)
 
 
-def _read_statistics(reader: str) -> Callable[[str], Foreign]:
-    def read(path: str) -> Foreign:
+def _read_statistics(reader: str) -> Callable[[str, Sequence[str]], Foreign]:
+    def read(path: str, missing: Sequence[str]) -> Foreign:
         columns, metadata = getattr(import_module("pyreadstat"), reader)(path, output_format="dict")
-        data = {str(name): _column(list(cells)) for name, cells in columns.items()}
+        data = {str(name): _column(list(cells), missing) for name, cells in columns.items()}
         return Foreign(data, {str(name): dict(labels) for name, labels in metadata.variable_value_labels.items()})
 
     return read
 
 
-def _read_arrow(path: str) -> Foreign:
+def _read_arrow(path: str, _: Sequence[str]) -> Foreign:
     feather = import_module("pyarrow.feather")
     with open(path, "rb") as file:
         if file.read(6) in (b"ARROW1", b"FEA1\x00\x00"):
@@ -284,7 +286,7 @@ def _read_arrow(path: str) -> Foreign:
         return Foreign(import_module("pyarrow.ipc").open_stream(source).read_all())
 
 
-def _read_r(path: str) -> Foreign:
+def _read_r(path: str, _: Sequence[str]) -> Foreign:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes unknown to rdata become plain values
         data = import_module("rdata").read_rds(path, default_encoding="utf-8")
@@ -293,7 +295,7 @@ def _read_r(path: str) -> Foreign:
     return Foreign(data.reset_index(drop=True))
 
 
-_READERS: dict[str, tuple[str, Callable[[str], Foreign]]] = {
+_READERS: dict[str, tuple[str, Callable[[str, Sequence[str]], Foreign]]] = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ("python_calamine", _read_sheet)),
     ".dta": ("pyreadstat", _read_statistics("read_dta")),
     **dict.fromkeys((".sav", ".zsav"), ("pyreadstat", _read_statistics("read_sav"))),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Literal
@@ -22,15 +22,20 @@ from evenhand.table.roles import MISSING, Prediction, Scalar
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3
 NO_RANGE = -1  # the code of a missing value in a column with cut points
 
-TRUE_WORDS = ("1", "yes", "y", "true", "t", "on")
-FALSE_WORDS = ("0", "no", "n", "false", "f", "off")
+TRUE_WORDS = ("1", "1.0", "yes", "y", "true", "t", "on")
+FALSE_WORDS = ("0", "0.0", "no", "n", "false", "f", "off")
 """The words for yes and no that any column may hold, in any case."""
 
 SPELLINGS = ("True", "TRUE", "False", "FALSE")
 """How pandas, spreadsheets and R write true and false into text files."""
 
-Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
+Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other", "unread"]
+"""What a column holds; a column that nobody has named yet is unread, which a large file takes time for."""
+
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
+
+ZONE = " UTC"
+"""The zone in which times with a zone are written, on every engine."""
 
 BLANKS = " \t\n\r\x0b\x0c\xa0"  # listed, because engines differ in their white space
 
@@ -53,6 +58,8 @@ def label_of(value: object) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     if isinstance(value, datetime):
+        if value.tzinfo is not None:
+            return value.astimezone(UTC).strftime(f"%Y-%m-%d %H:%M:%S{ZONE}")
         return value.strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
     return showable(str(value))
 
@@ -137,7 +144,7 @@ def kind_of(dtype: DType) -> Kind:
         return "text"
     if dtype == nw.Date:
         return "date"
-    return "datetime" if dtype == nw.Datetime else "other"
+    return "datetime" if isinstance(dtype, nw.Datetime) and dtype.time_zone is None else "other"
 
 
 def kinds_of(schema: Mapping[str, DType]) -> dict[str, Kind]:

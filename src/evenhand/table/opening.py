@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import narwhals as nw
@@ -14,7 +14,7 @@ from evenhand.table.frames import TableData
 from evenhand.table.keys import Key, Kind
 from evenhand.table.labels import families, labelled_key, with_value_labels
 from evenhand.table.roles import Prediction, Roles
-from evenhand.table.sources import Source, engine_errors, open_source, with_percentiles
+from evenhand.table.sources import Source, open_source, with_percentiles
 from evenhand.table.validation import state_key
 
 
@@ -77,6 +77,7 @@ class OpenedTable:
     source : the opened data, with the columns that the roles add.
     kinds : the kind of every column.
     derived : group columns computed from those of the data.
+    columns : the columns that were opened beside those with a role.
     """
 
     data: TableData | None
@@ -85,6 +86,7 @@ class OpenedTable:
     source: Source
     kinds: Mapping[str, Kind]
     derived: Mapping[str, nw.Expr] = field(default_factory=dict)
+    columns: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> RoleKeys:
@@ -96,16 +98,20 @@ class OpenedTable:
         """Whether the types of a file's columns were inferred from its first rows only."""
         return bool(self.source.paths) and not self.options.types_from_all_rows
 
-    def retyped(self) -> OpenedTable:
-        """Reopen the data, with types inferred from all rows."""
-        options = self.options.model_copy(update={"types_from_all_rows": True})
-        return open_table(self.data, options, self.roles, self.derived)
+    def reopened(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> OpenedTable:
+        """Reopen the data with more columns, or with types inferred from all rows."""
+        options = self.options.model_copy(update={"types_from_all_rows": True}) if all_rows else self.options
+        return open_table(self.data, options, self.roles, self.derived, self.columns | set(columns))
 
 
 def open_table(
-    data: TableData | None, options: FileOptions, roles: Roles, derived: Mapping[str, nw.Expr] | None = None
+    data: TableData | None,
+    options: FileOptions,
+    roles: Roles,
+    derived: Mapping[str, nw.Expr] | None = None,
+    more: Iterable[str] = (),
 ) -> OpenedTable:
-    """Open data and add the columns that its roles define.
+    """Open the columns of data that have a role, and `more`, and add the columns that its roles define.
 
     Examples
     --------
@@ -114,11 +120,12 @@ def open_table(
     >>> opened.kinds
     {'is_a': 'whole', 'is_b': 'whole', 'race': 'text'}
     """
-    source = open_source(data, options)
+    opened = frozenset(more)
+    source = open_source(data, options, roles.columns | opened)
     columns = dict(derived or {})
     value_labels = {column: labels for column, labels in source.labels.items() if column not in columns}
     roles = with_value_labels(roles, value_labels)
-    kinds = _kinds(source)
+    kinds = source.kinds()
     roles, source = with_percentiles(roles, source, kinds)
     one_hot_columns = families(roles, kinds, portable=source.portable_sql)
     if one_hot_columns:
@@ -126,11 +133,8 @@ def open_table(
         kinds |= dict.fromkeys(one_hot_columns, "text")
     if columns:
         source = replace(source, frame=source.frame.with_columns(**columns))
-        new_kinds = _kinds(source)
+        new_kinds = source.kinds()
         kinds |= {name: new_kinds[name] for name in columns}
-    return OpenedTable(data=data, options=options, roles=roles, source=source, kinds=kinds, derived=columns)
-
-
-def _kinds(source: Source) -> dict[str, Kind]:
-    with engine_errors():
-        return keys.kinds_of(source.frame.collect_schema())
+    return OpenedTable(
+        data=data, options=options, roles=roles, source=source, kinds=kinds, derived=columns, columns=opened
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from math import isfinite
 from typing import Annotated, Literal, TypeAlias
 
@@ -189,6 +190,15 @@ class Roles(Settings):
             if showable(name) != name:
                 raise SettingError("the model name {name!r} has control characters; rename it", name=name)
         return value
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Every column of the data that has a role."""
+        predictions = self.predictions.values()
+        among = (prediction.percentile.among for prediction in predictions if prediction.percentile is not None)
+        named = {self.id, self.outcome, self.weight, *among, *(prediction.column for prediction in predictions)}
+        members = chain.from_iterable(self.one_hot.values())
+        return frozenset(name for name in (*named, *self.group_columns, *members) if name is not None)
 
     @property
     def group_columns(self) -> tuple[str, ...]:

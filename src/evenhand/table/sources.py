@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from narwhals.dtypes import DType
 
 from evenhand.errors import ConfigError, DataError, did_you_mean, problem
 from evenhand.messages import Message
@@ -22,8 +20,9 @@ from evenhand.table.engines import Frame, collect, connect, needs_portable_sql, 
 from evenhand.table.files import FileOptions, MisreadTypeError, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import BACKENDS, Column, TableData, check_shapes
-from evenhand.table.keys import NUMBERS, Kind, label_of, unusable
+from evenhand.table.keys import NUMBERS, Kind, kinds_of, label_of, unusable
 from evenhand.table.messages import say
+from evenhand.table.plain import is_long, plain_columns
 from evenhand.table.roles import Prediction, Roles
 
 if TYPE_CHECKING:
@@ -42,26 +41,31 @@ __all__ = [
 
 T = TypeVar("T")
 
-_NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
-"""Python types that no column may hold."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Opened data: a narwhals frame, the library it came from, and the paths of files.
 
-    `connection` is evenhand's DuckDB connection that reads it, if there is one; `labels` are value labels of the file;
-    `all_rows` is the frame with all rows and `counted_filter` the filter of the rows that count, if some do not.
+    `names` are the columns of the data, and `frame` has those that were asked for. `connection` is evenhand's DuckDB
+    connection that reads it, if there is one; `labels` are value labels of the file; `all_rows` is the frame with all
+    rows and `counted_filter` the filter of the rows that count, if some do not.
     """
 
     frame: Frame
     backend: str | None
+    names: tuple[str, ...]
     paths: tuple[str, ...] = ()
     notes: tuple[Message, ...] = ()
     connection: duckdb.DuckDBPyConnection | None = None
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     all_rows: Frame | None = None
     counted_filter: nw.Expr | None = None
+
+    def kinds(self) -> dict[str, Kind]:
+        """Return the kind of every column; those that were not asked for are unread."""
+        with engine_errors():
+            kinds = kinds_of(self.frame.collect_schema())
+        return {name: "other" if unusable(name) else kinds.get(name, "unread") for name in self.names} | kinds
 
     @property
     def portable_sql(self) -> bool:
@@ -124,40 +128,61 @@ def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         connection.execute("set preserve_insertion_order = false")
 
 
-def open_source(data: TableData | None, options: FileOptions = FileOptions()) -> Source:  # noqa: B008 it is frozen
-    """Open a data frame, a mapping of columns, or the path or glob of files.
+def open_source(
+    data: TableData | None,
+    options: FileOptions = FileOptions(),  # noqa: B008 it is frozen
+    columns: Collection[str] | None = None,
+) -> Source:
+    """Open a data frame, a mapping of columns, or the path or glob of files: some columns, or all of them.
 
     Examples
     --------
-    >>> open_source({"race": ["A", "B"], "risk": [0.2, 0.7]}).frame.collect_schema().names()
-    ['race', 'risk']
+    >>> source = open_source({"race": ["A", "B"], "risk": [0.2, 0.7]}, columns=["race"])
+    >>> source.names, source.frame.collect_schema().names()
+    (('race', 'risk'), ['race'])
     """
     if isinstance(data, str | os.PathLike):
-        paths = matching_files(os.fspath(data))
-        foreign = read_foreign(paths[0]) if len(paths) == 1 else None
-        if foreign is not None:
-            return replace(
-                open_source(foreign.data), backend=None, paths=tuple(paths), notes=foreign.notes, labels=foreign.labels
-            )
-        files = open_files(os.fspath(data), options)
-        frame = _in_plain_types(nw.from_native(files.relation))
-        return Source(frame=frame, backend=None, paths=files.paths, notes=files.notes, connection=files.connection)
+        return _open_path(os.fspath(data), options, columns)
     if isinstance(data, Mapping):
-        connection = connect(options.memory_limit)
-        connection.register("columns_of_mapping", _arrays_of(data))
-        frame = _in_plain_types(nw.from_native(connection.table("columns_of_mapping")))
-        return Source(frame=frame, backend=None, connection=connection)
+        missing, connection = options.missing_values, connect(options.memory_limit)
+        connection.register("columns_of_mapping", _arrays_of(data, columns, missing))
+        frame = plain_columns(nw.from_native(connection.table("columns_of_mapping")), columns, missing)
+        return Source(frame=frame, backend=None, names=tuple(map(str, data)), connection=connection)
+    return _open_frame(data, options, columns)
+
+
+def _open_path(path: str, options: FileOptions, columns: Collection[str] | None) -> Source:
+    paths = matching_files(path)
+    foreign = read_foreign(paths[0], options.missing_values) if len(paths) == 1 else None
+    if foreign is not None:
+        source = open_source(foreign.data, options, columns)
+        return replace(source, backend=None, paths=tuple(paths), notes=foreign.notes, labels=foreign.labels)
+    files = open_files(path, options, columns)
+    return Source(
+        frame=plain_columns(nw.from_native(files.relation), None, options.missing_values),
+        backend=None,
+        names=files.names,
+        paths=files.paths,
+        notes=files.notes,
+        connection=files.connection,
+    )
+
+
+def _open_frame(data: TableData | None, options: FileOptions, columns: Collection[str] | None) -> Source:
     frame = _as_narwhals(data)
-    backend = frame.implementation.name.lower()
-    own_connection = None
-    if isinstance(frame, nw.DataFrame) and backend == "pyarrow" and any(map(_is_long, frame.iter_columns())):
-        # Arrow does not compare or multiply such numbers with fractions; DuckDB reads the same memory.
-        refuse_repeated_names(frame.columns, "the Arrow table", any_case=True)
-        own_connection = connect()
-        frame = nw.from_native(own_connection.from_arrow(frame.to_native()))
     with engine_errors():
-        plain = _in_plain_types(frame)
-    return Source(frame=plain, backend=backend if backend in BACKENDS else None, connection=own_connection)
+        names = tuple(frame.collect_schema().names())
+    backend, own_connection = frame.implementation.name.lower(), None
+    if isinstance(frame, nw.DataFrame) and backend == "pyarrow":
+        kept = [name for name in names if columns is None or name in columns]
+        if any(is_long(frame.get_column(name)) for name in kept):
+            # Arrow does not compare or multiply such numbers with fractions; DuckDB reads the same memory.
+            refuse_repeated_names(frame.columns, "the Arrow table", any_case=True)
+            own_connection = connect()
+            frame = nw.from_native(own_connection.from_arrow(frame.to_native()))
+    with engine_errors():
+        plain = plain_columns(frame, columns, options.missing_values)
+    return Source(frame=plain, backend=backend if backend in BACKENDS else None, names=names, connection=own_connection)
 
 
 def _as_narwhals(data: TableData | None) -> Frame:
@@ -199,7 +224,7 @@ def _listed(column: nw.Series[Any]) -> list[Any]:
     return [None if gone else value for value, gone in zip(column.to_list(), absent, strict=True)]
 
 
-# Columns in types that every engine has -------------------------------------------------------------------
+# Columns of frames and mappings -------------------------------------------------------------------
 
 
 def _eager_names(data: object) -> list[str]:
@@ -217,90 +242,15 @@ def _with_text_names(data: T) -> T:
     return renamed
 
 
-def _in_plain_types(frame: Frame) -> Frame:
-    """Convert decimals to floats, Python objects and numeric categories to their values, unknown types to text."""
-    columns = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}
-    changes = [_in_plain_type(frame, name, dtype) for name, dtype in columns.items()]
-    needed = [change for change in changes if change is not None]
-    return frame.with_columns(*needed) if needed else frame
-
-
-def _in_plain_type(frame: Frame, name: str, dtype: DType) -> nw.Expr | nw.Series[Any] | None:
-    """Return a column in a type of every engine; None if it has one, or cannot be converted."""
-    column = nw.col(name)
-    if dtype in (nw.Int128, nw.UInt128):
-        # Engines return sums in these types. A column in memory that needs them stays.
-        fits = isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name))
-        return column.cast(nw.Int64) if fits else None
-    if dtype.is_decimal():
-        # Via text, because engines round decimals to floats differently.
-        return column.cast(nw.String).cast(nw.Float64)
-    if isinstance(frame, nw.DataFrame) and dtype in (nw.Unknown, nw.Object, nw.Categorical):
-        return _plain_in_memory(frame.get_column(name))
-    return column.cast(nw.String) if dtype == nw.Unknown else None
-
-
-def _plain_in_memory(column: nw.Series[Any]) -> nw.Series[Any] | None:
-    native = column.to_native()
-    if getattr(getattr(native, "dtype", None), "kind", "") == "c":
-        return None  # complex numbers, in pandas-like frames only
-    if column.dtype == nw.Unknown:
-        return column.cast(nw.String)
-    if not column.implementation.is_pandas_like():
-        return _typed_dictionary(column) if column.dtype == nw.Categorical else None
-    if column.dtype == nw.Object or native.cat.categories.dtype.kind in "biufM":
-        typed: nw.Series[Any] = nw.from_native(_typed_objects(native), series_only=True)
-        return typed.alias(column.name)
-    return None
-
-
-def _fits(column: nw.Series[Any]) -> bool:
-    """Return whether integers fit into 64 bits."""
-    return bool(column.is_null().all()) or (int(column.min()) >= -(2**63) and int(column.max()) < 2**63)
-
-
-def _is_long(column: nw.Series[Any]) -> bool:
-    """Return whether an Arrow column has integers beyond 2**53, which floats cannot all represent."""
-    if column.dtype not in (nw.Int64, nw.UInt64) or column.is_null().all():
-        return False
-    return max(-int(column.min()), int(column.max())) > 2**53
-
-
-def _typed_objects(native: Any) -> Any:
-    """Return a pandas column of Python objects in one type; values of several types become text."""
-    column = native.astype(object).infer_objects()
-    if column.dtype == object:
-        with suppress(OverflowError):  # pandas before 3, for integers beyond 64 bits
-            column = column.convert_dtypes()
-    if column.dtype != object:
-        return column
-    kinds = {type(value) for value in column.dropna()}
-    if kinds <= {Decimal, int, float} and kinds != {int}:
-        return column.astype("float64")
-    if kinds == {date}:
-        return column.astype("datetime64[us]")
-    too_long = kinds == {int}  # otherwise pandas would have inferred a type
-    return column if too_long or kinds & _NOT_PLAIN else column.map(label_of, na_action="ignore")
-
-
-def _typed_dictionary(column: nw.Series[Any]) -> nw.Series[Any] | None:
-    """Return a dictionary-encoded Arrow column of numbers as numbers; None if it holds text."""
-    kind = getattr(column.to_native(), "type", None)
-    values = getattr(kind, "value_type", None)
-    if values is None or "string" in str(values):
-        return None
-    numbers: nw.Series[Any] = nw.from_native(column.to_native().cast(values), series_only=True, allow_series=True)
-    return numbers.alias(column.name)
-
-
-def _arrays_of(columns: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the columns of a mapping as arrays that DuckDB can read."""
+def _arrays_of(columns: Mapping[Any, Any], wanted: Collection[str] | None, missing: Sequence[str]) -> dict[str, Any]:
+    """Return the wanted columns of a mapping as arrays that DuckDB can read."""
     if not columns:
         raise DataError("the mapping has no columns.")
     named = {str(name): _array(values) for name, values in columns.items()}
     refuse_repeated_names(map(str, columns), "the mapping", any_case=True)
     check_shapes(named)
-    return {name: _readable(np.asanyarray(values)) for name, values in named.items()}
+    chosen = [name for name in named if wanted is None or name in wanted] or list(named)[:1]
+    return {name: _readable(np.asanyarray(named[name]), missing) for name in chosen}
 
 
 def _array(values: Any) -> Column:
@@ -316,17 +266,26 @@ def _array(values: Any) -> Column:
     return np.asarray(values, dtype=object)
 
 
-def _readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _readable(array: npt.NDArray[Any], missing: Sequence[str]) -> npt.NDArray[Any]:
     if array.dtype.kind == "c":
         return np.full(len(array), b"", dtype=object)  # DuckDB has no complex type; bytes are refused, too
     if array.dtype.kind in "SU":  # DuckDB reads fixed-width text as an enum; objects become plain text
         return array.astype(object)
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")
-    if array.dtype.kind != "O" or isinstance(array, np.ma.MaskedArray):
+    return _readable_objects(array, missing) if array.dtype.kind == "O" else array
+
+
+def _readable_objects(array: npt.NDArray[Any], missing: Sequence[str]) -> npt.NDArray[Any]:
+    if isinstance(array, np.ma.MaskedArray):
         return array
+    array = _without_words(array, {word for word in missing if word})
     kinds = {bool if isinstance(v, np.bool_) else type(v) for v in array if v is not None and v == v}
     return np.array([_text_or_none(v) for v in array], dtype=object) if _is_mixed(kinds) else array
+
+
+def _without_words(array: npt.NDArray[Any], words: Collection[str]) -> npt.NDArray[Any]:
+    return np.array([None if isinstance(v, str) and v in words else v for v in array], dtype=object) if words else array
 
 
 def _is_mixed(kinds: set[type]) -> bool:

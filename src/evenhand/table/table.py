@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self, TypeVar
@@ -239,13 +239,18 @@ class Table:
 
     def with_data(self, data: TableData | None) -> Self:
         """Return a table with the same roles for other data, such as its own with columns added."""
-        opened = open_table(data, self._opened.options, self.roles, self._opened.derived)
+        opened = open_table(data, self._opened.options, self.roles, self._opened.derived, self._columns)
         return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
     def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
         """Return the table with group columns computed from its data, and new roles."""
-        opened = open_table(self.data, self._opened.options, roles, columns)
+        opened = open_table(self.data, self._opened.options, roles, columns, self._columns)
         return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
+
+    @property
+    def _columns(self) -> frozenset[str]:
+        """The columns that have a role or were read beside them."""
+        return self.roles.columns | self._reader()._opened.columns
 
     def __dir__(self) -> list[str]:
         return list(_USER_NAMES)
@@ -277,7 +282,7 @@ class Table:
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
-        """The kind of every column."""
+        """The kind of every column; 'unread' for columns without a role."""
         return self._opened.kinds
 
     @property
@@ -348,37 +353,34 @@ class Table:
         """Return numeric columns and all scores by row; missing values are nan."""
         self._require_numbers(columns)
         require_few_rows(self.source.frame, self.rows)
-        return self._with_type_retry(lambda table: read_people(table, columns))
+        return self._with_type_retry(lambda table: read_people(table, columns), columns)
 
     def read_in_engine(self, columns: Sequence[str]) -> None:
         """Record numeric columns that `DerivedRows` will read beside the scores; raise if one is not numeric."""
         self._require_numbers(columns)
-        fitted = self._state.fitted
+        kinds, fitted = self._reader(columns).kinds, self._state.fitted
         scores = [self.prediction(model).column for model in self.models if model not in fitted]
         weight = [] if self.roles.weight is None else [self.roles.weight]
         names = sorted({*columns, *scores, *weight})
-        self._state.ledger.add("engine", names, checksum(self, {name: self.kinds[name] for name in names}).digest())
+        self._state.ledger.add("engine", names, checksum(self, {name: kinds[name] for name in names}).digest())
 
     def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         """Return columns as codes into their distinct values, by row in the engine's order, with the groups.
 
         `columns` names each column; messages use these names, too.
         """
+        kinds = self._reader(columns.values()).kinds
         for role, column in columns.items():
-            self._require_column(problem("`{role}` is {column!r}, which", role=role, column=column), column)
+            _require_column(problem("`{role}` is {column!r}, which", role=role, column=column), column, kinds)
         require_few_rows(self.source.frame, self.rows)
-        return self._with_type_retry(lambda table: read_coded(table, columns))
+        return self._with_type_retry(lambda table: read_coded(table, columns), columns.values())
 
     def _require_numbers(self, columns: Sequence[str]) -> None:
+        kinds = self._reader(columns).kinds
         for column in columns:
-            self._require_column(problem("column {column!r}", column=column), column)
-            if self.kinds[column] not in NUMBERS:
+            _require_column(problem("column {column!r}", column=column), column, kinds)
+            if kinds[column] not in NUMBERS:
                 raise ConfigError("column {column!r} must hold numbers, one per person; it does not.", column=column)
-
-    def _require_column(self, start: Message, column: str) -> None:
-        fault = column_fault(column, self.kinds)
-        if fault:
-            raise ConfigError("{start} {fault}", start=start, fault=fault)
 
     def refuse_columns_starting(self, prefix: str) -> None:
         """Raise if a column's name begins like those of derived columns."""
@@ -409,7 +411,8 @@ class Table:
         for model, prediction in roles["predictions"].items():
             prediction["kind"] = "score" if self.has_scores(model) else "decision"
         options = self._opened.options.model_dump(mode="json", exclude={"types_from_all_rows", "memory_limit"})
-        return {**roles, **(options if self.source.paths else {})}
+        missing = options["missing_values"]
+        return {**roles, **(options if self.source.paths else {"missing_values": missing} if any(missing) else {})}
 
     def __repr__(self) -> str:
         groups, models = ", ".join(self.groupings), ", ".join(self.models)
@@ -451,33 +454,32 @@ class Table:
     def _reduce(self, name: str, within: Sequence[str], model: str, summands: Sequence[ColumnSum], *more: Key) -> Cells:
         cache = self._state.reduction_cache
         if name not in cache:
+            kinds = self._reader(within).kinds
             for column in within:
-                self._require_column(problem("`within` column {column!r}", column=column), column)
+                _require_column(problem("`within` column {column!r}", column=column), column, kinds)
             cache[name] = self._with_type_retry(
-                lambda table: reduce(table.complete_rows(), [*table._keys(within, model), *more], summands)
+                lambda table: reduce(table.complete_rows(), [*table._keys(within, model), *more], summands), within
             )
         return cache[name]
 
-    def _with_type_retry(self, read: Callable[[Self], T]) -> T:
-        """Return the result of a read, repeated with types inferred from all rows if it fails."""
+    def _with_type_retry(self, read: Callable[[Self], T], columns: Iterable[str] = ()) -> T:
+        """Return the result of a read of these columns, repeated with types inferred from all rows if it fails."""
+        reader = self._reader(columns)
         try:
-            return read(self._best_typed)
+            return read(reader)
         except MisreadTypeError:
-            retyped = self._retyped
-            if retyped is None:
+            if not reader._opened.can_retype:
                 raise
-            return read(retyped)
+            return read(self._reader(all_rows=True))
 
-    @cached_property
-    def _retyped(self) -> Self | None:
-        """The table with types inferred from all rows; None if they already are."""
-        checked = self._checked.retyped()
-        return None if checked is None else self._from_state(replace(self._state, checked=checked))
-
-    @property
-    def _best_typed(self) -> Self:
-        """The retyped table once a read has needed it, else the table itself."""
-        return vars(self).get("_retyped") or self
+    def _reader(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> Self:
+        """Return the table with more columns open, or with types inferred from all rows; later reads use it, too."""
+        reader: Self = vars(self).get("_widest", self)
+        unread = [column for column in columns if reader.kinds.get(column) == "unread"]
+        if unread or all_rows:
+            checked = reader._checked.reopened(unread, all_rows=all_rows)
+            reader = self._widest = self._from_state(replace(self._state, checked=checked))
+        return reader
 
     def _keys(self, within: Sequence[str], model: str) -> list[Key]:
         role_keys = self._opened.keys
@@ -485,9 +487,9 @@ class Table:
         states = [key for key in role_keys.states() if key.name in ("outcome", state_key(model))]
         return [*role_keys.groups(), *strata, *states]
 
-    def complete_rows(self) -> Frame:
-        """Return the rows without dropped ones, in the data's own engine."""
-        opened = self._best_typed._opened
+    def complete_rows(self, columns: Iterable[str] = ()) -> Frame:
+        """Return the rows without dropped ones, in the data's own engine: columns with a role, those read, and more."""
+        opened = self._reader(columns)._opened
         frame = opened.source.frame
         if self.dropped:
             for key in opened.keys.states():
@@ -519,6 +521,12 @@ class Table:
         if self.kinds[column] == "text":
             return keys.recoded_text(column, codes, missing_code, portable=portable)
         return keys.recoded(key.expression, codes, missing_code, portable=portable)
+
+
+def _require_column(start: Message, column: str, kinds: Mapping[str, Kind]) -> None:
+    fault = column_fault(column, kinds)
+    if fault:
+        raise ConfigError("{start} {fault}", start=start, fault=fault)
 
 
 def with_fitted_models(

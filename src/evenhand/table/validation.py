@@ -35,7 +35,7 @@ MAX_GROUPS = 1_000
 MIN_COUNT = 10
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
-_CONVERT = "; convert it; in a file, words for missing values need `missing_values=[{word!r}]`"
+_CONVERT = "; convert it; words for missing values need `missing_values=[{word!r}]`"
 _DECIMAL_COMMA = "; these are decimal commas: in a file, say `decimal=','`"
 _PERCENT = "; write them without the percent sign, and give `range=(0, 100)` and `threshold=50`"
 _NUMBER = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
@@ -297,7 +297,7 @@ class Validation:
         advice = problem("name the value that counts with `{option}`", option=option)
         if all(str(value).strip().casefold() in MISSING_WORDS for value in values):
             advice = problem(
-                "if that means missing, in a file say `missing_values={values}`; if not, {advice}",
+                "if that means missing, say `missing_values={values}`; if not, {advice}",
                 values=values,
                 advice=advice,
             )

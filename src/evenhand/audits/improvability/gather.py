@@ -251,7 +251,7 @@ def _column_name(candidate: str, column: str) -> str:
 
 
 def _require_column(table: Table, candidate: str, column: str) -> None:
-    existing_names = [*table.models, *table.source.frame.collect_schema().names()]
+    existing_names = [*table.models, *table.source.names]
     if column not in existing_names:
         hint = did_you_mean(column, [*ESTIMATORS, "search", "sweep", "milp", "reductions", *existing_names])
         raise ConfigError(

@@ -311,7 +311,7 @@ def read_pilot(
     """
     source = settings.data if settings.source is None else str(spec.folder / settings.source)
     with engine_errors():
-        columns = open_source(source).frame.collect_schema().names()
+        columns = open_source(source, columns=()).names
     rated = _rated_features(settings, free, columns)
     grouped_by = _columns_of_groups(settings, groupings, columns)
     first, second, codes, labels = _ratings(source, rated, grouped_by)
