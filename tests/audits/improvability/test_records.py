@@ -188,9 +188,18 @@ def test_the_frontier_holds_the_status_quo_and_every_candidate() -> None:
 
 def test_a_report_is_made_where_small_counts_withhold_values_and_gaps() -> None:
     patients = eh.Table(eh.datasets.make_patients(2_000, seed=1), id="patient", groups="race")
-    settings = {"status_quo": "risk_score", "outcome": "illnesses", "utility": "calibration", "capacity": 0.05}
-    settings |= {"candidates": "need_score", "resamples": 200}
-    audit = eh.audit(patients, improvability=settings, report={"suppress_below": 30})
+    audit = eh.audit(
+        patients,
+        improvability={
+            "status_quo": "risk_score",
+            "outcome": "illnesses",
+            "utility": "calibration",
+            "capacity": 0.05,
+            "candidates": "need_score",
+            "resamples": 200,
+        },
+        report={"suppress_below": 30},
+    )
     result = audit["improvability"]
     assert isinstance(result, ImprovabilityResult)
     assert ({value.group for value in result.values}, result.gaps) == ({"(overall)"}, ())
