@@ -141,7 +141,7 @@ def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Clai
     return Claim(
         estimates=(estimate,),
         sentence_id="least_equal",
-        arguments=_parity_words(gap, spec),
+        arguments={**_parity_words(gap, spec), "title": METRICS[gap.metric].title_in_sentence},
         headline=True,
         aside=join_sentences([*_rate_uncertainty(gap)]),
         when={
