@@ -32,9 +32,8 @@ def plain_columns(frame: Frame, wanted: Collection[str] | None, missing: Sequenc
     >>> plain_columns(frame, ["g"], ["-"]).to_dict(as_series=False)
     {'g': ['a', None]}
     """
-    if wanted is not None:
-        frame = _only(frame, wanted)
-    words = [word for word in missing if word]
+    frame = frame if wanted is None else _only(frame, wanted)
+    words = list(filter(None, missing))
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
         frame = _with_zones_as_text(frame)
     schema = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}

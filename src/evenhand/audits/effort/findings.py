@@ -33,13 +33,18 @@ def make_claims(
     between_models = [gap for gap in gaps if gap.record.against == "model"]
     yield from map(_model_claim, between_models)
     yield from (_equal_effort_claim(gap, spec) for gap in gaps if gap.record.metric == "equal_effort")
+    yield from (_bins_claim(grouped, spec) for grouped in _gaps_in_bins(gaps))
+    for curve in curves:
+        yield _robustness_claim(curve, [gap.record for gap in between_models], individual[0].record.n)
+
+
+def _gaps_in_bins(gaps: Sequence[Estimate[EffortGap]]) -> list[list[Estimate[EffortGap]]]:
+    """Return the gaps in bins of effort, one list for each model and grouping."""
     bins: dict[tuple[str | None, str | None], list[Estimate[EffortGap]]] = {}
     for gap in gaps:
         if gap.record.metric == "eagf" and gap.record.bin_low is not None:
             bins.setdefault((gap.record.model, gap.record.grouping), []).append(gap)
-    yield from (_bins_claim(grouped, spec) for grouped in bins.values())
-    for curve in curves:
-        yield _robustness_claim(curve, [gap.record for gap in between_models], individual[0].record.n)
+    return list(bins.values())
 
 
 def _individual_claim(estimate: Estimate[EffortValue]) -> Claim:

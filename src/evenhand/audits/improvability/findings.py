@@ -205,12 +205,10 @@ def reason_records(
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {(size.model, size.scenario): size.n for size in sizes}
     for name in (name for name in trials if name not in shown):
-        improved = sum(trial.tests.power is not None and trial.tests.power.improved for trial in trials[name])
+        improved, is_unchanged = _improved_splits(trials[name])
         planned, splits = here[name, "planned"], len(trials[name])
-        reason = plausible_reason(improved, splits, planned, plan.power, needed[name, "found"])
-        if all(trial.unchanged for trial in trials[name]):
-            reason = "unchanged"
         rows = needed[name, "found"], needed[name, "planned"]
+        reason = "unchanged" if is_unchanged else plausible_reason(improved, splits, planned, plan.power, rows[0])
         yield records.ReasonRecord(
             model=name,
             reason=reason,
@@ -221,6 +219,12 @@ def reason_records(
             n_needed=rows[0],
             sentence=_reason_sentence(inputs, reason, name=name, improved=improved, planned=planned, needed=rows),
         )
+
+
+def _improved_splits(trials: Sequence[Trial]) -> tuple[int, bool]:
+    """Return in how many splits a candidate improved, and whether it decided as the status quo in all of them."""
+    improved = sum(trial.tests.power is not None and trial.tests.power.improved for trial in trials)
+    return improved, all(trial.unchanged for trial in trials)
 
 
 def plausible_reason(

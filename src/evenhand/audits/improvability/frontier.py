@@ -83,9 +83,14 @@ def _ranked_points(points: Sequence[FrontierPoint], sign: float) -> Iterator[Fro
     for number, (point, place) in enumerate(zip(points, places, strict=True)):
         if place is None:
             yield point
-            continue
-        beaten = any(other[0] >= place[0] and other[1] >= place[1] and other != place for other in defined)
-        yield replace(point, efficient=not beaten, regret=finite(fairest - place[1]) if number else None)
+        else:
+            regret = finite(fairest - place[1]) if number else None
+            yield replace(point, efficient=not _is_beaten(place, defined), regret=regret)
+
+
+def _is_beaten(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> bool:
+    """Return whether another place is at least as good in both coordinates."""
+    return any(other[0] >= place[0] and other[1] >= place[1] and other != place for other in others)
 
 
 def _title(point: FrontierPoint) -> str:

@@ -241,6 +241,17 @@ class Line:
     values: tuple[float, ...]
 
 
+def _described(line: Line, times: Sequence[str], texts: Sequence[str]) -> str:
+    """Return a trajectory in words, for those who do not see it."""
+    return f"{line.name}: {', '.join(f'{time} {text}' for time, text in zip(times, texts, strict=True))}"
+
+
+def _with_values(texts: Sequence[str], frame: _Frame, number: int) -> list[int]:
+    """Return the points at which values are written: all if there is room, else the first and the last."""
+    with_room = _with_room(texts, frame)
+    return with_room if len(with_room) == number else sorted({0, number - 1})
+
+
 @lru_cache(maxsize=4096)
 def pair_chart(
     first: Line,
@@ -274,20 +285,15 @@ def pair_chart(
     ticks = axis_ticks(*first.values, *second.values)
     tick_texts = [show_number(tick, unit, language) for tick in ticks]
     texts = [[show_number(value, unit, language) for value in line.values] for line in (first, second)]
-    names = [_shorter(line.name) for line in (first, second)]
-    half = max(14.0, _LETTER / 2 * max(len(text) for row in (*texts, times) for text in (row[0], row[-1])))
+    names = [_shorter(first.name), _shorter(second.name)]
+    half = max(14.0, _LETTER / 2 * max(len(row[end]) for row in (*texts, times) for end in (0, -1)))
     left = 10 + _LETTER * max(map(len, tick_texts))
     right = WIDTH - 4 - 1.3 * _LETTER * max(map(len, names))
     frame = _Frame(
         left=left, right=right, margin=half, low=ticks[0], high=ticks[-1], stamps=stamps or tuple(range(len(times)))
     )
-    valued = _with_room([*texts[0], *texts[1]], frame)
-    if len(valued) < len(times):
-        valued = sorted({0, len(times) - 1})
-    described = "; ".join(
-        f"{line.name}: {', '.join(f'{time} {text}' for time, text in zip(times, row, strict=True))}"
-        for line, row in zip((first, second), texts, strict=True)
-    )
+    valued = _with_values([*texts[0], *texts[1]], frame, len(times))
+    described = f"{_described(first, times, texts[0])}; {_described(second, times, texts[1])}"
     drawn = TEMPLATES.get_template("participant/pair_chart.svg").render(
         width=WIDTH,
         height=HEIGHT,
