@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 import evenhand as eh
 from evenhand.cli.study_data import _left_out
+from evenhand.core.records import OK
 from evenhand.study.live import audit_study, live_estimates
 from evenhand.study.responses import Responses
 from evenhand.study.schema import read_columns
@@ -115,15 +116,15 @@ class TestEffort:
         estimates = live_estimates(effort)(first_answers(answers, order, number))
         assert len(estimates) == 6
         for one in estimates:
-            assert (one.value is None) == one.status.startswith("undefined: ")
+            assert (one.value is None) == (one.status.id == "core.undefined")
             assert (one.low is None) == (one.high is None)
-            assert one.low is not None or one.status != "ok"
+            assert one.low is not None or one.status != OK
             assert one.value is None or (one.low is None or one.low <= one.value <= one.high)  # type: ignore[operator]
 
     def test_answers_all_alike_give_a_reason(self, effort: StudySpec, answers: Responses) -> None:
         alike = {**answers.answers, "overall": np.full(len(answers.person), 3.0)}
         estimates = live_estimates(effort)(Responses(kind="effort", people=answers.people, answers=alike))
-        assert {one.status for one in estimates} == {"undefined: the overall distance does not vary"}
+        assert {one.status.text for one in estimates} == {"undefined: the overall distance does not vary"}
 
 
 class TestFeedback:
@@ -156,7 +157,7 @@ class TestFeedback:
             one = found[metric]
             assert (one.value, one.lower, one.upper) == (gap.value, gap.lower, gap.upper)
             assert (one.low, one.high) == (gap.low, gap.high)
-            assert (one.group, one.status) == ("race", "ok")
+            assert (one.group, one.status) == ("race", OK)
 
     def test_the_report_says_whom_the_analysis_left_out(self, tmp_path: Path) -> None:
         spec = feedback_study(tmp_path)
@@ -207,7 +208,7 @@ class TestFeedback:
     def test_a_mixture_of_disagreement_with_and_without_direction_counts_as_disagreement(self, tmp_path: Path) -> None:
         spec = feedback_study(tmp_path, '["agree", "disagree", "too_high", "too_low"]')
         found = live_estimates(spec)(simulated(spec))
-        assert {one.status for one in found} == {"ok"}
+        assert {one.status for one in found} == {OK}
 
     @pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 8, 13, 30, 60, 120])
     def test_few_answers_give_a_reason_not_an_error(self, tmp_path: Path, number: int) -> None:
@@ -217,11 +218,11 @@ class TestFeedback:
         estimates = live_estimates(spec)(first_answers(responses, order, number))
         assert estimates
         for one in estimates:
-            assert (one.value is None) == one.status.startswith("undefined: ")
+            assert (one.value is None) == (one.status.id == "core.undefined")
         if number == 0:
-            assert {one.status for one in estimates} == {"undefined: no answers yet"}
+            assert {one.why.id for one in estimates} == {"responses.no_answers_yet"}
         if number == 120:
-            assert {one.status for one in estimates} == {"ok"}
+            assert {one.status for one in estimates} == {OK}
 
     def test_without_groups_there_is_nothing_to_compare(self, tmp_path: Path) -> None:
         feedback_study(tmp_path)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import evenhand as eh
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError
 from evenhand.study.ratings import (
     RatedReasons,
@@ -70,7 +71,7 @@ class TestScores:
         found = reason_scores(reasons, ratings, RATERS, list(SCORES), of=of, share=0.2)
         assert {one.participant: one.value for one in found if one.value is not None} == pytest.approx(values)
         assert [one.participant for one in found if one.bonus] == [max(values, key=lambda who: values[who])]
-        assert {one.participant for one in found if one.status != "ok"} == {"p4", "p5"}
+        assert {one.participant for one in found if one.status != OK} == {"p4", "p5"}
 
     def test_the_share_is_of_all_who_finished_and_ties_are_paid_together(self) -> None:
         reasons, ratings = made({"p1": [(4, 4)], "p2": [(4, 4)], "p3": [(1, 1)]})
@@ -131,10 +132,10 @@ class TestAgreement:
     def test_nothing_to_compare_is_undefined_with_its_reason(self) -> None:
         reasons, ratings = made({"p1": [(4, None)], "p2": [(None, 2)]})
         points, out = rated(reasons, ratings).agreement
-        assert (points.value, points.status) == (None, "undefined: no reason was rated by both yet")
+        assert (points.value, str(points.status)) == (None, "undefined: no reason was rated by both yet")
         assert out.value is None
         reasons, ratings = made({"p1": [(4, 4)], "p2": [(4, 4)]})
-        assert rated(reasons, ratings).agreement[0].status == ("undefined: both raters gave the same to all")
+        assert rated(reasons, ratings).agreement[0].status.text == "undefined: both raters gave the same to all"
 
 
 class TestReasons:

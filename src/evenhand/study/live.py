@@ -16,10 +16,13 @@ import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.core.live import Live
 from evenhand.errors import ConfigError, EvenhandError
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.study.analysis.analyze import people_left_out
 from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
 from evenhand.study.analysis.gather import parts_of
 from evenhand.study.analysis.regressions import regression_records
+from evenhand.study.messages import say
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import read_columns
 from evenhand.study.sections import Disagreement
@@ -56,7 +59,7 @@ def live_estimates(spec: StudySpec) -> Estimator:
     >>> from evenhand.study.spec import StudySpec
     >>> spec = StudySpec.parse(tomllib.loads(eh.study.study_template("effort")), "study.toml")
     >>> estimates = live_estimates(spec)(eh.study.simulate_responses(40, seed=1))
-    >>> [(one.label, one.group, one.status) for one in estimates][2]
+    >>> [(one.label, one.group, str(one.status)) for one in estimates][2]
     ('Weight of trajectory', 'income', 'ok')
     """
     if spec.disagreement is None:
@@ -83,7 +86,7 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
         for (metric, factor), (label, kind) in _EFFORT.items():
             record = by_place.get((condition, metric, factor))
             if record is None:
-                estimates.append(_undefined(label, condition, "no answers yet"))
+                estimates.append(_undefined(label, condition, say("no_answers_yet")))
             else:
                 estimates.append(
                     Estimate(
@@ -94,7 +97,7 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
                         high=record.high,
                         n=record.n,
                         answers=record.answers,
-                        status=str(record.status),
+                        status=record.status,
                         kind=kind,
                     )
                 )
@@ -109,7 +112,7 @@ def _feedback(spec: StudySpec, cases: Table | None, responses: Responses) -> lis
     try:
         return _gaps(live, asked, cases, kept, spec.analysis.seed)
     except EvenhandError as error:
-        why = "no answers yet" if not len(kept.person) else str(error)
+        why = error.message if len(kept.person) else say("no_answers_yet")
         return [_undefined(title, group, why) for group in asked.groups for title in live.titles()]
 
 
@@ -139,7 +142,7 @@ def _gaps(live: Live, asked: Disagreement, cases: Table, kept: Responses, seed: 
             upper=gap.upper,
             n=gap.critics,
             answers=gap.n,
-            status=str(gap.status),
+            status=gap.status,
             kind="gap",
         )
         for title, gap in live.gaps(cases, settings)
@@ -158,8 +161,8 @@ def _cases(spec: StudySpec, asked: Disagreement) -> Table | None:
     )
 
 
-def _undefined(label: str, group: str, why: str) -> Estimate:
-    return Estimate(label=label, group=group, status=f"undefined: {why}")
+def _undefined(label: str, group: str, why: Message) -> Estimate:
+    return Estimate(label=label, group=group, status=shared("undefined", why=why))
 
 
 def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> eh.Audit:

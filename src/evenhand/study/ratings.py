@@ -10,7 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.core.records import OK
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats.truth_serum import bonus
+from evenhand.study.messages import say
 from evenhand.study.rationales import reason_ids, reason_rows
 from evenhand.study.responses import Responses
 from evenhand.study.sections import Rationales
@@ -58,7 +62,7 @@ class RatingAgreement:
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    status: str
+    status: Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ class ReasonScore:
     value: float | None = None
     rank: int | None = None
     bonus: bool = False
-    status: str = "no reason that both raters rated"
+    status: Message
 
 
 def reasons_to_rate(responses: Responses, first: int | None = None) -> list[Reason]:
@@ -166,11 +170,11 @@ def reason_scores(
             rank, chosen = int(paid.rank[place]), bool(paid.chosen[place])
             scored.append(
                 ReasonScore(
-                    participant=who, reasons=len(found), value=values[place], rank=rank, bonus=chosen, status="ok"
+                    participant=who, reasons=len(found), value=values[place], rank=rank, bonus=chosen, status=OK
                 )
             )
         else:
-            unscored.append(ReasonScore(participant=who))
+            unscored.append(ReasonScore(participant=who, status=say("no_reason_rated_by_both")))
     return sorted(scored, key=attrgetter("rank", "participant")) + sorted(unscored, key=attrgetter("participant"))
 
 
@@ -246,8 +250,8 @@ def _agreement_on(
     both = sorted(first.keys() & second.keys())
     given = {"first": [first[one] for one in both], "second": [second[one] for one in both]}
     if len({*given["first"], *given["second"]}) < 2:
-        why = "both raters gave the same to all" if both else "no reason was rated by both yet"
-        yield RatingAgreement(what=what, title="Agreement", n=len(both), status=f"undefined: {why}")
+        why = say("raters_gave_the_same" if both else "nothing_rated_by_both")
+        yield RatingAgreement(what=what, title="Agreement", n=len(both), status=shared("undefined", why=why))
         return
     found = eh.agreement(eh.Table(given), raters=list(given), **settings)
     for one in found.values:
@@ -259,5 +263,5 @@ def _agreement_on(
             value=one.value,
             low=one.low,
             high=one.high,
-            status=str(one.status),
+            status=one.status,
         )

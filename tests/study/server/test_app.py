@@ -9,6 +9,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import unsupported_method
 
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.study.server.dashboard import Estimate
 from evenhand.study.store.answers import DRAFT_BYTES
 
@@ -107,7 +109,7 @@ class TestDashboard:
             upper=None,
             n=0,
             answers=0,
-            status="undefined: too few answers",
+            status=shared("undefined", why=Message("too few answers")),
         )
         served = serve(effort_design, estimates=lambda _: [none])
         browser = served.browser()

@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.core.records import OK
 from evenhand.errors import ConfigError
+from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.study.server.dashboard import (
     Estimate,
     LiveEstimates,
@@ -43,7 +46,7 @@ def estimate(value: float | None = 0.5, **changes: Any) -> Estimate:
         "upper": None,
         "n": 3,
         "answers": 12,
-        "status": "ok" if known else "undefined: too few answers",
+        "status": OK if known else shared("undefined", why=Message("too few answers")),
     }
     return Estimate(**(told | changes))
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.core.findings import without_kind
 from evenhand.errors import EvenhandError
+from evenhand.messages import Message
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.responses import Responses
 from evenhand.study.store import Counts, PageCounts, StoreError
@@ -58,8 +60,13 @@ class Estimate:
     upper: float | None = None
     n: int = 0
     answers: int = 0
-    status: str
+    status: Message
     kind: str = ""
+
+    @property
+    def why(self) -> Message:
+        """Why there is no number, or no interval."""
+        return without_kind(self.status)
 
 
 Estimator = Callable[[Responses], list[Estimate]]

@@ -42,7 +42,7 @@ def is_open(estimate: Estimate) -> bool:
 def in_words(estimate: Estimate) -> str:
     """Return an estimate with its interval in words."""
     if estimate.value is None:
-        return estimate.status
+        return estimate.status.text
     between = f"between {show(estimate.lower)} and {show(estimate.upper)}"
     value = between if is_open(estimate) else show(estimate.value)
     if estimate.low is None:
