@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import pickle
 import subprocess
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -144,6 +146,15 @@ def test_the_value_of_a_setting_may_come_from_the_data() -> None:
     message = problem("give `missing_values={found!r}`.", found=("N/A", "a b"))
     assert message.text == "give missing_values=('N/A', 'a b')."
     assert language().render(message, COMMAND) == "give --missing-values N/A --missing-values 'a b'."
+
+
+@pytest.mark.parametrize("column", ["age, ...", "x in y", "a`b", "a{b}", "a'g\"e"])
+def test_the_value_of_a_setting_is_not_read_from_its_text(column: str) -> None:
+    cuts = {column: [25, 45]}
+    message = problem("give `cuts={cuts}`.", cuts=cuts)
+    assert message.text == f"give cuts={cuts}."
+    assert language().render(message, FILE) == f"give `cuts = {{ {json.dumps(column)} = [25, 45] }}`."
+    assert language().render(pickle.loads(pickle.dumps(message)), COMMAND) == f"give --cuts {quote(column)}=25,45."
 
 
 def test_every_problem_names_flags_and_other_errors_pass() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evenhand.messages.catalogue import PlaceholderKind, Sentence, catalogue_of, catalogues
 from evenhand.messages.formats import show, show_confidence
 from evenhand.messages.message import Argument, Message, Setting, Written
-from evenhand.messages.settings import PYTHON, SettingStyle, written_value
+from evenhand.messages.settings import PYTHON, SettingStyle, value_in_sentence
 from evenhand.messages.shared import OWN_LABELS, say
 
 LANGUAGES = ("en", "de")
@@ -162,8 +162,8 @@ class _Filled:
             return self.settings.mention(Setting(name=self._plain(name)))
         text, _, where = text.partition(" in ")
         placeholder = _ONLY_ONE.fullmatch(text)
-        value: object = self.args[placeholder[1]] if placeholder else Written(self._plain(text))
-        value = written_value(value) if isinstance(value, Written) else value
+        value: object = self.args[placeholder[1]] if placeholder else value_in_sentence(text)
+        value = value.value if isinstance(value, Written) else value
         return self.settings.mention(Setting(name=name, value=value, shown=self._plain(text), where=where))
 
     def _plain(self, piece: str) -> str:

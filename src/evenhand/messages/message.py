@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -17,10 +18,19 @@ Json: TypeAlias = "Plain | Mapping[str, Json] | Sequence[Json]"
 
 
 class Written(str):
-    """A value as Python writes it, such as a list or a NumPy number; its repr adds no quotation marks."""
+    """A value as Python writes it, such as a list or a NumPy number; its repr adds no quotation marks.
 
-    __slots__ = ()
+    `value` is the value, if it is a list, a dictionary or a number, so that other styles can write it otherwise.
+    """
+
+    value: object
     __repr__ = str.__str__
+
+    def __new__(cls, value: object) -> Self:
+        """Keep what can be pickled with an error."""
+        written = super().__new__(cls, value)
+        written.value = value if isinstance(value, list | tuple | dict | Number) else str(value)
+        return written
 
 
 @dataclass(frozen=True, kw_only=True)

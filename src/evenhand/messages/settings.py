@@ -19,8 +19,8 @@ class Words(str):
     __slots__ = ()
 
 
-def written_value(text: str) -> object:
-    """Parse a value from its Python text; return its words if it is only a description."""
+def value_in_sentence(text: str) -> object:
+    """Return the value that a sentence of ours has in backticks; its words if it is only a description."""
     try:
         value: object = ast.literal_eval(text.replace(", ...", ""))
     except (SyntaxError, ValueError):

@@ -35,7 +35,7 @@ MAX_GROUPS = 1_000
 MIN_COUNT = 10
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
-_CONVERT = "; convert it; words for missing values need `missing_values=[{word!r}]`"
+_CONVERT = "; convert it; words for missing values need `missing_values={words}`"
 _DECIMAL_COMMA = "; these are decimal commas: in a file, say `decimal=','`"
 _PERCENT = "; write them without the percent sign, and give `range=(0, 100)` and `threshold=50`"
 _NUMBER = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
@@ -127,7 +127,7 @@ class Validation:
             for form, fix in ((COMMA_NUMBER, _DECIMAL_COMMA), (PERCENT, _PERCENT)):
                 if all(form.fullmatch(str(example)) for example in examples):
                     advice = fix
-            fix_message = problem(advice, word=str(examples[0])) if advice and kind == "text" else None
+            fix_message = problem(advice, words=[str(examples[0])]) if advice and kind == "text" else None
             yield (
                 column,
                 problem(
@@ -386,11 +386,10 @@ class Validation:
             yield (
                 problem(
                     "{start} is numeric with {number:,} distinct values; give cut points, for example "
-                    "`cuts={{{column!r}: {points}}}`{identifier}.",
+                    "`cuts={cuts}`{identifier}.",
                     start=start,
                     number=len(groups),
-                    column=column,
-                    points=points,
+                    cuts={column: points},
                     identifier=problem("; an identifier groups nobody: leave it out") if unique else None,
                 )
             )
