@@ -241,11 +241,11 @@ def test_steps_add_up_and_how_far_one_has_come_is_no_name() -> None:
         step("outside of all sections")
         with clock.timing("pairs"):
             for share in (10, 50, 100):
-                step(f"Comparing: {share}%")
+                step("Comparing", f"{share}%")
             with timed() as same, same.timing("inner"):
                 step("Fitting")
         with clock.timing("pairs"):
-            step("Comparing: 10%")
+            step("Comparing", "10%")
     found = [(record["section"], record["step"]) for record in clock.records()]
     assert found == [("pairs", ""), ("pairs", "Comparing"), ("inner", ""), ("inner", "Fitting")]
     assert all(record["seconds"] >= 0 and record["cpu"] >= 0 for record in clock.records())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,8 +45,8 @@ class RunClock:
             self._turn(*before)
 
     def mark(self, description: str) -> None:
-        """Count the time from now on for a step; a percentage is not part of its name."""
-        self._turn(self._now[0], re.sub(r": \d+%$", "", description))
+        """Count the time from now on for a step."""
+        self._turn(self._now[0], description)
 
     def _turn(self, section: str, description: str) -> None:
         now = (perf_counter(), process_time())
@@ -77,13 +76,13 @@ def timed() -> Iterator[RunClock]:
         _clock.reset(token)
 
 
-def step(description: str) -> None:
-    """Report the next step to the clock and the listener, if there are any."""
+def step(description: str, done: str = "") -> None:
+    """Report a step, and how much of it is done, to the clock and the listener, if there are any."""
     clock, listener = _clock.get(), _listener.get()
     if clock is not None:
         clock.mark(description)
     if listener is not None:
-        listener(description)
+        listener(f"{description}: {done}" if done else description)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def individual_estimates(people: EffortPeople, spec: EffortSpec) -> Fairness:
 
 
 def _report_progress(doing: str, done: int, total: int) -> None:
-    step(f"{doing}: {100 * done // max(total, 1)}%")
+    step(doing, f"{100 * done // max(total, 1)}%")
 
 
 def individual_values(estimates: Fairness, confidence: float) -> Iterator[records.EffortValue]:

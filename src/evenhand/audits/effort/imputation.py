@@ -56,7 +56,7 @@ def impute(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[Num
     if not is_uncertain(spec):
         return
     for number, imputed in enumerate(imputed_people(table, people, spec), start=1):
-        step(f"Trying rates of inertia as they may truly be: {number}")
+        step("Trying rates of inertia as they may truly be", str(number))
         yield Numbers.of(table, imputed, estimate.individual_estimates(imputed, spec), spec).without_people()
 
 

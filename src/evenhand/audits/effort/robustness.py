@@ -208,7 +208,7 @@ class _SpecificationArrays:
 
         def work() -> Iterator[tuple[Any, ...]]:
             for number, part in enumerate(parts):
-                step(f"Trying other choices: {number * total // len(parts):,} of {total:,} specifications")
+                step("Trying other choices", f"{number * total // len(parts):,} of {total:,} specifications")
                 yield grid_args, part, inertia
 
         for (window, measure, unit), arrays in zip(parts, in_parallel(_part, work()), strict=True):
