@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evenhand.errors import ConfigError, EvenhandError, SettingError, brief, did_you_mean, problem
 from evenhand.messages import Message, Setting
+from evenhand.messages.message import Place
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -31,7 +32,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
-    def parse(cls, values: Mapping[str, Any], where: str) -> Self:
+    def parse(cls, values: Mapping[str, Any], where: str | Place) -> Self:
         """Build the settings, or raise one `ConfigError` that names every wrong setting.
 
         Examples
@@ -129,7 +130,7 @@ def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -
     return names
 
 
-def _explain(error: ValidationError, model: type[BaseModel], where: str) -> Message:
+def _explain(error: ValidationError, model: type[BaseModel], where: str | Place) -> Message:
     """Return all errors of a set of settings as one message of a few lines."""
     problems: dict[tuple[str, Message], None] = {}
     kinds: dict[str, list[str]] = {}
@@ -151,7 +152,7 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str) -> Mess
 _EXPECTED = "input should be {kinds:name or}; got {value}"
 
 
-def _with_place(path: str, message: Message, where: str) -> Message:
+def _with_place(path: str, message: Message, where: str | Place) -> Message:
     repeated = message.id.startswith(f"`{path.rpartition('.')[2]}`")
     return problem(
         "{setting:prefix}{problem}", setting=Setting(name=path, where=where, repeated=repeated), problem=message

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Mapping
 
 from evenhand.messages import Setting
-from evenhand.messages.settings import DATA_PLACES, SettingStyle
+from evenhand.messages.message import Place
+from evenhand.messages.settings import ARGUMENTS, DATA_PLACES, SettingStyle
 
 FLAGS = frozenset(
     (
@@ -54,8 +55,8 @@ class FlagStyle(SettingStyle):
         return super().prefix(setting)
 
 
-def _is_given_by_flags(where: str) -> bool:
-    return where in DATA_PLACES or where.endswith(" of the arguments of audit()")
+def _is_given_by_flags(where: str | Place) -> bool:
+    return where in DATA_PLACES or (isinstance(where, Place) and where.source == ARGUMENTS)
 
 
 def _flag_of_path(setting: Setting) -> str | None:

@@ -33,6 +33,17 @@ class Written(str):
         return written
 
 
+@dataclass(frozen=True)
+class Place:
+    """A section of a file, or of the arguments of a function."""
+
+    section: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"[{self.section}] of {self.source}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """A setting named in a message: an argument in Python, a setting in a file, a flag on the command line.
@@ -49,7 +60,7 @@ class Setting:
     name: str
     value: object = None
     shown: str = ""
-    where: str = ""
+    where: str | Place = ""
     repeated: bool = False
 
 

@@ -7,10 +7,13 @@ import json
 import re
 from collections.abc import Mapping
 
-from evenhand.messages.message import Setting
+from evenhand.messages.message import Place, Setting
 
 DATA_PLACES = ("the roles of the table", "the options of the file")
 """Where the settings of a table are given."""
+
+ARGUMENTS = "the arguments of audit()"
+"""Where the sections of an audit are given without a file."""
 
 
 class Words(str):
@@ -46,9 +49,9 @@ class SettingStyle:
         """Return a setting before a description of its error."""
         return f"{self.mention(setting)}: " if setting.name else f"{self.place(setting.where)}: "
 
-    def place(self, where: str) -> str:
+    def place(self, where: str | Place) -> str:
         """Return the name of the place where a setting was given."""
-        return where
+        return str(where)
 
 
 class FileStyle(SettingStyle):
@@ -67,9 +70,9 @@ class FileStyle(SettingStyle):
         section = " in [data]" if (setting.name, setting.value) == ("missing", "drop") else ""
         return f"`{setting.name} = {_toml(setting.value)}`{section}"
 
-    def place(self, where: str) -> str:
+    def place(self, where: str | Place) -> str:
         """Return the name of the place where a setting was given: [data] for roles and options of a table."""
-        return "[data]" if where in DATA_PLACES else where
+        return "[data]" if where in DATA_PLACES else str(where)
 
 
 def _toml(value: object) -> str:

@@ -18,7 +18,7 @@ from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Draft, Result, finalize, finalize_results
 from evenhand.core.spec import Spec, name_columns, require_table
 from evenhand.errors import ConfigError, brief, did_you_mean, error_messages_for
-from evenhand.messages.settings import FILE
+from evenhand.messages.settings import ARGUMENTS, FILE
 from evenhand.models.folds import add_models
 from evenhand.run.audit import Audit
 from evenhand.run.config import AuditConfig, ReportSettings, make_config, make_table, read_config
@@ -106,7 +106,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock
     for name, section in sections.items():
         if name in REGISTRY and isinstance(section, Mapping):
             table, sections[name] = name_columns(table, REGISTRY[name].spec, section)
-    config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
+    config = make_config(sections, None, where=ARGUMENTS, allow_code=True)
     return _run(config, table, {}, seed, clock)
 
 

@@ -20,6 +20,8 @@ from evenhand.core.power import PowerSettings
 from evenhand.core.spec import Names, Spec
 from evenhand.errors import ConfigError, SettingError, brief, did_you_mean, require_name
 from evenhand.messages import LANGUAGES
+from evenhand.messages.message import Place
+from evenhand.messages.settings import ARGUMENTS
 from evenhand.models.estimators import ModelsSettings
 from evenhand.settings import Settings, named_once, read_toml
 from evenhand.table.engines import EngineSettings
@@ -208,7 +210,7 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
         raise ConfigError(
             "there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.", name=name
         )
-    source, where, folder = data.pop("source", None), f"[data] of {name}", Path(name).parent
+    source, where, folder = data.pop("source", None), Place("data", name), Path(name).parent
     invented = _pop_settings(data, DatasetSettings) if "dataset" in data else {}
     if invented and source is not None:
         raise ConfigError("[data] of '{name}' names both a `source` and a `dataset`; give one of them.", name=name)
@@ -284,7 +286,7 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
         raise ConfigError("{where} asks for no audit; add a section such as [{audit}].", where=where, audit=DEFAULT)
     kinds: dict[str, type[Settings]] = {"report": ReportSettings, "models": ModelsSettings, "power": PowerSettings}
     others: dict[str, Any] = {
-        name: kind.parse(_section(raw, name, where), f"[{name}] of {where}")
+        name: kind.parse(_section(raw, name, where), Place(name, where))
         for name, kind in kinds.items()
         if name in ("report", *raw)
     }
@@ -295,7 +297,7 @@ def _refuse_data_settings(report: Mapping[str, Any], where: str) -> None:
     """Refuse settings of [report] that describe the data."""
     for name in report:
         if name in signature(Table).parameters and name not in ReportSettings.model_fields:
-            origin = "[data]" if where.endswith(".toml") else "the arguments of the table"
+            origin = "the arguments of the table" if where == ARGUMENTS else "[data]"
             raise ConfigError(
                 "`{name}` in [report] of {where} belongs in {place}; move it there.",
                 name=name,
@@ -308,9 +310,7 @@ def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Sp
     """Return the settings of each audit with a section, including its thresholds."""
     thresholds = raw.get("thresholds", [])
     if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
-        form = (
-            "[[thresholds]] tables" if where.endswith(".toml") else "mappings: {'metric': 'selection_rate', 'min': 0.8}"
-        )
+        form = "mappings: {'metric': 'selection_rate', 'min': 0.8}" if where == ARGUMENTS else "[[thresholds]] tables"
         raise ConfigError("thresholds in {where} must be written as {form}.", where=where, form=form)
     readers = {
         name: _SpecReader(name, _section(raw, name, where), where, allow_code) for name in REGISTRY if name in raw
@@ -377,7 +377,7 @@ class _SpecReader:
         for setting in (*kind.code, *kind.code_or_name):
             only = _NAMED_CODE if setting in kind.code_or_name else None
             values = self._with_code(values, setting.split("."), only)
-        return kind.parse(values, f"[{self.name}] of {self.where}").relative_to(Path(self.where).parent)
+        return kind.parse(values, Place(self.name, self.where)).relative_to(Path(self.where).parent)
 
     def _with_code(
         self, values: Mapping[str, Any], path: Sequence[str], only: re.Pattern[str] | None
