@@ -121,7 +121,9 @@ def test_a_binary_outcome_thresholded_and_reduced_by_fairlearn() -> None:
         (data["risk"][make_splits(n, result.spec)[0].test] > 0.5).sum()
     )
     solved = [r for r in result.candidates if r.model == "milp"]
-    assert all(r.solver_status for r in solved)
+    for record in solved:
+        assert record.solver_status is not None
+        assert record.solver_status.id in ("improvability.solver_optimal", "improvability.solver_stopped")
     assert any("stopped by its time limit" in note.text for note in result.notes)
     assert {r.model for r in result.values} == {"status_quo", "logistic", "reductions", "milp"}
 

@@ -21,6 +21,7 @@ from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.improvability import CANDIDATE, Combined, FairnessTest, Goal, combine_splits, largest_delta
 from evenhand.stats.improvability import STATUS_QUO as OLD
+from evenhand.stats.linear_search import OPTIMAL, TIME_LIMIT
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 NO_CANDIDATE = shared("undefined", why=say("no_split_has_candidate"))
@@ -369,8 +370,9 @@ def _solver_columns(piece: Piece, margin: float) -> dict[str, Any]:
         return {"found_by": found_by}
     numbers = {name: finite(getattr(solver, name)) for name in ("claimed", "bound", "relative_gap")}
     repaired = {"reproduced": solver.reproduced, "polished": solver.polished}
-    proved = f", up to a margin of {margin:g}" if solver.status.startswith("optimal") else ""
-    return {"found_by": found_by, "solver_status": f"{solver.status}{proved}", **numbers, **repaired}
+    key = {OPTIMAL: "optimal", TIME_LIMIT: "stopped"}.get(solver.status, "ended")
+    status = say("solver_refuted" if solver.refuted else f"solver_{key}", status=solver.status, margin=margin)
+    return {"found_by": found_by, "solver_status": status, **numbers, **repaired}
 
 
 def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:

@@ -164,7 +164,7 @@ class CandidateRecord(Record):
     tied_selected: int = column("those of them that were drawn", reveals="count", of="tied")
     tied_reference: int = column("tied rows under the status quo", reveals="count")
     found_by: str | None = column("of a linear search, what found it: 'sweep' or 'milp'", None, reveals="name")
-    solver_status: str | None = column("what HiGHS said", None, reveals="name")
+    solver_status: Message | None = column("what HiGHS said", None, reveals="name")
     claimed: float | None = column("the objective that HiGHS claims", None, reveals="number")
     bound: float | None = column("its bound on the objective", None, reveals="number")
     relative_gap: float | None = column("the relative gap between the two", None, reveals="number")

@@ -317,7 +317,7 @@ def _candidate_table(result: ImprovabilityResult) -> DisplayTable:
             "Status quo selects": lambda r: Number(r.selected_reference, "count"),
             "Decided otherwise": lambda r: Number(r.changed, "count"),
             "Tied at the cut": lambda r: Number(r.tied, "count"),
-            "Solver": lambda r: r.solver_status,
+            "Solver": lambda r: None if r.solver_status is None else r.solver_status.text,
             "Bound": lambda r: Number(r.bound),
             "Gap to the bound": lambda r: Number(r.relative_gap),
         },

@@ -26,7 +26,7 @@ from evenhand.core.records import OK
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, problem
 from evenhand.messages import Message
 from evenhand.stats import improvability as stats
-from evenhand.stats.linear_search import LinearCandidate
+from evenhand.stats.linear_search import TIME_LIMIT, LinearCandidate
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import in_parallel
 
@@ -90,7 +90,7 @@ class Piece(NamedTuple):
     def stopped(self) -> bool:
         """Whether the solver of a search was stopped by its time limit."""
         linear = None if self.made is None else self.made.linear
-        return linear is not None and linear.solver is not None and "time limit" in linear.solver.status
+        return linear is not None and linear.solver is not None and linear.solver.status == TIME_LIMIT
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,6 +2,8 @@
 
 from evenhand.stats.linear_search.milp import solve_milp
 from evenhand.stats.linear_search.problem import (
+    OPTIMAL,
+    TIME_LIMIT,
     LinearCandidate,
     SearchProblem,
     search_problem,
@@ -10,6 +12,8 @@ from evenhand.stats.linear_search.problem import (
 from evenhand.stats.linear_search.sweep import best_direction, sweep_directions
 
 __all__ = [
+    "OPTIMAL",
+    "TIME_LIMIT",
     "LinearCandidate",
     "SearchProblem",
     "best_direction",

@@ -28,7 +28,15 @@ from numpy.typing import ArrayLike
 from evenhand.errors import ConfigError, EvenhandError, require_extra, require_share
 from evenhand.messages import Message
 from evenhand.stats.linear_search.messages import say
-from evenhand.stats.linear_search.problem import LinearCandidate, SearchProblem, SolverReport, judged, widest_margin
+from evenhand.stats.linear_search.problem import (
+    OPTIMAL,
+    TIME_LIMIT,
+    LinearCandidate,
+    SearchProblem,
+    SolverReport,
+    judged,
+    widest_margin,
+)
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
@@ -215,13 +223,14 @@ def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntAr
 
 
 class _Solved(NamedTuple):
-    """The result of HiGHS: its status, the variables or None, the bound, the gap and the time."""
+    """The result of HiGHS: its status, variables or None, bound, gap and time, and whether nothing is feasible."""
 
     status: str
     solution: FloatArray | None
     bound: float
     gap: float
     seconds: float
+    infeasible: bool = False
 
 
 def solve_milp(
@@ -301,7 +310,7 @@ def _consistent(problem: SearchProblem, report: SolverReport, best: LinearCandid
     least = report.bound if problem.goal == "fairness" else -report.bound
     if not reached < least - _REFUTED:
         return report
-    return replace(report, status=f"{report.status}, refuted", bound=float("nan"), relative_gap=float("nan"))
+    return replace(report, refuted=True, bound=float("nan"), relative_gap=float("nan"))
 
 
 def _start(problem: SearchProblem, built: SearchProgram, swept: LinearCandidate | None) -> FloatArray | None:
@@ -363,9 +372,13 @@ def _run(
     solver.run()
     info = solver.getInfo()
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    status = solver.modelStatusToString(solver.getModelStatus()).lower().removesuffix(" reached")
+    outcome, outcomes = solver.getModelStatus(), highspy.HighsModelStatus
+    known = {outcomes.kOptimal: OPTIMAL, outcomes.kTimeLimit: TIME_LIMIT}
+    status = known.get(outcome, solver.modelStatusToString(outcome).lower())
+    infeasible = outcome in (outcomes.kInfeasible, outcomes.kUnboundedOrInfeasible)
     solution = np.array(solver.getSolution().col_value) if feasible else None
-    return _Solved(status, solution, float(info.mip_dual_bound), float(info.mip_gap), float(solver.getRunTime()))
+    bound, gap = float(info.mip_dual_bound), float(info.mip_gap)
+    return _Solved(status, solution, bound, gap, float(solver.getRunTime()), infeasible)
 
 
 def _model(highspy: ModuleType, problem: SearchProblem, built: SearchProgram) -> Any:
@@ -401,6 +414,6 @@ def _why_nothing(problem: SearchProblem, solved: _Solved, time_limit: float, mar
     asked = say("floors", floors=floors)
     if np.isfinite(problem.gap_limit):
         asked = say("floors_and_gap", floors=floors, gap=float(problem.gap_limit))
-    if "infeasible" in solved.status:
+    if solved.infeasible:
         return say("proved_none", asked=asked, margin=margin)
     return say("none_in_time", asked=asked, seconds=time_limit, status=solved.status)

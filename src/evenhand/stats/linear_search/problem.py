@@ -27,6 +27,9 @@ SearchGoal = Literal["fairness"] | int
 
 _MET = 1e-12
 
+OPTIMAL, TIME_LIMIT = "optimal", "time limit"
+"""Outcomes of a solver."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProblem:
@@ -293,8 +296,7 @@ class SolverReport:
     Attributes
     ----------
     status
-        "optimal", "time limit", or another of the solver's words; with ", refuted" where the sweep has a classifier
-        better than the solver's bound (one with less than the margin, or a fault of the solver).
+        `OPTIMAL`, `TIME_LIMIT`, or another of the solver's words.
     claimed
         The objective of the solver's own decisions: the gap, or the value to be raised; nan when it found none.
     bound
@@ -307,6 +309,9 @@ class SolverReport:
         Whether the margin program found coefficients that do.
     seconds
         The time it took.
+    refuted
+        Whether the sweep has a classifier better than the solver's bound: one with less than the margin, or a fault of
+        the solver.
     """
 
     status: str
@@ -316,6 +321,7 @@ class SolverReport:
     reproduced: bool
     polished: bool
     seconds: float
+    refuted: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
