@@ -23,7 +23,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.disclosure import revealed_counts
 from evenhand.core.records import Record, declarations
 from evenhand.errors import ConfigError
-from evenhand.messages import Message
+from evenhand.messages import Message, language
 from evenhand.messages.disclosure import counts_in
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.table.roles import SMALL
@@ -370,6 +370,22 @@ def test_it_says_how_much_is_withheld_and_by_what_rule() -> None:
     assert "Small counts are hidden (`suppress_below` 10)" in notes
     assert "records are withheld" in notes
     assert "fewer than 10 people" in notes
+
+
+@pytest.mark.parametrize("audit", ["effort", "disagreement", "reliability", "agreement", "improvability"])
+def test_what_is_withheld_is_named_in_german(audit: str) -> None:
+    """A metric or a table has the name that `results.json` has; all other words are translated."""
+    result = audited((audit,), crossed=True).results[audit]
+    (note,) = [note for note in result.notes if note.id == "after.small_records_withheld"]
+    parts = note.args["parts"]
+    assert isinstance(parts, tuple)
+    named = {*result.metrics, *result.record_types()}
+    for part in parts:
+        if isinstance(part, Message):
+            assert language("de").translates(part)
+            assert language("de").render(part) != part.text
+        else:
+            assert part in named or language("de").word("noun", str(part)) != part
 
 
 def test_why_crossed_groupings_lose_whole_tables_is_said_in_one_sentence() -> None:

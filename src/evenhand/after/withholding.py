@@ -48,7 +48,7 @@ _EVERYWHERE = ("model", "stratum", "metric")
 
 _OF_GROUP = ("grouping", "group", "status", *_EVERYWHERE)
 
-Block = tuple[str, int | None]
+Block = tuple[str | Message, int | None]
 """A finer part, '' for groups as a whole, and the family of groupings; None for everybody."""
 
 
@@ -455,10 +455,12 @@ class _SuppressedRecords:
 
     def notes(self, lost: int) -> Iterator[Message]:
         """Say what is withheld, and how many numbers."""
-        parts = {part or ("groups" if family is not None else "everybody") for part, family in self.blocks}
+        parts: set[str | Message] = {
+            part or ("groups" if family is not None else "everybody") for part, family in self.blocks
+        }
         parts |= {self.own.bins} if self.bins is None or self.bins else set()
         if lost:
-            words = tuple(sorted(parts)) or (self.own.never or "what is not declared",)
+            words = tuple(sorted(parts, key=str)) or (self.own.never or "what is not declared",)
             yield say("small_records_withheld", audit=self.result.audit, n=lost, parts=words, least=self.rule.least)
 
 

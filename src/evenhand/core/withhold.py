@@ -68,7 +68,7 @@ class Withholder(Generic[S]):
     balances: ClassVar[tuple[str, ...]] = ()
     """Metrics whose value is the difference of two shares that add up to 1."""
 
-    def part(self, table: str, _record: Record) -> str:
+    def part(self, table: str, _record: Record) -> str | Message:
         """Return the part that a record of a table belongs to; '' if it is about whole groups."""
         return "" if table in ("values", "gaps", "left_out") else table
 

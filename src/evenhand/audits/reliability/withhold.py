@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.records import Record
 from evenhand.core.withhold import Withholder
+from evenhand.messages import Message
 
 
 class ReliabilityWithholder(Withholder[ReliabilitySpec]):
@@ -15,12 +17,14 @@ class ReliabilityWithholder(Withholder[ReliabilitySpec]):
     places: ClassVar[tuple[str, ...]] = ("setting", "noise_level")
     balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
-    def part(self, table: str, record: Record) -> str:
+    def part(self, table: str, record: Record) -> str | Message:
         """Return the part that a record belongs to."""
         if table in ("models", "mitigation"):
             return table
-        level = " by risk level" if getattr(record, "risk_level", None) is not None else ""
-        return f"{getattr(record, 'metric', '')}{level}{' (people moved)' if table == 'moved' else ''}"
+        part: str | Message = getattr(record, "metric", "")
+        if getattr(record, "risk_level", None) is not None:
+            part = say("part_by_risk_level", part=part)
+        return say("part_of_people_moved", part=part) if table == "moved" else part
 
 
 WITHHOLD = ReliabilityWithholder()
