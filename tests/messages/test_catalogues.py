@@ -52,3 +52,11 @@ def test_a_message_finds_its_catalogue() -> None:
     assert found is not None
     assert found[0].name == "core"
     assert catalogue_of("nowhere.undefined") is None
+
+
+@pytest.mark.parametrize("name", CATALOGUES)
+def test_what_a_safe_number_counts_is_part_of_the_sentence(name: str) -> None:
+    """A noun in its place could be people, in an audit that somebody else wrote."""
+    for sentence in CATALOGUES[name].sentences.values():
+        for text in (sentence,) if isinstance(sentence, str) else sentence:
+            assert ":count safe} {" not in text, text

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import ClaimCheck, ClaimOutcome, Significance, check_claims
@@ -323,9 +323,9 @@ def _columns(record: Value | Gap, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(record, name, None) for name in names}
 
 
-def all_of_things(number: int, things: str) -> Message:
+def all_of_things(number: int, things: Literal["groups", "pairs"]) -> Message:
     """Return a phrase such as 'both groups' or 'all 3 groups'."""
-    return say("both_of", things=things) if number == 2 else say("all_of", n=number, things=things)
+    return say(f"both_{things}") if number == 2 else say(f"all_of_{things}", n=number)
 
 
 def join_sentences(messages: Sequence[Message]) -> Message | None:

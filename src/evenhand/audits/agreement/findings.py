@@ -17,10 +17,9 @@ from evenhand.audits.agreement.result import AgreementGap, AgreementValue
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
-from evenhand.core.findings import Arguments, Claim, join_sentences, without_kind
+from evenhand.core.findings import Arguments, Claim, all_of_things, join_sentences, without_kind
 from evenhand.core.groups import ComparedGroups
 from evenhand.messages import Argument, Message
-from evenhand.messages.shared import say as shared
 
 Metrics = Mapping[str, AgreementMetric]
 _Values = Mapping[tuple[str | None, str, str], float | None]
@@ -94,8 +93,9 @@ def _value_claims(
 def _family(gap: AgreementGap, groups: int) -> Message | None:
     if groups < 3:
         return None
-    number, things = (comb(groups, 2), "pairs") if gap.against == "worst_pair" else (groups - 1, "groups")
-    return shared("both_of", things=things) if number == 2 else shared("all_of", n=number, things=things)
+    return (
+        all_of_things(comb(groups, 2), "pairs") if gap.against == "worst_pair" else all_of_things(groups - 1, "groups")
+    )
 
 
 def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:

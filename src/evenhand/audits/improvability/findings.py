@@ -16,7 +16,7 @@ from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
-from evenhand.core.findings import Arguments, Claim, all_of_things, join_sentences, without_kind
+from evenhand.core.findings import Arguments, Claim, join_sentences, without_kind
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OK, OVERALL
 from evenhand.messages import Argument, Message
@@ -132,7 +132,7 @@ class _Candidate:
             undefined_id=sentence_id,
             arguments={"model": margin.model, "value": margin.value, **words},
             aside=join_sentences(asides),
-            family=all_of_things(several, "candidates") if several > 1 else None,
+            family=say("both_candidates" if several == 2 else "all_candidates", n=several) if several > 1 else None,
             withheld=self.why if margin.value is None else None,
         )
 
