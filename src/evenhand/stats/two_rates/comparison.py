@@ -1,0 +1,244 @@
+"""Comparison of two groups' rates by the score statistic: a test, and the interval that inverts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.intervals import tail_share
+from evenhand.stats.two_rates.exact import Counts, complemented, lowest_position, upper_tail
+from evenhand.stats.types import BoolArray, FloatArray, Interval
+
+Kind = Literal["difference", "ratio"]
+Method = Literal["exact", "asymptotic", "effective sizes", "none"]
+Side = Literal["lower", "upper"]
+
+FEWEST_EXPECTED = 30.0  # expected people with the rarer outcome in the smaller group, from which on z is normal
+_ROUNDING = 1e-9
+_FARTHEST = 60.0  # log ratio
+
+
+@dataclass(frozen=True, eq=False)
+class RateComparison:
+    """Pairs of rates and their contrast, with a test and limits from one reference distribution.
+
+    Attributes
+    ----------
+    yes_a, n_a, yes_b, n_b
+        The counts of both groups, arrays of one shape.
+    kind
+        What `value` and `limits` are about: the difference or the ratio of rates. `p_value` is the same for both.
+    """
+
+    yes_a: FloatArray
+    n_a: FloatArray
+    yes_b: FloatArray
+    n_b: FloatArray
+    kind: Kind
+
+    @cached_property
+    def value(self) -> FloatArray:
+        """The rate of a minus, or over, that of b; nan if undefined: a group is empty, or the ratio's divisor is 0."""
+        with np.errstate(all="ignore"):
+            a, b = self.yes_a / self.n_a, self.yes_b / self.n_b
+            return np.asarray(a - b if self.kind == "difference" else np.where(b > 0, a / b, np.nan))
+
+    @cached_property
+    def method(self) -> npt.NDArray[np.str_]:
+        """What p-value and limits rest on: a `Method` for each pair.
+
+        "exact", "asymptotic", "effective sizes" (asymptotic, of fractional counts), or "none": a group is empty.
+        """
+        names = np.where(self._is_exact, "exact", np.where(self._is_whole, "asymptotic", "effective sizes"))
+        return np.where(self._is_comparable, names, "none")
+
+    @cached_property
+    def p_value(self) -> FloatArray:
+        """The two-sided p-value of equal rates: twice the smaller one-sided one, at most 1; nan without a test."""
+        return np.minimum(1.0, 2.0 * np.minimum(self.one_sided("lower"), self.one_sided("upper")))
+
+    def one_sided(self, side: Side, null: float | None = None) -> FloatArray:
+        """Return the p-value that is small if the value is above `null` (side "lower") or below it ("upper").
+
+        `null` is equality if None. The bound of that side with confidence 1 - p touches it.
+        """
+        require_choice("side", side, ("lower", "upper"))
+        position = 0.0 if null is None else self._position(null)
+        groups, position = (self._groups, position) if side == "lower" else (self._swapped, -position)
+        p = np.full(len(groups), np.nan)
+        exact = self._is_exact.ravel()
+        for i in np.flatnonzero(exact):
+            p[i] = upper_tail(self._counts(groups[i], position == 0.0), position, self._is_ratio and position != 0.0)
+        others = np.flatnonzero(self._is_comparable.ravel() & ~exact)
+        if others.size:
+            from scipy.special import ndtr
+
+            from evenhand.stats.two_rates.kernels import scores
+
+            p[others] = ndtr(-scores(groups[others], position, self._is_ratio) * _shrinkage(groups[others]))
+        return p.reshape(self.n_a.shape)
+
+    def bound(self, side: Side, confidence: float | FloatArray = 0.95) -> FloatArray:
+        """Return the one-sided limit of the value, which holds with this confidence."""
+        require_choice("side", side, ("lower", "upper"))
+        return self._bound(side, 2.0 * tail_share(_floats(confidence)))
+
+    def limits(self, confidence: float | FloatArray = 0.95) -> Interval:
+        """Return the limits of the value; they exclude equality exactly if p_value < 1 - confidence.
+
+        A ratio of 0 has a low limit of 0, a divisor of 0 a high limit of inf. nan without a comparison, and for the
+        ratio of two rates of 0.
+        """
+        tail = tail_share(_floats(confidence))
+        return Interval(self._bound("lower", tail), self._bound("upper", tail))
+
+    def _bound(self, side: Side, tail: FloatArray) -> FloatArray:
+        """Return the limit beyond which is at most the share `tail`."""
+        groups, sign = (self._groups, 1.0) if side == "lower" else (self._swapped, -1.0)
+        tails = np.broadcast_to(tail, self.n_a.shape).ravel()
+        lowest = np.full(len(groups), np.nan)
+        exact, has_limits = self._is_exact.ravel(), self._is_comparable.ravel()
+        if self._is_ratio:
+            has_limits = has_limits & (groups[:, 0] + groups[:, 2] > 0)
+        for i in np.flatnonzero(exact & has_limits):
+            lowest[i] = lowest_position(self._counts(groups[i], not self._is_ratio), self._is_ratio, float(tails[i]))
+        others = np.flatnonzero(has_limits & ~exact)
+        if others.size:
+            from scipy.special import ndtri
+
+            from evenhand.stats.two_rates.kernels import score_limits
+
+            z = -ndtri(tails[others]) / _shrinkage(groups[others])
+            lowest[others] = score_limits(groups[others], self._is_ratio, z)
+        ends = (sign * lowest).reshape(self.n_a.shape)
+        return np.exp(ends) if self._is_ratio else ends
+
+    @property
+    def _is_ratio(self) -> bool:
+        return self.kind == "ratio"
+
+    @cached_property
+    def _is_comparable(self) -> BoolArray:
+        return (self.n_a > 0) & (self.n_b > 0)
+
+    @cached_property
+    def _is_whole(self) -> BoolArray:
+        parts = np.stack([self.yes_a, self.n_a, self.yes_b, self.n_b])
+        return np.asarray((parts == np.rint(parts)).all(axis=0))
+
+    @cached_property
+    def _is_exact(self) -> BoolArray:
+        """Whether too few people with the rarer outcome are expected in the smaller group."""
+        with np.errstate(all="ignore"):
+            pooled = (self.yes_a + self.yes_b) / (self.n_a + self.n_b)
+            expected = np.minimum(self.n_a, self.n_b) * np.minimum(pooled, 1.0 - pooled)
+        return self._is_comparable & self._is_whole & (expected < FEWEST_EXPECTED)
+
+    @cached_property
+    def _groups(self) -> FloatArray:
+        """The counts, a row for each pair."""
+        return np.stack([part.ravel() for part in (self.yes_a, self.n_a, self.yes_b, self.n_b)], axis=1)
+
+    @cached_property
+    def _swapped(self) -> FloatArray:
+        return np.ascontiguousarray(self._groups[:, [2, 3, 0, 1]])
+
+    def _counts(self, row: FloatArray, has_complement: bool) -> Counts:
+        """Return the counts of a pair; those of the complement instead, if both are the same question."""
+        x, m, y, n = (int(count) for count in row.tolist())
+        return complemented((x, m, y, n)) if has_complement else (x, m, y, n)
+
+    def _position(self, null: float) -> float:
+        """Return a difference or ratio on the scale of the kernels."""
+        if not self._is_ratio:
+            return min(max(null, -1.0), 1.0)
+        return min(max(float(np.log(null)), -_FARTHEST), _FARTHEST) if null > 0 else -_FARTHEST
+
+
+def compare_rates(
+    yes_a: ArrayLike, n_a: ArrayLike, yes_b: ArrayLike, n_b: ArrayLike, kind: Kind = "difference"
+) -> RateComparison:
+    """Compare the rates of two groups; broadcasts over pairs.
+
+    The statistic of x of m people against y of n, for a difference d (or a ratio r), is Miettinen and Nurminen's score
+
+        T(d) = (x/m - y/n - d) / sqrt(p (1 - p) / m + q (1 - q) / n),    p - q = d
+        T(r) = (x/m - r y/n) / sqrt(p (1 - p) / m + r² q (1 - q) / n),   p = r q
+
+    with p and q the most likely rates if d (or r) is true. At d = 0 and r = 1 both are the same. One-sided p-values are
+    the chance of tables with a statistic at least as large (as small):
+
+    - Exact, if the smaller group has fewer than 30 expected people with the rarer outcome at the pooled rate: the
+      largest chance, under two binomial distributions, over all pooled rates (m p + n q) / (m + n) within their own
+      exact limits of confidence 1 - 1e-6, plus 1e-6 (Berger and Boos). No p-value is below that.
+    - Asymptotic otherwise: T sqrt((N - 1) / N) is normal, N = m + n.
+
+    The two-sided p-value is twice the smaller one. The limits are those at which one-sided p-values reach half of 1 -
+    confidence (Chan and Zhang), so they exclude equality exactly if p < 1 - confidence, for both kinds. As the exact
+    p-value jumps where tables change their order, it may reach that share more than once in a narrow range (Röhmel);
+    the outermost counts, but never beyond equality if the test rejects that.
+
+    Exchanging the groups, or counting the others, mirrors every number exactly. An exact p-value takes about 0.1 ms,
+    limits 2 to 20 ms; they are computed when asked for, once.
+
+    Parameters
+    ----------
+    yes_a, n_a, yes_b, n_b
+        How many people of each group are counted, and all of its people. With survey weights, effective sizes and
+        their share: fractional counts are compared asymptotically.
+    kind
+        The difference, rate of a minus rate of b, or the ratio, rate of a over rate of b.
+
+    References
+    ----------
+    O. S. Miettinen and M. Nurminen (1985), Comparative analysis of two rates, Statistics in Medicine 4. I. S. F. Chan
+    and Z. Zhang (1999), Test-based exact confidence intervals for the difference of two binomial proportions,
+    Biometrics 55. R. L. Berger and D. D. Boos (1994), P values maximized over a confidence set for the nuisance
+    parameter, Journal of the American Statistical Association 89. J. Röhmel (2005), Problems with existing procedures
+    to calculate exact unconditional p-values for non-inferiority/superiority and confidence intervals for two binomials
+    and how to resolve them, Biometrical Journal 47. W. Hoeffding (1956), On the distribution of the number of successes
+    in independent trials, Annals of Mathematical Statistics 27.
+
+    Examples
+    --------
+    >>> found = compare_rates(10, 80, 100, 2000)
+    >>> [round(float(number), 4) for number in (found.value, found.p_value, *found.limits(0.95))]
+    [0.075, 0.0126, 0.0139, 0.162]
+    >>> ratio = compare_rates([10, 100], [80, 800], 100, 2000, "ratio")
+    >>> ratio.limits(0.95).low.round(3), ratio.method.tolist()
+    (array([1.264, 1.919]), ['exact', 'asymptotic'])
+    """
+    require_choice("kind", kind, ("difference", "ratio"))
+    parts = np.broadcast_arrays(*(_floats(part) for part in (yes_a, n_a, yes_b, n_b)))
+    x, m, y, n = (_whole_if_near(part) for part in parts)
+    for yes, people in ((x, m), (y, n)):
+        wrong = (yes < 0) | (yes > people * (1.0 + _ROUNDING))
+        if wrong.any():
+            raise EvenhandError(
+                "the people counted must be some of the group; got {yes} of {people}.",
+                yes=float(yes[wrong][0]),
+                people=float(people[wrong][0]),
+            )
+    return RateComparison(np.minimum(x, m), m, np.minimum(y, n), n, kind)
+
+
+def _floats(values: ArrayLike) -> FloatArray:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _whole_if_near(counts: FloatArray) -> FloatArray:
+    """Return counts without the rounding errors of sums."""
+    whole = np.rint(counts)
+    return np.where(np.abs(counts - whole) <= _ROUNDING * np.maximum(1.0, whole), whole, counts)
+
+
+def _shrinkage(groups: FloatArray) -> FloatArray:
+    """Return sqrt((N - 1) / N); nearly 0 for a single person."""
+    size = groups[:, 1] + groups[:, 3]
+    return np.sqrt(np.maximum(size - 1.0, 1e-12) / size)

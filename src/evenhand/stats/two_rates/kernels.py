@@ -1,0 +1,381 @@
+"""Compiled loops of the comparison of two rates. Import only where one is called: this imports numba.
+
+Two groups are (x, m, y, n): x of m people, and y of n. A null hypothesis is a position on a scale on which groups are
+equal at 0: the difference of rates, or the logarithm of their ratio.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.stats.compiled import kernel
+from evenhand.stats.types import FloatArray, IntArray
+
+Groups = tuple[float, float, float, float]
+Null = tuple[float, bool]  # the position, and whether it is a log ratio
+Span = tuple[float, float]
+Search = tuple[Groups, bool, Span, float, float]  # groups, whether of a ratio, pooled rates, tail, and its least share
+Window = tuple[
+    int, FloatArray, FloatArray
+]  # first count, chances of one count more over one less, and room for chances
+Tables = tuple[Span, Null, Window, Window, IntArray]  # sizes, null hypothesis, counts of both groups, and `find_reach`
+_TIE = 1e-9  # statistics closer than this are equal
+_STEP = 0.25  # between nuisance rates, in standard errors of the pooled rate
+_MOST_STEPS = 4096
+_REFINEMENTS = 16
+_NEAR_BEST = 0.98  # maxima of the grid above this share of the largest are refined
+_GOLDEN = 0.6180339887498949
+_NEGLIGIBLE = 1e-18  # chances below this share of the largest are left out
+_FARTHEST = 60.0  # log ratio
+_PRECISION = 1e-10
+_PROBES, _PROBE_STEP = 24, 1.0 / 96.0  # beyond a limit, and their distance as a share of the limit's from the estimate
+
+
+@kernel()
+def middle_root(square: float, linear: float, constant: float) -> float:
+    """Return the second of the three real roots of p³ + square p² + linear p + constant."""
+    q = max((square * square - 3.0 * linear) / 9.0, 0.0)
+    r = (2.0 * square**3 - 9.0 * square * linear + 27.0 * constant) / 54.0
+    root = np.sqrt(q)
+    cosine = r / (q * root) if q > 0 else 1.0
+    angle = np.arccos(min(max(cosine, -1.0), 1.0))
+    p = -2.0 * root * np.cos((angle - 2.0 * np.pi) / 3.0) - square / 3.0
+    for _ in range(2):  # Newton's steps
+        slope = (3.0 * p + 2.0 * square) * p + linear
+        step = (((p + square) * p + linear) * p + constant) / slope if slope != 0 else 0.0
+        if abs(step) < 1e-5:
+            p -= step
+    return float(p)
+
+
+@kernel()
+def score_above(groups: Groups, null: Null) -> float:
+    """Return the score statistic of a null hypothesis at which the first rate is higher."""
+    x, m, y, n = groups
+    position, is_ratio = null
+    if is_ratio:
+        ratio = np.exp(position)
+        half = m * ratio + x + n + y * ratio
+        root = np.sqrt(max(half * half - 4.0 * (m + n) * ratio * (x + y), 0.0))
+        second = min(2.0 * (x + y) / (half + root), 1.0 / ratio)
+        first = min(ratio * second, 1.0)
+        away = x / m - ratio * y / n
+        variance = first * (1.0 - first) / m + ratio * ratio * second * (1.0 - second) / n
+    else:
+        size = m + n
+        square = -(x - m * position + m + y + n * (1.0 - 2.0 * position)) / size
+        linear = (x - m * position + y * (1.0 - 2.0 * position) - n * position * (1.0 - position)) / size
+        constant = y * position * (1.0 - position) / size
+        second = min(max(middle_root(square, linear, constant), 0.0), 1.0 - position)
+        first = second + position
+        away = x / m - y / n - position
+        variance = first * max(1.0 - first, 0.0) / m + second * (1.0 - second) / n
+    if variance > 0:
+        return float(away / np.sqrt(variance))
+    return 0.0 if abs(away) < _TIE else float(np.copysign(np.inf, away))
+
+
+@kernel()
+def score(groups: Groups, null: Null) -> float:
+    """Return the score statistic: how many standard errors the groups are above the null hypothesis."""
+    x, m, y, n = groups
+    position, is_ratio = null
+    if position > 0.0:
+        return score_above(groups, null)
+    if position < 0.0:
+        return -score_above((y, n, x, m), (-position, is_ratio))
+    variance = (x + y) * ((m - x) + (n - y)) * m * n / (m + n)
+    return float((x * n - y * m) / np.sqrt(variance)) if variance > 0 else 0.0
+
+
+@kernel()
+def rates_at(pooled: float, m: float, n: float, null: Null) -> Span:
+    """Return the rates of both groups if that of all people is `pooled` and the null hypothesis is true."""
+    position, is_ratio = null
+    if is_ratio:
+        ratio = np.exp(position)
+        first, second = pooled * (m + n) / (m + n / ratio), pooled * (m + n) / (m * ratio + n)
+    else:
+        first, second = pooled + position * n / (m + n), pooled - position * m / (m + n)
+    return min(max(first, 0.0), 1.0), min(max(second, 0.0), 1.0)
+
+
+@kernel()
+def possible_span(span: Span, m: float, n: float, null: Null) -> Span:
+    """Return the part of a span of pooled rates in which both rates are between 0 and 1."""
+    position, is_ratio = null
+    low, high = span
+    if is_ratio:
+        ratio = np.exp(position)
+        return low, min(high, (m + n / ratio) / (m + n), (m * ratio + n) / (m + n))
+    first, second = position * n / (m + n), position * m / (m + n)
+    return max(low, -first, second), min(high, 1.0 - first, 1.0 + second)
+
+
+@kernel()
+def make_window(people: float, lowest: float, highest: float) -> Window:
+    """Return room for all counts that are not negligible if the rate is between two."""
+    size = int(people)
+    below = 13.0 + np.sqrt(169.0 + 78.0 * people * lowest * (1.0 - lowest))  # Bernstein: a chance of 1e-17
+    above = 13.0 + np.sqrt(169.0 + 78.0 * people * highest * (1.0 - highest))
+    first = max(0, int(people * lowest - below))
+    last = min(size, int(people * highest + above) + 1)
+    growth = np.empty(last - first + 1)
+    for i in range(growth.size):
+        growth[i] = (size - first - i) / (first + i + 1.0)
+    return first, growth, np.empty(growth.size)
+
+
+@kernel()
+def fill_chances(rate: float, people: float, window: Window) -> tuple[int, int]:
+    """Write binomial chances into a window; return the first and one beyond the last that are not negligible."""
+    first, growth, chances = window
+    mode = min(int((people + 1.0) * rate), int(people))
+    start = min(max(mode - first, 0), chances.size - 1)
+    chances[start] = 1.0
+    if rate <= 0.0 or rate >= 1.0:
+        return start, start + 1
+    odds, total = rate / (1.0 - rate), 1.0
+    end, chance = start + 1, 1.0
+    while end < chances.size:
+        chance *= growth[end - 1] * odds
+        if chance < _NEGLIGIBLE:
+            break
+        chances[end] = chance
+        total += chance
+        end += 1
+    begin, chance = start, 1.0
+    while begin > 0:
+        chance /= growth[begin - 1] * odds
+        if chance < _NEGLIGIBLE:
+            break
+        begin -= 1
+        chances[begin] = chance
+        total += chance
+    for i in range(begin, end):
+        chances[i] /= total
+    return begin, end
+
+
+@kernel()
+def find_reach(groups: Groups, null: Null, ours: Window, theirs: Window) -> IntArray:
+    """Return, for each count of the first group, the position of the second's largest count as extreme as observed.
+
+    The statistic rises with the first count and falls with the second.
+    """
+    x, m, y, n = groups
+    observed = score(groups, null)
+    observed -= _TIE * (1.0 + abs(observed)) if np.isfinite(observed) else 0.0
+    first, second = ours[0], theirs[0]
+    reach, last = np.empty(ours[1].size, dtype=np.int64), -1
+    for i in range(reach.size):
+        while last + 1 < theirs[1].size and score((float(first + i), m, float(second + last + 1), n), null) >= observed:
+            last += 1
+        if first + i == int(x):
+            last = max(last, min(int(y) - second, theirs[1].size - 1))
+        reach[i] = last
+    return reach
+
+
+@kernel()
+def chance_at(pooled: float, tables: Tables) -> float:
+    """Return the chance of tables within reach, at one pooled rate."""
+    sizes, null, ours, theirs, reach = tables
+    rates = rates_at(pooled, sizes[0], sizes[1], null)
+    begin, end = fill_chances(rates[0], sizes[0], ours)
+    start, stop = fill_chances(rates[1], sizes[1], theirs)
+    first, second = ours[2], theirs[2]
+    for j in range(start + 1, stop):
+        second[j] += second[j - 1]
+    total = 0.0
+    for i in range(begin, end):
+        if reach[i] >= stop:
+            total += first[i]
+        elif reach[i] >= start:
+            total += first[i] * second[reach[i]]
+    return total
+
+
+@kernel()
+def refined(bracket: Span, tables: Tables) -> float:
+    """Return the largest chance between two pooled rates, by golden section."""
+    low, high = bracket
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left = chance_at(left, tables)
+    at_right = chance_at(right, tables)
+    best = max(at_left, at_right)
+    for _ in range(_REFINEMENTS):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = chance_at(left, tables)
+            best = max(best, at_left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = chance_at(right, tables)
+            best = max(best, at_right)
+    return best
+
+
+@kernel()
+def next_rate(pooled: float, m: float, n: float, null: Null) -> float:
+    """Return the pooled rate a step above: a share of the standard error of the pooled rate."""
+    first, second = rates_at(pooled, m, n, null)
+    ratio = np.exp(null[0]) if null[1] else 1.0
+    slope_of_first, slope_of_second = (m + n) / (m + n / ratio), (m + n) / (m * ratio + n)
+    information = slope_of_first**2 * m / max(first * (1.0 - first), 0.25 / m)
+    information += slope_of_second**2 * n / max(second * (1.0 - second), 0.25 / n)
+    return float(pooled + _STEP / np.sqrt(information))
+
+
+@kernel()
+def largest_tail(groups: Groups, null: Null, span: Span, enough: float) -> float:
+    """Return the largest chance, over pooled rates in a span, of a score at least as large as the observed one.
+
+    Beyond `enough` the search stops.
+    """
+    m, n = groups[1], groups[3]
+    low, high = possible_span(span, m, n, null)
+    if low > high:
+        return 0.0
+    lowest, highest = rates_at(low, m, n, null), rates_at(high, m, n, null)
+    ours, theirs = make_window(m, lowest[0], highest[0]), make_window(n, lowest[1], highest[1])
+    reach, sizes = find_reach(groups, null, ours, theirs), (m, n)
+    tables = sizes, null, ours, theirs, reach
+    rates, chances = np.empty(_MOST_STEPS), np.empty(_MOST_STEPS)
+    best: float = 0.0
+    steps, pooled = 0, low
+    while True:
+        rates[steps] = pooled
+        chances[steps] = chance_at(pooled, tables)
+        best = max(best, float(chances[steps]))
+        steps += 1
+        if best >= enough or pooled >= high or steps == _MOST_STEPS:
+            break
+        pooled = high if steps == _MOST_STEPS - 1 else min(high, next_rate(pooled, m, n, null))
+    least = _NEAR_BEST * best
+    for i in range(steps):
+        if best >= enough:
+            break
+        if (
+            chances[i] >= least
+            and chances[i] >= chances[max(i - 1, 0)]
+            and chances[i] >= chances[min(i + 1, steps - 1)]
+        ):
+            bracket = rates[max(i - 1, 0)], rates[min(i + 1, steps - 1)]
+            best = max(best, refined(bracket, tables))
+    return best
+
+
+@kernel()
+def score_limit(groups: Groups, is_ratio: bool, z: float) -> float:
+    """Return the lowest position of which the score statistic is at most z; it falls with the position."""
+    low, high = (-_FARTHEST, _FARTHEST) if is_ratio else (-1.0, 1.0)
+    at_equality = score(groups, (0.0, is_ratio))
+    if at_equality > z:
+        low = 0.0
+    else:
+        high = 0.0
+    if high == 0.0 and score(groups, (low, is_ratio)) <= z:
+        return -np.inf if is_ratio else -1.0
+    while high - low > _PRECISION * 1e-3 * (1.0 + abs(low)):
+        middle = (low + high) / 2
+        if score(groups, (middle, is_ratio)) <= z:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@kernel()
+def score_limits(groups: FloatArray, is_ratio: bool, z: FloatArray) -> FloatArray:
+    """Return the lowest accepted position of each row of groups (P, 4)."""
+    found = np.empty(z.size)
+    for i in range(z.size):
+        found[i] = score_limit((groups[i, 0], groups[i, 1], groups[i, 2], groups[i, 3]), is_ratio, z[i])
+    return found
+
+
+@kernel()
+def scores(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
+    """Return the score statistic of each row of groups (P, 4)."""
+    found = np.empty(len(groups))
+    for i in range(found.size):
+        found[i] = score((groups[i, 0], groups[i, 1], groups[i, 2], groups[i, 3]), (position, is_ratio))
+    return found
+
+
+@kernel()
+def is_accepted(position: float, search: Search) -> bool:
+    """Tell whether the one-sided p-value of a position is at least the tail."""
+    groups, is_ratio, span, tail, least = search
+    return largest_tail(groups, (position, is_ratio), span, tail - least) + least >= tail
+
+
+@kernel()
+def narrowed(rejected: float, accepted: float, search: Search) -> float:
+    """Return the accepted end after bisecting between a rejected and an accepted position."""
+    while accepted - rejected > _PRECISION:
+        middle = (rejected + accepted) / 2
+        if is_accepted(middle, search):
+            accepted = middle
+        else:
+            rejected = middle
+    return accepted
+
+
+@kernel()
+def enclosed(start: float, ends: Span, width: float, search: Search) -> Span:
+    """Return a rejected and an accepted position around a start, between a rejected and an accepted end."""
+    lowest, highest = ends
+    if start >= highest or is_accepted(start, search):
+        while start - width > lowest:
+            if not is_accepted(start - width, search):
+                return start - width, start
+            start -= width
+            width *= 2.0
+        return lowest, start
+    while start + width < highest:
+        if is_accepted(start + width, search):
+            return start, start + width
+        start += width
+    return start, highest
+
+
+@kernel()
+def outermost(accepted: float, lowest: float, step: float, search: Search) -> float:
+    """Return the lowest limit shortly below a limit."""
+    probe = 1
+    while probe <= _PROBES and accepted - probe * step > lowest:
+        position = accepted - probe * step
+        if is_accepted(position, search):
+            accepted = narrowed(max(position - step, lowest), position, search)
+            probe = 0
+        probe += 1
+    return accepted
+
+
+@kernel()
+def exact_limit(search: Search, guess: float) -> float:
+    """Return the lowest position whose one-sided p-value is at least the tail; above 0 if 0 is rejected.
+
+    The search starts at a guess. The p-value jumps where tables change their order, so that positions shortly below
+    the first crossing may be accepted, too: they are probed.
+    """
+    (x, m, y, n), is_ratio = search[0], search[1]
+    lowest, estimate = -1.0, x / m - y / n
+    if is_ratio:
+        lowest = -_FARTHEST
+        estimate = float(np.log(x * n / (y * m))) if x > 0 and y > 0 else float(np.copysign(_FARTHEST, x - y))
+    highest = estimate
+    if is_accepted(0.0, search):
+        highest = min(estimate, 0.0)
+        if is_accepted(lowest, search):
+            return -np.inf if is_ratio else -1.0
+    else:
+        lowest = 0.0
+    start = min(max(guess, lowest), highest)
+    rejected, accepted = enclosed(start, (lowest, highest), 0.1 * max(estimate - start, 1e-3), search)
+    accepted = narrowed(rejected, accepted, search)
+    return outermost(accepted, lowest, max(estimate - accepted, 1e-3) * _PROBE_STEP, search)
