@@ -85,7 +85,7 @@ def _plain(frame: Frame, name: str, dtype: DType, words: Sequence[str]) -> nw.Ex
         # Engines return sums in these types. A column in memory that needs them stays.
         fits = isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name))
         return column.cast(nw.Int64) if fits else None
-    if _has_zone(dtype) and remote_engine_name(frame) != "the database":
+    if _has_zone(dtype) and not frame.implementation.is_ibis():
         return nw.concat_str(
             column.dt.convert_time_zone("UTC").dt.to_string("%Y-%m-%d %H:%M:%S").str.slice(0, 19), nw.lit(ZONE)
         ).alias(name)

@@ -170,9 +170,15 @@ def test_a_score_without_a_cut_is_refused() -> None:
     assert audited(data, candidates={"percent": {"column": "percent", "threshold": 50}}).decisions
 
 
-@pytest.mark.parametrize("options", [{"candidates": "y"}, {"status_quo": "y"}])
-def test_the_outcome_decides_nothing(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="is 'y', which is the outcome: nobody knows it when deciding"):
+@pytest.mark.parametrize(
+    ("options", "whose"),
+    [
+        ({"candidates": {"a_b, column c": {"column": "y"}}}, "candidate 'a_b, column c'"),
+        ({"status_quo": "y"}, "status quo"),
+    ],
+)
+def test_the_outcome_decides_nothing(options: dict[str, Any], whose: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{whose} is 'y', which is the outcome: nobody knows it when deciding"):
         audited(right_or_wrong(), **options)
 
 

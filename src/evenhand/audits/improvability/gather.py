@@ -200,8 +200,9 @@ def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> No
 
 
 class _Source(NamedTuple):
-    """The origin of decisions or scores."""
+    """The origin of decisions or scores, and whose they are, in words."""
 
+    whose: str
     column: str
     kind: Kind | None
     threshold: float | None
@@ -215,15 +216,15 @@ def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Sour
     """
     outcome = _outcome_column(table, spec)
     for name, source in _decision_sources(table, spec):
-        column, kind, threshold, selected = source
+        whose, column, kind, threshold, selected = source
         if column in table.models:
             prediction = table.prediction(column)
             kind = kind or ("score" if table.has_scores(column) else "decision")
             if threshold is None and spec.capacity is None:
                 threshold = prediction.threshold
-            source = _Source(prediction.column, kind, threshold, prediction.selected if selected is None else selected)
+            selected = prediction.selected if selected is None else selected
+            source = _Source(whose, prediction.column, kind, threshold, selected)
         if source.column == outcome:
-            whose = name.split(", column")[0].replace("_", " ")
             raise ConfigError(
                 "{whose} is {outcome!r}, which is the outcome: nobody knows it when deciding. Name a column of "
                 "decisions or scores.",
@@ -237,12 +238,13 @@ def _decision_sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[s
     """Yield the columns or models that the settings name as decisions or scores."""
     quo = spec.status_quo
     if quo.column is not None:
-        yield STATUS_QUO, _Source(quo.column, quo.kind, quo.threshold, quo.selected)
+        yield STATUS_QUO, _Source("status quo", quo.column, quo.kind, quo.threshold, quo.selected)
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
             if member.column is not None:
                 _require_column(table, name, member.column)
-                yield (_column_name(name, member.column), _Source(member.column, member.kind, member.threshold, None))
+                source = _Source(f"candidate {name!r}", member.column, member.kind, member.threshold, None)
+                yield _column_name(name, member.column), source
 
 
 def _column_name(candidate: str, column: str) -> str:
@@ -280,7 +282,7 @@ def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -
 
 
 def _predictions(coded: Coded, source: _Source) -> Predictions:
-    column, kind, threshold, selected = source
+    _, column, kind, threshold, selected = source
     two_valued = selected is not None or None not in map(yes_or_no, coded.values)
     if kind is None:
         kind = "decision" if two_valued and threshold is None else "score"
