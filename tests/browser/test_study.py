@@ -299,7 +299,7 @@ def test_reload_and_back_lose_and_double_nothing(browser: Any, effort: Running) 
         anna.consent("reload")
         anna.answer()
         anna.rate_pair(other=True)
-        anna.page.wait_for_selector(".status:has-text('Saved')")
+        anna.page.wait_for_selector(".status:text-is('Saved')")
         for _ in range(2):
             anna.page.reload()
             assert anna.page.locator("input[name=trajectory]:checked").get_attribute("value") == "3"
@@ -425,7 +425,7 @@ def test_without_a_connection_it_says_so_and_saves_later(browser: Any, effort: R
         anna.page.click("main form button")
         assert anna.path == "/step/1"
         anna.context.set_offline(False)
-        anna.page.wait_for_selector(".status:has-text('Saved')")
+        anna.page.wait_for_selector(".status:text-is('Saved')")
         anna.page.reload()
         assert anna.page.locator("#reason").input_value() == "Typed in a tunnel"
         assert all("ERR_INTERNET_DISCONNECTED" in text for text in anna.trouble)
@@ -529,7 +529,7 @@ def test_axe_finds_nothing_serious_on_any_page(
         anna.go_on()
         found += problems(anna, "pair with errors")
         anna.rate_pair(other=True)
-        anna.page.wait_for_selector(".status:has-text('Saved')")
+        anna.page.wait_for_selector(".status:text-is('Saved')")
         anna.page.locator("summary").click()
         found += problems(anna, "pair filled in")
     with Person(browser, feedback, width, scheme) as ben:
