@@ -1,11 +1,9 @@
 """Promises of reliability, agreement and disagreement where people are few.
 
-The test for few people (reliability): damage of people in two groups with the same mean, of very different shapes; and
-a group of which nobody is hurt against 1,000. The oracle knows that nobody can be hurt there, and takes the other
-group's share alone. The test of scores (agreement): two groups with the same errors, held against the standard errors
-of each group alone. A group that has missed its largest damage (reliability): the test with and without an allowance
-for it, and what the allowance costs where nothing was missed. The gap that critics see (disagreement): coverage, and
-how often a true gap is told.
+The test of the mean gap (reliability): damage alike in both groups, with rare extremes; damage with the same mean and
+very different shapes; and its power, beside a permutation of the plain difference. The test of scores (agreement): two
+groups with the same errors, held against the standard errors of each group alone. The gap that critics see
+(disagreement): coverage, and how often a true gap is told.
 """
 
 from __future__ import annotations
@@ -17,14 +15,13 @@ from itertools import product
 import numpy as np
 from numpy.random import Generator
 
-from benchmarks.coverage._lines import Book, Simulate
+from benchmarks.coverage._lines import Book
 from evenhand.stats.agreement import coefficient_difference, shared_shape_stderr, unseen_tail
 from evenhand.stats.feedback import Answers, Feedback, gap_intervals
-from evenhand.stats.reliability import Unseen, bounded_difference, bounded_limits
-from evenhand.stats.reliability.bounded import half_widths
+from evenhand.stats.reliability import compare_people
 from evenhand.stats.types import BoolArray, FloatArray
 
-MEASURED = ("stats/reliability", "stats/agreement", "stats/feedback")
+MEASURED = ("stats/reliability/people.py", "stats/permutation", "stats/agreement", "stats/feedback")
 
 Draw = Callable[[Generator, int], FloatArray]
 
@@ -39,76 +36,65 @@ def spread(a: float, b: float) -> Draw:
     return lambda rng, n: np.round(rng.beta(a, b, n), 3)
 
 
-DAMAGE: dict[str, tuple[Draw, Draw]] = {
-    "one in fifty hurt by half, in both": (rare(0.02, 0.5), rare(0.02, 0.5)),
-    "one in twenty hurt wholly, against damage spread out": (rare(0.05, 0.999), spread(0.9 * 0.999, 17.1)),
+def mixed(share: float, a: float, b: float) -> Draw:
+    """Return people of whom this share is hurt, by a beta distribution."""
+    return lambda rng, n: np.where(rng.random(n) < share, rng.beta(a, b, n), 0.0)
+
+
+def rare_beside(share: float, most: Draw) -> Draw:
+    """Return people of whom this share is hurt wholly, and the others as by another draw."""
+    return lambda rng, n: np.where(rng.random(n) < share, 1.0, most(rng, n))
+
+
+ALIKE: dict[str, Draw] = {
+    "one in fifty hurt by half": rare(0.02, 0.5),
+    "one in forty hurt nearly wholly, the others a little": rare_beside(0.025, spread(1, 20)),
+    "beta(0.1, 0.9)": spread(0.1, 0.9),
+}
+UNLIKE: dict[str, tuple[Draw, Draw]] = {
     "three in ten hurt, against damage spread out": (rare(0.3, 0.9), spread(2.7, 7.3)),
-    "beta(0.1, 0.9) in both": (spread(0.1, 0.9), spread(0.1, 0.9)),
+    "one in twenty hurt wholly, against damage spread out": (rare(0.05, 0.999), spread(0.9 * 0.999, 17.1)),
+    "one in a hundred hurt wholly, against damage spread out": (rare_beside(0.01, spread(1, 99)), spread(2, 98.5)),
+}
+HURT: dict[str, tuple[Draw, Draw]] = {
+    "nobody hurt, against one in ten": (rare(0.0, 0.0), mixed(0.1, 2, 2)),
+    "nobody hurt, against one in five": (rare(0.0, 0.0), mixed(0.2, 2, 2)),
+    "three in ten hurt, against six in ten": (mixed(0.3, 1, 1), mixed(0.6, 1, 1)),
+    "one in ten hurt, against three in ten": (mixed(0.1, 2, 2), mixed(0.3, 2, 2)),
 }
 
 
-def false_gaps(samples: int, rng: Generator, draws: tuple[Draw, Draw], people: tuple[int, int]) -> BoolArray:
-    """Return in which samples the test for few people tells a gap."""
-    found = []
-    for _ in range(samples):
-        low, high = bounded_difference(draws[0](rng, people[0]), draws[1](rng, people[1]), 0.025)
-        found.append(low > 0 or high < 0)
-    return np.array(found)
+POWER = (
+    ("nobody hurt, against one in ten", (60, 600)),
+    ("nobody hurt, against one in five", (60, 600)),
+    ("nobody hurt, against one in five", (40, 40)),
+    ("three in ten hurt, against six in ten", (50, 50)),
+    ("one in ten hurt, against three in ten", (80, 80)),
+    ("one in ten hurt, against three in ten", (100, 1_000)),
+)
+_UNLIKE = {
+    ("one in twenty hurt wholly, against damage spread out", 100): 0.10,
+    ("one in a hundred hurt wholly, against damage spread out", 100): 0.45,
+    ("one in a hundred hurt wholly, against damage spread out", 300): 0.13,
+}
+"""The errors of people whose groups have the same mean and very different shapes, where the test does not hold."""
 
 
-def of_group_means(a: FloatArray, b: FloatArray, decisions: bool, allowed: bool = True) -> bool | None:
-    """Return whether a gap of means over people is told, as the audit does; None where it gives no test.
-
-    The bootstrap's standard error and freedom are taken by their formulas; `allowed` is the allowance for damage that a
-    group has missed. Damage that rests on too few people has the limits for few people, that to scores has no test.
-    """
-    if min(d.sum() ** 2 / (d**2).sum() if d.any() else 0.0 for d in (a, b)) < (5 if decisions else 10):
-        low, high = bounded_difference(a, b, 0.025) if decisions else (0.0, 0.0)
-        return bool(low > 0 or high < 0) if decisions else None
-    own, sizes = np.array([a.var(ddof=1) / a.size, b.var(ddof=1) / b.size]), np.array([a.size, b.size])
-    alike = float((own * sizes**2).sum() / sizes.sum() * (1 / sizes).sum())
-    freedom = float(own.sum() ** 2 / (own**2 / (sizes - 1)).sum())
-    first, second = 1 - a.mean(), 1 - b.mean()
-    unseen = Unseen((a, b), (first, second), (float(np.sqrt(own[0])), float(np.sqrt(own[1]))), decisions)
-    stderr = float(np.sqrt(max(own.sum(), alike)))
-    down, up = half_widths(stderr, freedom, 0.025, unseen if allowed else None)
-    return bool(first - second > down or second - first > up)
-
-
-def tested(draw: Callable[[Generator], tuple[FloatArray, FloatArray]], decisions: bool) -> Simulate:
-    """Return a simulation of the test on these people: ours, and without an allowance for the missed."""
-
-    def simulate(samples: int, rng: Generator) -> tuple[BoolArray, BoolArray]:
-        told = []
-        for _ in range(samples):
-            people = draw(rng)
-            told.append([of_group_means(*people, decisions, allowed) for allowed in (True, False)])
-        known = np.array([both for both in told if None not in both], dtype=np.bool_).reshape(-1, 2)
-        return known[:, 0], known[:, 1]
-
-    return simulate
-
-
-def one_in_a_hundred(rng: Generator, people: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Return one in a hundred hurt wholly and the others a little, and damage that is as large and spread out."""
-    a = np.where(rng.random(people[0]) < 0.01, 1.0, rng.beta(1, 99, people[0]))
-    return a, rng.beta(2, 98.5, people[1])
-
-
-def twice_as_much(rng: Generator, people: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Return three in ten hurt by shares all over, and six in ten."""
-    a, b = (np.where(rng.random(n) < share, rng.random(n), 0.0) for n, share in zip(people, (0.3, 0.6), strict=True))
-    return a / 2, b / 2
-
-
-def nobody_hurt(samples: int, rng: Generator, people: int, mean: float) -> tuple[BoolArray, BoolArray]:
-    """Return in which samples the gap to 1,000 people is told, by us and by who knows that nobody can be hurt."""
-    ours, oracle = [], []
-    for _ in range(samples):
-        others = np.where(rng.random(1_000) < 2 * mean, rng.random(1_000), 0.0)
-        ours.append(bounded_difference(np.zeros(people), others, 0.025).high < 0)
-        oracle.append(bounded_limits(others, 0.025).low > 0)
-    return np.array(ours), np.array(oracle)
+def gaps_told(
+    samples: int, rng: Generator, draws: tuple[Draw, Draw], people: tuple[int, int], shuffles: int = 0
+) -> BoolArray | tuple[BoolArray, BoolArray]:
+    """Return in which samples a gap is told; with `shuffles`, also by permuting the plain difference."""
+    first = np.arange(sum(people)) < people[0]
+    ours, plain = np.empty(samples, dtype=np.bool_), np.empty(samples, dtype=np.bool_)
+    for sample in range(samples):
+        damage = np.concatenate([draw(rng, n) for draw, n in zip(draws, people, strict=True)])
+        found = compare_people(1.0 - 2.0 * damage, np.zeros(first.size, dtype=np.int64), first, bounds=(-1.0, 1.0))
+        ours[sample] = found.p_value < 0.05
+        if shuffles:
+            away = np.array([damage[rng.permutation(first.size)[: people[0]]].mean() for _ in range(shuffles)])
+            far = np.abs(away - damage.mean()) >= abs(damage[first].mean() - damage.mean()) - 1e-12
+            plain[sample] = (1 + far.sum()) / (1 + shuffles) < 0.05
+    return (ours, plain) if shuffles else ours
 
 
 def tail_errors(samples: int, rng: Generator, people: tuple[int, int], heavy: bool) -> tuple[BoolArray, BoolArray]:
@@ -165,45 +151,37 @@ def critics_see(samples: int, rng: Generator, critics: int, cases: int, more: fl
 
 def promises(book: Book) -> None:
     """Declare the lines."""
-    for name, draws in DAMAGE.items():
-        for people in ((15, 1_000), (40, 1_000), (300, 1_000), (30, 30)):
-            book.measure(
-                "gap of PABAK, few people",
-                f"{name}; {people[0]} against {people[1]:,}",
-                partial(false_gaps, draws=draws, people=people),
-                kind="test",
-                nominal=0.05,
-                samples=400,
-                guard=15,
-            )
-    for people, decisions in product(((100, 1_000), (300, 1_000), (1_000, 1_000)), (True, False)):
-        who = "decisions" if decisions else "squared errors of scores"
-        book.measure(
-            "mean gap of reliability, errors that a group has missed",
-            f"{who}: one in a hundred hurt wholly, against damage spread out; {people[0]} against {people[1]:,}",
-            tested(partial(one_in_a_hundred, people=people), decisions),
-            kind="test",
-            nominal=0.05,
-            samples=2_000,
-            guard=100,
-            oracle="without an allowance for the missed",
-        )
+    few = ((15, 1_000), (40, 1_000), (300, 1_000), (30, 30))
+    for (name, draw), people in product(ALIKE.items(), few):
         book.measure(
             "mean gap of reliability",
-            f"{who}: three in ten hurt, against six in ten; {people[0]} against {people[1]:,}",
-            tested(partial(twice_as_much, people=people), decisions),
-            kind="power",
-            samples=500,
-            oracle="without an allowance for the missed",
+            f"{name}, in both; {people[0]} against {people[1]:,}",
+            partial(gaps_told, draws=(draw, draw), people=people),
+            kind="test",
+            nominal=0.05,
+            samples=400,
+            guard=15,
         )
-    for hurt_not, mean in ((40, 0.1), (40, 0.2), (100, 0.05), (100, 0.1), (300, 0.05)):
+    for (name, draws), people in product(UNLIKE.items(), ((100, 1_000), (300, 1_000), (1_000, 1_000))):
         book.measure(
-            "gap of PABAK, few people",
-            f"nobody of {hurt_not} hurt, 1,000 with a mean damage of {mean}",
-            partial(nobody_hurt, people=hurt_not, mean=mean),
+            "mean gap of reliability",
+            f"{name}, the same mean; {people[0]} against {people[1]:,}",
+            partial(gaps_told, draws=draws, people=people),
+            kind="test",
+            nominal=0.05,
+            allowed=_UNLIKE.get((name, people[0]), 0.05),
+            why="a sample that has missed those who are hurt most looks like one of a group in which nobody is",
+            samples=400,
+            guard=15,
+        )
+    for name, people in POWER:
+        book.measure(
+            "mean gap of reliability",
+            f"{name}; {people[0]} against {people[1]:,}",
+            partial(gaps_told, draws=HURT[name], people=people, shuffles=399),
             kind="power",
             samples=200,
-            oracle="who knows that nobody can be hurt",
+            oracle="permutation of the plain difference, valid only where groups are alike",
         )
     for sizes in ((50, 50), (50, 500), (200, 2_000)):
         for heavy in (True, False):

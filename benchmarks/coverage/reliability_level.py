@@ -1,11 +1,11 @@
 """Level of the gap's test and of its joint band at nominal 5 %.
 
 First group labels are shuffled within folds, so that no gap is real, and the whole inference is run again: mistakes,
-bootstrap over people, test of the gap averaged over levels, joint (sup-t) band. Told is the share of relabellings in
-which the test rejects, and in which the band leaves out 0 at some level. Beside them what not to use: `pointwise`, the
-share in which some level's own 95 % limits leave out 0; and `nine of ten`, the share in which one group is lower at
-nine of ten levels or more, the criterion "always or mostly lower" of the study. The people and models are fixed, as in
-the study: the COMPAS data where EVENHAND_DATA has it, else made-up people of the same shape.
+bootstrap over people, permutation test of the gap averaged over levels, joint (sup-t) band. Told is the share of
+relabellings in which the test rejects, and in which the band leaves out 0 at some level. Beside them what not to use:
+`pointwise`, the share in which some level's own 95 % limits leave out 0; and `nine of ten`, the share in which one
+group is lower at nine of ten levels or more, the criterion "always or mostly lower" of the study. The people and models
+are fixed, as in the study: the COMPAS data where EVENHAND_DATA has it, else made-up people of the same shape.
 
 Then small groups: so many people drawn at random are held against 300 others, without folds or in five, where the audit
 gives a verdict. Shares are of the draws in which the statistic has an interval. `plain` is what the test would reject
@@ -14,18 +14,29 @@ without the corrections for few people: no sqrt(m / (m - 1)), no least standard 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 
 from benchmarks.coverage._lines import Book, Line
 from benchmarks.reliability_data import BINARY, MINIMA, NUMERIC, People, experiment, fitted, linear, people
 from evenhand.audits.reliability.evidence import LEAST_PEOPLE, least_in_a_fold
-from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds
-from evenhand.stats.reliability import GapOverLevels, PeopleDraws, bootstrap_people, gap_of, share_lower
+from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds, simulate
+from evenhand.stats.reliability import (
+    MEANS,
+    GapOverLevels,
+    PeopleDraws,
+    bootstrap_people,
+    compare_people,
+    derivatives_of,
+    gap_of,
+    people_values,
+    share_lower,
+)
 from evenhand.stats.types import BoolArray
 
 MEASURED = ("stats/reliability", "stats/noise", "audits/reliability/evidence.py")
@@ -48,11 +59,11 @@ def relabelled(trial: Experiment, rng: Generator) -> Experiment:
     return replace(trial, groups=groups)
 
 
-def called(gap: GapOverLevels) -> list[bool]:
+def called(p_value: float, gap: GapOverLevels) -> list[bool]:
     """Return whether each criterion calls a gap."""
     lower = float(share_lower(gap.value))
     return [
-        gap.p_value < 0.05,
+        p_value < 0.05,
         *(bool(((band.low > 0) | (band.high < 0)).any()) for band in (gap.simultaneous, gap.pointwise)),
         lower <= 0.1 or lower >= 0.9,
         lower <= 0.2 or lower >= 0.8,
@@ -77,7 +88,7 @@ def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, re
     for number in range(samples):
         other, seeds = relabelled(trial, rng), replicate_seeds(replicates, rng)
         draws = bootstrap_people(other, seeds, STATISTICS, resamples=RESAMPLES, rng=rng, threads=1)
-        found[number] = [called(tested(draws, name)) for name in STATISTICS]
+        found[number] = [called(*both) for both in tested(other, seeds, draws, STATISTICS)]
     numbers = f"{'common' if common else 'fresh'} random numbers, {replicates} replicates"
     who = f"{len(crowd()[0].features):,} people ({crowd()[0].source}), {setting}, {numbers}"
     lines = []
@@ -90,11 +101,22 @@ def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, re
     return lines
 
 
-def tested(draws: PeopleDraws, name: str) -> GapOverLevels:
-    """Return the gap as the audit tests it."""
-    levels, least = draws.levels[draws.levels > 0], draws.pooled_stderr(name, 1, 0)
-    freedom, unseen = draws.freedom(name, 1, 0), draws.unseen(name, 1, 0)
-    return gap_of(draws.gap(name, 1, 0), freedom=freedom, levels=levels, least_stderr=least, unseen=unseen)
+def tested(
+    trial: Experiment, seeds: Sequence[SeedSequence], draws: PeopleDraws, names: Sequence[str]
+) -> Iterator[tuple[float, GapOverLevels]]:
+    """Yield each gap's p-value, and its band, as the audit has them."""
+    ratios = [name for name in names if name not in MEANS]
+    runs = simulate(trial, seeds, derivatives=derivatives_of(ratios), threads=1)
+    influence, in_first = iter(runs.influence), trial.base.cell % 2 == 1
+    for name in names:
+        values = people_values(trial, runs, name, None if name in MEANS else next(influence))
+        if not np.isfinite(values).all():
+            yield np.nan, gap_of(draws.gap(name, 1, 0))
+            continue
+        found = compare_people(values, trial.base.fold, in_first)
+        levels, freedom = draws.levels[draws.levels > 0], draws.freedom(name, 1, 0)
+        limits = found.limits(0.95)
+        yield found.p_value, gap_of(draws.gap(name, 1, 0), freedom=freedom, levels=levels, mean_limits=limits)
 
 
 def uncorrected(draws: PeopleDraws, name: str) -> bool:
@@ -125,9 +147,9 @@ def small_groups(samples: int, rng: Generator, *, setting: str, size: int, folds
         )
         seeds = replicate_seeds(SMALL_REPLICATES, rng)
         drawn = bootstrap_people(trial, seeds, SMALL_STATISTICS, resamples=SMALL_RESAMPLES, rng=rng, threads=1)
-        for place, name in enumerate(SMALL_STATISTICS):
-            gap = tested(drawn, name)
-            found[number, place] = [np.isfinite(gap.p_value), uncorrected(drawn, name), *called(gap)[:2]]
+        for place, (p_value, gap) in enumerate(tested(trial, seeds, drawn, SMALL_STATISTICS)):
+            plain = uncorrected(drawn, SMALL_STATISTICS[place])
+            found[number, place] = [np.isfinite(p_value), plain, *called(p_value, gap)[:2]]
     who = f"{size} people against {OTHERS}, {'no folds' if folds == 1 else f'{folds} folds'}, {setting}"
     return [line for place, name in enumerate(SMALL_STATISTICS) for line in _small_lines(name, who, found[:, place])]
 

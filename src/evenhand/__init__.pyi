@@ -880,7 +880,7 @@ class _ReliabilityResultGaps(TypedDict, total=False):
     df: float | None
     share_lower: float | None
     replicate_sd: float | None
-    least_shown: float | None
+    rests_on: str | None
 
 class _ReliabilityResultAttribution(TypedDict, total=False):
     model: str | None

@@ -385,9 +385,10 @@ def test_renewed_items_are_used(experiment: Make, by_definition: Callable[..., P
 
 @pytest.mark.parametrize("common", [True, False])
 @pytest.mark.parametrize("raters", [1, 2])
-def test_the_damage_is_the_share_of_changed_decisions(experiment: Make, common: bool, raters: int) -> None:
+def test_the_damage_is_of_changed_decisions_and_squared_errors(experiment: Make, common: bool, raters: int) -> None:
     trial = experiment(common=common, raters=raters)
     seen = paths(trial, SEEDS)
     above = trial.levels > 0
     expected = (seen.first_label != seen.second_label)[:, above].mean(axis=(0, 1))
-    np.testing.assert_allclose(simulate(trial, SEEDS).damage, expected, atol=1e-12)
+    squares = ((seen.first_score - seen.second_score) ** 2)[:, above].mean(axis=(0, 1))
+    np.testing.assert_allclose(simulate(trial, SEEDS).damage, [expected, squares], atol=1e-12)

@@ -112,6 +112,8 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     compared: list[Callable[[ReliabilitySpec], Iterable[ReliabilityGap]]] = []
     attribution: list[AttributionRecord] = []
     places: list[MovedRecord] = []
+    pairs = sum(len(grouping.groups) * (len(grouping.groups) - 1) // 2 for grouping in groups)
+    tests = max(1, len(models) * len(settings) * pairs)
     for model in models:
         notes += model_notes(model, people)
         for mistakes in settings:
@@ -122,7 +124,13 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
                 if not grouping.groups:
                     continue
                 setup = Setup(
-                    model=model, mistakes=mistakes, groups=grouping, people=people, derivation=derivation, spec=spec
+                    model=model,
+                    mistakes=mistakes,
+                    groups=grouping,
+                    people=people,
+                    derivation=derivation,
+                    spec=spec,
+                    tests=tests,
                 )
                 simulated = run_simulation(setup)
                 values += value_records(simulated, spec)

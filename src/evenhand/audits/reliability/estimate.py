@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from evenhand.audits.reliability.derived import Derivation
 from evenhand.audits.reliability.gather import ScoredPeople
 from evenhand.audits.reliability.messages import say
-from evenhand.audits.reliability.metrics import COMPANIONS, METRICS
+from evenhand.audits.reliability.metrics import COMPANIONS, METRICS, measures_harm
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
@@ -42,16 +43,23 @@ from evenhand.stats.noise import (
 from evenhand.stats.reliability import (
     Curves,
     PeopleDraws,
+    PeopleGap,
     bootstrap_people,
+    compare_people,
     curves,
+    derivatives_of,
     fold_spread,
     joint_band,
     metric_values,
+    people_values,
 )
 from evenhand.stats.types import FloatArray, Interval
 
 PEOPLE_REPLICATES = 20
 """Replicates of the bootstrap over people; with fewer the interval is longer, not shorter."""
+
+_CLEAR = 0.05  # the level at which two groups differ clearly
+_FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +72,7 @@ class Simulated:
     experiment : people, predictors and noise as the engine takes them.
     runs : the sums of every replicate, level, fold and group.
     draws : every metric of resampled people.
+    compared : for each metric and pair of groups, the lower position first, the comparison of their people.
     attributions : for each metric, the contributions of features; empty unless requested.
     same_pilot : runs that learn from the pilot itself, if each replicate learns by group from a resampled pilot.
     """
@@ -74,6 +83,7 @@ class Simulated:
     experiment: Experiment
     runs: Simulation
     draws: PeopleDraws
+    compared: dict[tuple[str, int, int], PeopleGap]
     attributions: dict[str, Attribution]
     same_pilot: Simulation | None = None
 
@@ -101,6 +111,7 @@ class Setup:
     model, mistakes, groups : the model, the mistakes, and the grouping.
     people, derivation : the people's features, and the derived ones.
     spec : the settings of the audit.
+    tests : how many tests of the run share its level, at most.
     """
 
     model: Model
@@ -109,6 +120,7 @@ class Setup:
     people: ScoredPeople
     derivation: Derivation
     spec: ReliabilitySpec
+    tests: int = 1
 
     @property
     def rng(self) -> np.random.Generator:
@@ -123,7 +135,8 @@ def run_simulation(setup: Setup) -> Simulated:
     seeds = replicate_seeds(spec.replicates, rng)
     title = f"{model.name} by {groups.name}, noise {mistakes.setting.name}"
     step(f"Simulating mistakes: {title}")
-    runs = simulate(experiment, seeds)
+    ratios = [name for name in spec.metrics if not measures_harm(name)]
+    runs = simulate(experiment, seeds, derivatives=derivatives_of(ratios) if ratios else None)
     step(f"Resampling people: {title}")
     names = (*spec.metrics, *COMPANIONS)
     draws = bootstrap_people(experiment, seeds[:PEOPLE_REPLICATES], names, resamples=spec.resamples, rng=rng)
@@ -142,9 +155,45 @@ def run_simulation(setup: Setup) -> Simulated:
         experiment=experiment,
         runs=runs,
         draws=draws,
+        compared=dict(_compared(setup, experiment, runs)),
         attributions=attributions,
         same_pilot=same_pilot,
     )
+
+
+def _compared(
+    setup: Setup, experiment: Experiment, runs: Simulation
+) -> Iterator[tuple[tuple[str, int, int], PeopleGap]]:
+    """Yield the comparison of the people of every two groups, for each metric that has a value for both."""
+    spec, groups = setup.spec, experiment.cells[1]
+    group = experiment.base.cell % groups
+    influence = iter(runs.influence)
+    for name in spec.metrics if np.any(runs.levels > 0) else ():
+        values = people_values(experiment, runs, name, None if measures_harm(name) else next(influence))
+        for pair in combinations(range(groups), 2):
+            rows = np.flatnonzero(np.isin(group, pair))
+            if not np.isfinite(values[rows]).all():
+                continue
+            yield (
+                (name, *pair),
+                compare_people(
+                    values[rows],
+                    experiment.base.fold[rows],
+                    group[rows] == pair[0],
+                    bounds=_bounds(name, experiment),
+                    level=_CLEAR / setup.tests / _FINDINGS,
+                ),
+            )
+
+
+def _bounds(name: str, experiment: Experiment) -> tuple[float, float] | None:
+    """Return the least and the largest possible value of a person; None if unknown."""
+    if name == "pabak":
+        return -1.0, 1.0
+    score, spread = experiment.base.score, fold_spread(experiment)
+    if name == "icc_spread" and score.min() >= 0 and score.max() <= 1 and spread.min() > 0:
+        return 1.0 - 1.0 / float(spread.min()), 1.0
+    return None
 
 
 def _attributions(

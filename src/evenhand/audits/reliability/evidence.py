@@ -14,14 +14,12 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import without_kind
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
-from evenhand.stats.agreement import COUNT_METRICS
-from evenhand.stats.intervals import t_quantile, tail_share
+from evenhand.stats.correlation import two_sided_p
+from evenhand.stats.intervals import t_quantile
 from evenhand.stats.reliability import (
     Curves,
     GapOverLevels,
-    bounded_difference,
-    bounded_limits,
-    bounded_p,
+    PeopleGap,
     curves,
     gap_of,
     pilot_variance,
@@ -30,28 +28,16 @@ from evenhand.stats.reliability import (
 from evenhand.stats.types import FloatArray
 
 LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
-"""The people of a group, in total and per fold, below which the bootstrap gives no interval, test or verdict.
+"""The people of a group, in total and per fold, that bands at single noise levels and the test of ratios need.
 
-Below them intervals miss and tests reject more often than their level: few people do not show how skewed the effect of
-mistakes is. Kappa, ICC and similar metrics are ratios, which are biased in small folds, so they need more people there
-than means over people. No fold may have less than three quarters as many. See the table of levels in
-docs/methods/reliability.md.
+Few people do not show the bootstrap how skewed the effect of mistakes is. Kappa, ICC and similar metrics are ratios,
+which are biased in small folds, so they need more people there than means over people. No fold may have less than three
+quarters as many. The mean gap of a metric that is a mean over people is tested with any number of people.
 """
-
-LEAST_DAMAGED, LEAST_MOVED = 5, 10
-"""The effective number of people with damage to decisions, and to scores, that the bootstrap needs.
-
-If a few people make most of it, other people of the group may make none, or twice as much, and the resamples, which
-contain only these few, do not show that. The agreement audit requires as many.
-"""
-
-BOUNDED = "pabak"
-"""The metric whose gap is one of means between 0 and 1, of shares of changed decisions: its limits hold for any number
-of people, even if few are hurt."""
 
 
 def least_in_a_fold(metric: str) -> int:
-    """Return the people per fold that a test of a metric needs in a group."""
+    """Return the people per fold that a band of a metric needs in a group."""
     return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
 
 
@@ -63,15 +49,6 @@ def too_few(status: Message) -> Message | None:
     why = without_kind(status)
     who = why.args.get("who") if why.id == "reliability.few_people" else None
     return who if isinstance(who, Message) else None
-
-
-def rests_on_few(status: Message) -> str | None:
-    """Return the group whose damage is too concentrated for a test.
-
-    None if another reason applies.
-    """
-    why = without_kind(status)
-    return str(why.args["group"]) if why.id in ("reliability.rests_on", "reliability.rests_on_nobody") else None
 
 
 def _size_reason(simulated: Simulated, group: int, metric: str) -> Message | None:
@@ -87,17 +64,6 @@ def _size_reason(simulated: Simulated, group: int, metric: str) -> Message | Non
     return None
 
 
-def _concentration_reason(simulated: Simulated, group: int, metric: str) -> Message | None:
-    """Return why the damage to a group is too concentrated for a test, or None."""
-    scores = metric not in COUNT_METRICS
-    people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
-    if people >= least:
-        return None
-    label = simulated.label(group)
-    why = say("rests_on", group=label, people=people, least=least)
-    return shared("no_interval", why=why if people else say("rests_on_nobody", group=label, least=least))
-
-
 def _pilot_reason(simulated: Simulated) -> Message | None:
     """Return why the gaps' variation over pilots is unknown, or None if it is known or irrelevant."""
     pilot = simulated.mistakes.setting.pilot
@@ -106,10 +72,9 @@ def _pilot_reason(simulated: Simulated) -> Message | None:
     return shared("no_interval", why=say("pilot_takes_replicates" if pilot.resample else "pilot_takes_resample"))
 
 
-def _why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
-    """Return why a gap of two groups is not tested by the bootstrap, or None."""
-    few = next((why for group in pair if (why := _size_reason(simulated, group, metric))), None)
-    return few or _pilot_reason(simulated)
+def _too_small(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
+    """Return why the groups are too small for the bootstrap, or None."""
+    return next((why for group in pair if (why := _size_reason(simulated, group, metric))), None)
 
 
 # A gap at every level -------------------------------------------------------------------------------------------------
@@ -147,33 +112,24 @@ class LevelGaps:
         return self.untested is None and self.no_interval[position] is None and bool(low > 0 or high < 0)
 
 
-def level_gaps(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> LevelGaps:
-    """Return the gap of a metric between two groups, the first less the second."""
+def level_gaps(
+    simulated: Simulated, name: str, pair: tuple[int, int], mean: MeanGap, spec: ReliabilitySpec
+) -> LevelGaps:
+    """Return the gap of a metric between two groups, the first less the second, at every level.
+
+    Where the limits of the mean gap are wider than the bootstrap's, those at single levels are, too.
+    """
     curve = curves(simulated.experiment, simulated.runs, name)
-    above = curve.levels > 0
-    runs = _gap_runs(curve, *pair)
+    levels, runs = curve.levels[curve.levels > 0], _gap_runs(curve, *pair)
     draws = centred(simulated.draws.gap(name, *pair), runs.mean(axis=0))
     freedom = simulated.draws.freedom(name, *pair)
-    least = simulated.draws.pooled_stderr(name, *pair)
-    variance = float(np.fmax(draws.stderr()[-1], least)) ** 2
-    more, freedom = _with_pilot(simulated, name, runs, pair=pair, variance=variance, freedom=freedom, spec=spec)
-    unseen = simulated.draws.unseen(name, *pair)
-    gap = gap_of(
-        draws,
-        spec.confidence,
-        freedom=freedom,
-        levels=curve.levels[above],
-        least_stderr=least,
-        more_variance=more,
-        unseen=unseen,
-    )
-    rests = next((why for group in pair if (why := _concentration_reason(simulated, group, name))), None)
+    limits = mean.limits(spec.confidence) if mean.unknown is None else None
     return LevelGaps(
-        gap,
-        curve.levels[above],
+        gap_of(draws, spec.confidence, freedom=freedom, levels=levels, mean_limits=limits),
+        levels,
         spread_of_runs(runs),
-        _why_untested(simulated, name, pair),
-        [why or rests for why in why_no_intervals(draws)],
+        _too_small(simulated, name, pair) or _pilot_reason(simulated),
+        why_no_intervals(draws),
     )
 
 
@@ -182,34 +138,6 @@ def _gap_runs(curve: Curves, group: int, reference: int) -> FloatArray:
     above = curve.levels > 0
     runs = curve.values[:, above, group] - curve.values[:, above, reference]
     return np.concatenate([runs, runs.mean(axis=1, keepdims=True)], axis=1)
-
-
-def _with_pilot(
-    simulated: Simulated,
-    name: str,
-    runs: FloatArray,
-    *,
-    pair: tuple[int, int],
-    variance: float,
-    freedom: float,
-    spec: ReliabilitySpec,
-) -> tuple[FloatArray | None, float]:
-    """Return the variance of gaps due to a pilot learned by group, and the resulting degrees of freedom.
-
-    The part of random mistakes is subtracted if it is known well enough; otherwise it stays, if the interval is shorter
-    with it.
-    """
-    settings = simulated.mistakes.setting.pilot
-    if simulated.same_pilot is None or settings is None:
-        return None, freedom
-    fixed = _gap_runs(curves(simulated.experiment, simulated.same_pilot, name), *pair)
-    choices = []
-    for pilot in (pilot_variance(runs, other, float(settings.enough)) for other in (fixed, None)):
-        joint = pilot.freedom(-1, variance, freedom)
-        half = float(t_quantile(joint, spec.confidence)) * float(np.sqrt(variance + pilot.value[-1]))
-        choices.append((half, pilot.value, joint))
-    _, value, joint = min(choices, key=lambda choice: choice[0])
-    return value, joint
 
 
 # The mean gap ---------------------------------------------------------------------------------------------------------
@@ -225,90 +153,80 @@ class MeanGap:
     unknown : why it has no value or no limits, or None.
     limits : the limits at a confidence.
     p_value : the smallest alpha at which the limits of confidence 1 - alpha exclude 0; nan without limits.
-    stderr, freedom : of the bootstrap's limits; nan for others.
-    least_shown : for limits that hold for few people, the least gap they can show if nobody of the smaller group is
-        hurt; without a test, the least that any could show; None for the bootstrap's.
+    stderr, freedom : its standard error, and the degrees of freedom of a Student's test; nan for others.
+    rests_on : what limits and test rest on.
     """
 
     value: float
     unknown: Message | None
-    limits: Callable[[float], tuple[float, float]]
+    limits: Callable[[float], tuple[float, float]] = lambda _: (float("nan"), float("nan"))
     p_value: float = float("nan")
     stderr: float = float("nan")
     freedom: float = float("nan")
-    least_shown: float | None = None
+    rests_on: str | None = None
 
 
-def mean_gap(
-    whole: LevelGaps, simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec
-) -> MeanGap:
-    """Return the mean gap with bootstrap limits, or small-sample limits for few people."""
-    gap = whole.gap
-    undefined = _why_undefined(gap, curves(simulated.experiment, simulated.runs, name), pair)
-    untested = whole.untested or whole.no_interval[-1]
-    if undefined is None and untested is not None and name == BOUNDED and not simulated.mistakes.learned_by_group:
-        return _bounded_gap(simulated, pair, gap.average, spec)
-    few = undefined is None and untested is not None and (too_few(untested) or rests_on_few(untested))
-    least = _least_of_any_test(simulated, name, pair, spec) if few else None
-    return MeanGap(
-        value=gap.average,
-        unknown=undefined or untested,
-        limits=gap.limits,
-        p_value=gap.p_value,
-        stderr=gap.average_stderr,
-        freedom=gap.freedom,
-        least_shown=least,
-    )
-
-
-def _least_of_any_test(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> float | None:
-    """Return the gap below which no test of any kind could show one, regardless of the larger group's size.
-
-    Where nobody of n people is hurt, no limit that holds for every distribution puts the share of the hurt below 1 -
-    tail^(1 / n). Kappa and alpha are 1 - D / (2 p q), AC1 1 - D / (1 - 2 p q) with p and q = 1 - p the shares of the
-    two decisions and D that of the changed ones; ICC and similar metrics 1 - D / (2 variance) with D a mean of squared
-    changes, each at most 1.
-    """
-    base, groups = simulated.experiment.base, simulated.experiment.cells[1]
-    small = min(pair, key=lambda group: int(simulated.draws.sizes[:, group].sum()))
-    in_smaller = base.cell % groups == small
-    yes = float(base.label[in_smaller].mean())
-    spread = float(np.var(base.score if name == "icc_spread" else base.score[in_smaller]))
-    expected = 2.0 * yes * (1.0 - yes)
-    unit = {"kappa": expected, "alpha": expected, "ac1": 1.0 - expected}.get(name, 2.0 * spread)
-    is_bounded = name in COUNT_METRICS or bool(np.all((base.score >= 0) & (base.score <= 1)))
-    share = 1.0 - tail_share(spec.confidence) ** (1.0 / int(in_smaller.sum()))
-    return share / unit if is_bounded and unit > 0 else None
-
-
-def _bounded_gap(simulated: Simulated, pair: tuple[int, int], value: float, spec: ReliabilitySpec) -> MeanGap:
-    """Return the gap of PABAK with limits of bounded damage: it is 2 (mean of the second - mean of the first).
-
-    A group's mean is that of its folds' means, so that a person of a small fold weighs more; the largest possible
-    weight is the bound.
-    """
-    folds, groups = simulated.experiment.cells
-    fold, group = np.divmod(simulated.experiment.base.cell, groups)
-    sizes = simulated.draws.sizes[:, pair]
-    counts = sizes.sum(axis=0) / (folds * sizes)  # the weight of a person of each fold
-    top = float(counts.max())
-    first, second = (
-        simulated.runs.damage[group == code] * counts[fold[group == code], number] / top
-        for number, code in enumerate(pair)
-    )
+def mean_gap(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> MeanGap:
+    """Return the mean gap of two groups, by their people."""
+    curve = curves(simulated.experiment, simulated.runs, name)
+    found = simulated.compared.get((name, min(pair), max(pair)))
+    if found is None:
+        return MeanGap(value=float("nan"), unknown=_why_undefined(curve, pair))
+    found = found if pair[0] < pair[1] else found.swapped()
+    why = _pilot_reason(simulated)
+    if not measures_harm(name):
+        draws = simulated.draws.gap(name, *pair)
+        why = why or _too_small(simulated, name, pair) or why_no_intervals(draws)[-1]
+    if why is not None:
+        return MeanGap(value=found.value, unknown=why)
+    if not simulated.mistakes.learned_by_group:
+        return MeanGap(
+            value=found.value,
+            unknown=None,
+            limits=found.limits,
+            p_value=found.p_value,
+            stderr=found.stderr,
+            rests_on="few people" if found.few else found.rests_on,
+        )
+    stderr, freedom = _with_pilot(simulated, name, pair, found, spec.confidence)
 
     def limits(confidence: float) -> tuple[float, float]:
-        low, high = bounded_difference(second, first, tail_share(confidence))
-        return 2.0 * top * float(low), 2.0 * top * float(high)
+        half = float(t_quantile(freedom, confidence)) * stderr
+        return found.value - half, found.value + half
 
-    nobody = np.zeros(min(first.size, second.size))
-    least = 2.0 * top * float(bounded_limits(nobody, tail_share(spec.confidence)).high)
-    return MeanGap(value=value, unknown=None, limits=limits, p_value=bounded_p(second, first), least_shown=least)
+    return MeanGap(
+        value=found.value,
+        unknown=None,
+        limits=limits,
+        p_value=float(two_sided_p(found.value / stderr if stderr > 0 else 0.0, freedom)),
+        stderr=stderr,
+        freedom=freedom,
+        rests_on="pilot",
+    )
 
 
-def _why_undefined(gap: GapOverLevels, curve: Curves, groups: tuple[int, int]) -> Message | None:
-    if not np.isnan(gap.average):
-        return None
+def _with_pilot(
+    simulated: Simulated, name: str, pair: tuple[int, int], found: PeopleGap, confidence: float
+) -> tuple[float, float]:
+    """Return the standard error of a gap by a pilot learned by group, and its degrees of freedom.
+
+    The part of random mistakes is subtracted if it is known well enough; otherwise it stays, if the interval is shorter
+    with it.
+    """
+    runs, fixed = (
+        _gap_runs(curves(simulated.experiment, done, name), *pair)
+        for done in (simulated.runs, simulated.same_pilot or simulated.runs)
+    )
+    people = float(getattr(simulated.mistakes.setting.pilot, "enough", np.inf))
+    choices = []
+    for pilot in (pilot_variance(runs, other, people) for other in (fixed, None)):
+        joint = pilot.freedom(-1, found.stderr**2, found.freedom)
+        stderr = float(np.sqrt(found.stderr**2 + pilot.value[-1]))
+        choices.append((float(t_quantile(joint, confidence)) * stderr, stderr, joint))
+    return min(choices)[1:]
+
+
+def _why_undefined(curve: Curves, groups: tuple[int, int]) -> Message:
     levels = np.flatnonzero(curve.levels > 0)
     lost = [why for level in levels if (why := why_undefined_at(curve, int(level), groups))]
     why = without_kind(lost[0]) if lost else say("replicate_without_value")

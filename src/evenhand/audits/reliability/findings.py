@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evenhand.audits.reliability.messages import say
-from evenhand.audits.reliability.metrics import METRICS, measures_harm
+from evenhand.audits.reliability.metrics import METRICS, headline_metric, measures_harm
 from evenhand.audits.reliability.noise import GroupNoise
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
@@ -25,12 +25,12 @@ def make_claims(
 ) -> Iterator[Claim]:
     """Yield a claim for every gap averaged over noise levels.
 
-    Claims on gaps to the reference are headlines.
+    Claims on gaps of one metric to the reference are headlines.
     """
     records = [estimate.record for estimate in gaps]
     levels = _levels(records)
     counts = _group_counts(records)
-    unequal = _unequal_mistakes(groups, spec)
+    unequal, told = _unequal_mistakes(groups, spec), headline_metric(spec.metrics)
     for estimate in gaps:
         gap = estimate.record
         if gap.noise_level is not None:
@@ -43,7 +43,7 @@ def make_claims(
             when=_sentence_by_significance(gap, compared, asides),
             undefined_id="gap_undefined" if gap.group is not None else None,
             arguments=_arguments(gap, spec),
-            headline=gap.against == "reference" and gap.group is not None,
+            headline=gap.metric == told and gap.against == "reference" and gap.group is not None,
             aside=join_sentences(asides),
             family=_family(gap, compared),
             key=_gap_arguments(gap) if compared == 2 else None,
@@ -93,10 +93,6 @@ def _sentence_by_significance(
         clear["aside"] = join_sentences([*asides, say(f"moves_{gap.metric}")])
     unclear: dict[str, str | Message | None] = {"sentence_id": "no_clear_difference"}
     untested: dict[str, str | Message | None] = {"sentence_id": "not_tested"}
-    if gap.least_shown is not None:
-        unclear["aside"] = join_sentences([*asides, say("few_people_show", least=gap.least_shown)])
-        none = "few_people_show_none_below" if gap.least_shown < 1 else "few_people_show_none"
-        untested["aside"] = join_sentences([*asides, say(none, least=gap.least_shown)])
     return {"significant": clear, "not_significant": unclear, "untested": untested}
 
 
@@ -124,6 +120,8 @@ def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None
         pair = gap.against == "reference"
         words = {"group": gap.group, "reference": gap.reference} if pair else {}
         yield say("mean_of_pair" if pair else "mean", **words, levels=levels)
+    if gap.rests_on in ("bounds", "few people"):
+        yield say(f"rests_on_{gap.rests_on.replace(' ', '_')}")
     if gap.status.id == "core.unbounded_above":
         yield shared("sentence", text=without_kind(gap.status))
     if unequal is not None:

@@ -90,7 +90,8 @@ def _gaps_to_reference(
     simulated: Simulated, name: str, curve: Curves, group: int, spec: ReliabilitySpec
 ) -> Iterator[ReliabilityGap]:
     above, pair = np.flatnonzero(curve.levels > 0), (group, simulated.groups.reference)
-    whole = level_gaps(simulated, name, pair, spec)
+    mean = mean_gap(simulated, name, pair, spec)
+    whole = level_gaps(simulated, name, pair, mean, spec)
     gap = whole.gap
     common = ReliabilityGap(
         **simulated.coordinates,
@@ -102,17 +103,11 @@ def _gaps_to_reference(
         n=simulated.groups.sizes[pair[0]] + simulated.groups.sizes[pair[1]],
         value=None,
     )
-    average = mean_gap(whole, simulated, name, pair, spec)
-    mean = replace(
-        common,
-        value=finite(average.value),
-        status=average.unknown or OK,
-        stderr=finite(average.stderr),
+    yield replace(
+        _with_test(common, mean, len(simulated.groups.others), spec),
         share_lower=finite(float(share_lower(gap.value))),
         replicate_sd=finite(whole.sd[-1]),
     )
-    untested = replace(mean, least_shown=average.least_shown)
-    yield _tested_mean_gap(mean, average, len(simulated.groups.others), spec) if average.unknown is None else untested
     for position, level in enumerate(above.tolist()):
         undefined = why_undefined_at(curve, level, pair)
         status = undefined or whole.untested or whole.no_interval[position] or OK
@@ -132,22 +127,27 @@ def _gaps_to_reference(
         )
 
 
-def _tested_mean_gap(mean: ReliabilityGap, gap: MeanGap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
-    """Return a mean gap with its limits and its test.
+def _with_test(gap: ReliabilityGap, mean: MeanGap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
+    """Return a gap with the mean over levels, its limits and its test.
 
     With several groups, it also has simultaneous limits.
     """
-    low, high = gap.limits(spec.confidence)
-    joint = gap.limits(bonferroni(spec.confidence, together)) if together > 1 else (None, None)
+    gap = replace(gap, value=finite(mean.value), status=mean.unknown or OK)
+    if mean.unknown is not None:
+        return gap
+    low, high = map(finite, mean.limits(spec.confidence))
+    joint = map(finite, mean.limits(bonferroni(spec.confidence, together))) if together > 1 else (None, None)
+    joint_low, joint_high = joint
     return replace(
-        mean,
-        low=finite(low),
-        high=finite(high),
-        joint_low=joint[0],
-        joint_high=joint[1],
-        p_value=finite(gap.p_value),
-        df=finite(gap.freedom),
-        least_shown=gap.least_shown,
+        gap,
+        low=low,
+        high=high,
+        joint_low=joint_low,
+        joint_high=joint_high,
+        p_value=finite(mean.p_value),
+        stderr=finite(mean.stderr),
+        df=finite(mean.freedom),
+        rests_on=mean.rests_on,
     )
 
 
@@ -176,15 +176,15 @@ def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
 
 
 def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> ReliabilityGap:
-    """Return the largest gap of all pairs, with simultaneous limits (Bonferroni).
+    """Return the largest gap of all pairs.
 
-    The largest true gap is at least the largest of the pairs' lower limits, and at most the largest of their upper
-    limits. A pair without limits leaves the upper limit open. The p-value is the least of the pairs', times their
-    number.
+    The largest true gap is at least the largest of the pairs' lower limits, which hold for all pairs together
+    (Bonferroni), and at most the largest of their upper limits, each for its pair alone: with the true worst pair, the
+    limit of that pair suffices. A pair without limits leaves the upper limit open. The p-value is the least of the
+    pairs', times their number.
     """
     pairs = {
-        pair: mean_gap(level_gaps(simulated, name, pair, spec), simulated, name, pair, spec)
-        for pair in combinations(range(len(simulated.groups.groups)), 2)
+        pair: mean_gap(simulated, name, pair, spec) for pair in combinations(range(len(simulated.groups.groups)), 2)
     }
     sized = {pair: gap for pair, gap in pairs.items() if np.isfinite(gap.value)}
     (first, second), worst = max((sized or pairs).items(), key=lambda item: abs(item[1].value))
@@ -208,7 +208,7 @@ def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> Relia
         status=_worst_status(list(pairs.values())) if sized else worst.unknown or OK,
         stderr=finite(worst.stderr) if has_limits else None,
         df=finite(worst.freedom) if has_limits else None,
-        least_shown=worst.least_shown,
+        rests_on=worst.rests_on,
     )
 
 
@@ -217,11 +217,12 @@ def _worst_limits(pairs: Sequence[MeanGap], spec: ReliabilitySpec) -> tuple[floa
     with_limits = [pair for pair in pairs if pair.unknown is None]
     if not with_limits:
         return None, None, None
-    limits = [pair.limits(bonferroni(spec.confidence, len(pairs))) for pair in with_limits]
-    least = max([0.0, *(max(low, -high) for low, high in limits)])
+    near = [pair.limits(bonferroni(spec.confidence, len(pairs))) for pair in with_limits]
+    least = max([0.0, *(max(low, -high) for low, high in near)])
     p_value = min([1.0, *(len(pairs) * pair.p_value for pair in with_limits)])
     if len(with_limits) == len(pairs):
-        return finite(least), finite(max(max(high, -low) for low, high in limits)), finite(p_value)
+        far = [pair.limits(spec.confidence) for pair in with_limits]
+        return finite(least), finite(max(max(high, -low) for low, high in far)), finite(p_value)
     return finite(least) if least > 0 else None, None, finite(p_value)  # without a significant gap, nothing is known
 
 
@@ -255,7 +256,8 @@ def _parts_of_gap(
     band = run_band(parts, spec.confidence) if len(parts) > 1 else None
     mean = parts.mean(axis=0)
     total = float(mean.sum())
-    clear = level_gaps(simulated, name, (group, reference), spec).clear_at(level)
+    whole = mean_gap(simulated, name, (group, reference), spec)
+    clear = level_gaps(simulated, name, (group, reference), whole, spec).clear_at(level)
     has_shares = clear and abs(total) > 1e-9
     for item, feature in enumerate(simulated.mistakes.names):
         value = finite(mean[item])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.core.metrics import AGREEMENT_METRICS, Metric
@@ -36,7 +37,7 @@ METRICS: dict[str, Metric] = {
 COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and metric.unit == "index")
 """The compared coefficients: higher is more reliable, so that a gap has a direction."""
 
-HEADLINE = ("kappa", "pabak", "icc_a1", "icc_spread")
+COMPARED_BY_DEFAULT = ("kappa", "pabak", "icc_a1", "icc_spread")
 """The metrics compared by default."""
 
 
@@ -49,3 +50,16 @@ def measures_harm(name: str) -> bool:
     ['pabak', 'icc_spread']
     """
     return not METRICS[name].moves_with
+
+
+def headline_metric(metrics: Sequence[str]) -> str:
+    """Return the compared metric that findings are about, if no threshold names another one.
+
+    The others measure nearly the same, and would only make the family of findings larger.
+
+    Examples
+    --------
+    >>> headline_metric(COMPARED_BY_DEFAULT), headline_metric(["kappa", "icc_a1"])
+    ('pabak', 'kappa')
+    """
+    return min(metrics, key=lambda name: (name != "pabak", not measures_harm(name)))

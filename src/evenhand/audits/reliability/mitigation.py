@@ -29,7 +29,8 @@ from evenhand.messages.formats import finite
 from evenhand.stats.intervals import bonferroni, bounded_mean, t_quantile, wilson
 from evenhand.stats.noise import replicate_seeds, simulate
 from evenhand.stats.paired import paired_difference
-from evenhand.stats.types import BoolArray, FloatArray, Interval
+from evenhand.stats.reliability import compare_people
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 _STRENGTHS = (0.1, 0.01, 0.001)
 
@@ -133,7 +134,7 @@ def _simulate_outcome(family: str, setup: Setup) -> _ModelOutcome:
     seeds = replicate_seeds(setup.spec.replicates, setup.rng)
     inside = np.flatnonzero(setup.groups.code >= 0)
     damage = np.empty(inside.size)
-    damage[experiment.base.order] = simulate(experiment, seeds).damage
+    damage[experiment.base.order] = simulate(experiment, seeds).damage[0]
     right = (base_predictions(model, people).label == people.outcome)[inside]
     return _ModelOutcome(model.name, family, model, right.astype(np.float64), damage)
 
@@ -216,23 +217,16 @@ def _compare(
         )
 
 
-def _largest_gap(damage: FloatArray, code: object, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
+def _largest_gap(damage: FloatArray, code: IntArray, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
     """Return the largest gap in reliability to the reference group, with simultaneous limits for all groups."""
-    joint = bonferroni(confidence, len(grouping.others))
-    base = 1.0 - 2.0 * damage[code == grouping.reference]
+    values, joint = 1.0 - 2.0 * damage, bonferroni(confidence, len(grouping.others))
     gaps: list[dict[str, Any]] = []
     for number in grouping.others:
-        values = 1.0 - 2.0 * damage[code == number]
-        gap = float(values.mean() - base.mean())
-        parts = [part.var(ddof=1) / part.size for part in (values, base)]
-        if not all(parts):  # a group that no mistake touched gives no certainty
-            gaps.append({"group": grouping.groups[number], "gap": gap, "gap_low": None, "gap_high": None})
-            continue
-        freedom = sum(parts) ** 2 / max(
-            sum(v**2 / (p.size - 1) for v, p in zip(parts, (values, base), strict=True)), 1e-300
-        )
-        half = float(t_quantile(max(freedom, 1.0), joint) * np.sqrt(sum(parts)))
-        gaps.append({"group": grouping.groups[number], "gap": gap, "gap_low": gap - half, "gap_high": gap + half})
+        rows = np.flatnonzero((code == number) | (code == grouping.reference))
+        in_group, fold = code[rows] == number, np.zeros(rows.size, dtype=np.int64)
+        found = compare_people(values[rows], fold, in_group, bounds=(-1.0, 1.0), level=1.0 - joint)
+        low, high = found.limits(joint)
+        gaps.append({"group": grouping.groups[number], "gap": found.value, "gap_low": low, "gap_high": high})
     return max(gaps, key=lambda record: abs(record["gap"]))
 
 

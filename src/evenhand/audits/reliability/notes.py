@@ -10,12 +10,9 @@ import numpy as np
 from evenhand.audits.reliability.derived import features_of_groups, functions_of_groups
 from evenhand.audits.reliability.estimate import Simulated, base_predictions, undefined_in_every_run, unused_items
 from evenhand.audits.reliability.evidence import (
-    LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
-    LEAST_MOVED,
     LEAST_PEOPLE,
-    rests_on_few,
     too_few,
 )
 from evenhand.audits.reliability.gaps import is_significant
@@ -256,7 +253,6 @@ def outcome_notes(
     yield from _undefined(values)
     to_reference = [gap for gap in gaps if gap.against == "reference"]
     yield from _size_notes(to_reference)
-    yield from _concentration_notes(to_reference)
     yield from _disagreements(to_reference, spec)
 
 
@@ -291,13 +287,6 @@ def _size_notes(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
             few=tuple(few[:_MOST_NAMED]),
             more=more,
         )
-
-
-def _concentration_notes(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
-    """Yield the groups with too concentrated damage."""
-    groups = {(group, str(gap.grouping)) for gap in gaps if (group := rests_on_few(gap.status)) is not None}
-    if groups:
-        yield say("too_concentrated", damaged=LEAST_DAMAGED, moved=LEAST_MOVED, groups=_named_groups(groups))
 
 
 def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Iterator[Message]:

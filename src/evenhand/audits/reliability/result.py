@@ -43,14 +43,14 @@ class ReliabilityGap(Gap):
         "the noise level; null for the mean over all levels above 0", None, reveals="safe"
     )
     stderr: float | None = column("standard error", None, reveals="number")
-    df: float | None = column("degrees of freedom of the test", None, reveals="number")
+    df: float | None = column("degrees of freedom of the test, of mistakes learned by group", None, reveals="number")
     share_lower: float | None = column("share of noise levels at which the group is lower", None, reveals="safe")
     replicate_sd: float | None = column("standard deviation between replicates", None, reveals="number")
-    least_shown: float | None = column(
-        "of few people, the least gap that their test (without one: any test) could show if nobody of the smaller "
-        "group were hurt",
+    rests_on: str | None = column(
+        "what test and limits of a mean gap rest on: 'permutation' of people, its 'approximation' for many, "
+        "'few people' who carry the difference, 'bounds' where people of a group do not vary, 'rates', or a 'pilot'",
         None,
-        reveals="number",
+        reveals="name",
     )
 
 

@@ -23,10 +23,8 @@ from evenhand.audits.reliability.charts import (
     runs,
 )
 from evenhand.audits.reliability.evidence import (
-    LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
-    LEAST_MOVED,
     LEAST_PEOPLE,
 )
 from evenhand.audits.reliability.metrics import METRICS
@@ -395,9 +393,9 @@ def methods(result: ReliabilityResult) -> Iterator[Method]:
         "1 - E(e²) / spread, with the spread of the group itself; on decisions the spread-adjusted ICC would be PABAK.",
         METRICS["prevalence_part"].reference,
     )
+    yield _test()
     yield _intervals(result)
     yield from _moved_methods(result)
-    yield _few_people()
     yield from _many_tests(result)
     yield Method(
         "Levels at which a group is lower",
@@ -439,34 +437,34 @@ def _moved_methods(result: ReliabilityResult) -> Iterator[Method]:
         )
 
 
-def _intervals(result: ReliabilityResult) -> Method:
+def _test() -> Method:
     return Method(
-        "Intervals, bands and test of gaps",
-        f"People are resampled {result.spec.resamples:,} times within group and fold, each with all their mistakes; "
-        "the models stay as they are. What m people of a fold and group add to the spread is multiplied by "
-        "sqrt(m / (m - 1)). Bands are value ± q standard errors, with q the quantile of the largest deviation over all "
-        "noise levels (sup-t), times Student's over the normal quantile. The test is of the gap averaged over noise "
-        "levels: gap / standard error, against Student's t with Satterthwaite's degrees of freedom. The standard error "
-        "is at least the one that the gap has if the people of both groups vary alike, and limits allow for damage "
-        "that a group's people may have missed. Groups with fewer "
-        f"than {LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for metrics other than "
-        "PABAK and the spread-adjusted ICC), have no interval and no test of this kind; nor has a gap where what "
-        f"mistakes change in a group rests on fewer than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores): "
-        "(sum d)² / sum d² of people's changed decisions or squared errors d.",
-        "J. Montiel Olea and M. Plagborg-Møller (2019), Simultaneous confidence bands, Journal of Applied Econometrics "
-        "34",
+        "Test and interval of the mean gap",
+        "Each person has a value: 1 - 2 d for PABAK and 1 - e² / V for the spread-adjusted ICC, with d the person's "
+        "share of changed decisions and e² the mean squared error of the scores, over replicates and noise levels; "
+        "for kappa and other ratios, the metric plus the person's influence on it. The gap is the difference of two "
+        "groups' means of these values, averaged over folds. Divided by its standard error, it is compared with what "
+        "it would be if people were assigned to the groups at random within their fold (9,999 or 99,999 times, or by "
+        "moments where people are many). The interval comes from the same distribution, and excludes 0 exactly where "
+        "p is below one less the confidence. Where the values of a group do not vary, the limits also allow for what "
+        "so few people may have missed; values that are only the least or the largest are compared as rates.",
+        "A. Janssen (1997), Statistics & Probability Letters 36; E. Chung and J. P. Romano (2013), Annals of "
+        "Statistics 41",
     )
 
 
-def _few_people() -> Method:
+def _intervals(result: ReliabilityResult) -> Method:
     return Method(
-        "The test for few people",
-        "Where the bootstrap gives no test, the mean gap of PABAK has limits that hold for any number of people, "
-        "however few are hurt. It is twice the difference of mean shares of changed decisions, numbers from 0 to 1. "
-        "Each mean has Gaffke's limits (Clopper and Pearson's where all shares are 0 or 1), the difference those of "
-        "MOVER. They are wide: where nobody of a small group is hurt, `least_shown` is the least gap they can show.",
-        "N. Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative "
-        "variable, Mathematical Methods of Statistics 14",
+        "Bands of curves and of gaps",
+        f"People are resampled {result.spec.resamples:,} times within group and fold, each with all their mistakes; "
+        "the models stay as they are. What m people of a fold and group add to the spread is multiplied by "
+        "sqrt(m / (m - 1)). Bands are value ± q standard errors, with q the quantile of the largest deviation over all "
+        "noise levels (sup-t), times Student's over the normal quantile. Where the interval of the mean gap is longer "
+        "on a side than the bootstrap's, the band of the gap is, too. Groups with fewer than "
+        f"{LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for metrics other than PABAK and "
+        "the spread-adjusted ICC), have no band of gaps, and these other metrics no test there.",
+        "J. Montiel Olea and M. Plagborg-Møller (2019), Simultaneous confidence bands, Journal of Applied Econometrics "
+        "34",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from evenhand.audits.reliability.metrics import COMPARED, HEADLINE, METRICS
+from evenhand.audits.reliability.metrics import COMPARED, COMPARED_BY_DEFAULT, METRICS
 from evenhand.audits.reliability.model_sources import ModelSource, as_models
 from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
@@ -177,7 +177,11 @@ class ReliabilitySpec(Spec):
     folds: int | None = Field(
         None, ge=2, le=100, description="Parts in which estimators are fitted again; by default 5 for those not fitted."
     )
-    metrics: Names = Field(HEADLINE, min_length=1, description="Metrics that are compared between groups.")
+    metrics: Names = Field(
+        COMPARED_BY_DEFAULT,
+        min_length=1,
+        description="Metrics that are compared between groups; findings are about PABAK, or else the first.",
+    )
     reference: Reference = Field(
         None, description="Reference group, or one for each grouping; by default the largest group."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -18,6 +18,8 @@ _MOST_IN_A_BLOCK = 16
 Seeds: TypeAlias = Sequence[np.random.SeedSequence]
 Trial: TypeAlias = tuple[np.random.SeedSequence, int | None]
 """A seed, and the one level drawn from it; None for all levels."""
+Derivatives: TypeAlias = Callable[[PairSums], FloatArray]
+"""From sums of a shape, the derivatives of some metrics by each of `SUMS`: (metrics, 8, *shape)."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,18 @@ class Simulation:
     changed
         (items,) the share of people whose entry the second rater changed at the highest level, over all replicates.
     damage
-        (people,) in base order, the share of replicates and levels above 0 in which a person's decision changed.
+        (2, people) in base order, the share of replicates and levels above 0 in which a person's decision changed, and
+        the mean squared error of the score over them.
+    influence
+        (metrics, people) each person's influence on some metrics, n times the derivative by the person's weight, on
+        average over replicates and levels above 0.
     """
 
     levels: FloatArray
     sums: PairSums
     changed: FloatArray
     damage: FloatArray
+    influence: FloatArray
 
 
 class Paths(NamedTuple):
@@ -62,7 +69,12 @@ class Changes:
 
 
 def simulate(
-    experiment: Experiment, seeds: Seeds, *, threads: int | None = None, progress: Progress | None = None
+    experiment: Experiment,
+    seeds: Seeds,
+    *,
+    derivatives: Derivatives | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Run all replicates of an experiment.
 
@@ -76,6 +88,8 @@ def simulate(
         People, models and mistakes.
     seeds
         One per replicate, of `replicate_seeds`.
+    derivatives
+        The derivatives of the metrics on which the influence of each person is returned.
     threads
         Number of threads, by default one for each core; the result does not depend on it.
     progress
@@ -100,16 +114,17 @@ def simulate(
     parts = blocks(experiment, trials)
     results: list[FloatArray] = []
     changed = np.zeros(len(experiment.items), dtype=np.int64)
-    damage = np.zeros(len(experiment.features))
-    tasks = [(len(part), partial(_block_sums, experiment, part)) for part in parts]
-    for sums, entries, hurt in run_tasks(tasks, threads=threads, progress=progress):
+    damage, influence = np.zeros((2, len(experiment.features))), np.zeros((1, 1))
+    tasks = [(len(part), partial(_block_sums, experiment, part, derivatives)) for part in parts]
+    for sums, entries, hurt, moved in run_tasks(tasks, threads=threads, progress=progress):
         results.append(sums)
         changed += entries
-        damage += hurt  # integers, so exact
+        damage += hurt
+        influence = influence + moved
     summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
     share = changed / (len(seeds) * len(experiment.features))
-    damage /= max(len(seeds) * int(np.count_nonzero(experiment.levels > 0)), 1)
-    return Simulation(experiment.levels, pair_sums(experiment, summed), share, damage)
+    runs = max(len(seeds) * int(np.count_nonzero(experiment.levels > 0)), 1)
+    return Simulation(experiment.levels, pair_sums(experiment, summed), share, damage / runs, influence / runs)
 
 
 def paths(experiment: Experiment, seeds: Seeds) -> Paths:
@@ -187,8 +202,10 @@ def block_states(
     return states_of(experiment, second), None if first is None else states_of(experiment, first)
 
 
-def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return the sums (8, trials * steps, cells) of a block, changed entries by item, and changed decisions."""
+def _block_sums(
+    experiment: Experiment, block: Sequence[Trial], derivatives: Derivatives | None
+) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+    """Return the sums (8, trials * steps, cells) of a block, changed entries by item, damage, and influence."""
     drawn = block_mistakes(experiment, block)
     second, first = block_states(experiment, *drawn)
     steps = steps_of(experiment)
@@ -196,7 +213,33 @@ def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatAr
     total = _sums_of_changes(experiment, changes, len(block), steps)
     highest = [level in (None, experiment.levels.size - 1) for _, level in block]
     changed = np.count_nonzero(drawn[0].level[highest] < steps, axis=(0, 1))
-    return total.reshape(len(SUMS), -1, total.shape[-1]), changed, damage_of(experiment, [changes])[0]
+    influence = np.zeros((0, len(experiment.features)))
+    if derivatives is not None:
+        above = experiment.levels > 0
+        counted = np.array([above if level is None else above[[level]] for _, level in block])
+        influence = _influence(experiment, changes, total, counted, derivatives)
+    return total.reshape(len(SUMS), -1, total.shape[-1]), changed, _damage_of(experiment, changes), influence
+
+
+def _influence(
+    experiment: Experiment, changes: Changes, total: FloatArray, counted: BoolArray, derivatives: Derivatives
+) -> FloatArray:
+    """Return (metrics, people) n sum_k g_k (s_k - mean of s_k), over the trials and steps that are `counted`.
+
+    g are the derivatives by the sums, s what a person adds to them. A change lasts for all later steps.
+    """
+    cell = experiment.base.cell
+    found = derivatives(pair_sums(experiment, total.reshape(*total.shape[:-1], *experiment.cells)))
+    slope = np.where(counted[:, :, np.newaxis], found.reshape(len(found), *total.shape), 0.0)
+    n = np.diff(experiment.base.starts)
+    later = n * np.cumsum(slope[:, :, :, ::-1], axis=3)[:, :, :, ::-1]
+    values = -np.einsum("mktsc,ktsc->mc", slope, total)[:, cell]
+    for number, (name, start) in enumerate(zip(SUMS, base_people(experiment), strict=True)):
+        values += later[:, number, :, 0].sum(axis=1)[:, cell] * start
+        if name in changes.added:
+            weights = later[:, number, changes.trial, changes.step, cell[changes.person]] * changes.added[name]
+            values += np.stack([np.bincount(changes.person, each, cell.size) for each in weights])
+    return np.asarray(values)
 
 
 def changes_of_states(experiment: Experiment, second: States, first: States | None, steps: int) -> Changes:
@@ -240,21 +283,18 @@ def _sums_of_changes(experiment: Experiment, changes: Changes, trials: int, step
     return total
 
 
-def damage_of(experiment: Experiment, replicate: Sequence[Changes]) -> FloatArray:
-    """Return (2, people) each person's changed decisions and squared errors, over a replicate's levels.
+def _damage_of(experiment: Experiment, changes: Changes) -> FloatArray:
+    """Return (2, people) each person's changed decisions and squared errors, over a block's trials and levels.
 
     If one draw serves all levels, a change at a step persists at all later ones.
     """
-    damage = np.zeros((2, len(experiment.features)))
-    for changes in replicate:
-        duration = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
-        zeros = np.zeros(changes.step.size)
-        first, second, both_ones = (
-            changes.added.get(name, zeros) for name in ("first_ones", "second_ones", "both_ones")
-        )
-        for number, added in enumerate((first + second - 2.0 * both_ones, changes.added["error_squares"])):
-            damage[number] += np.bincount(changes.person, added * duration, damage.shape[1])
-    return np.maximum(damage, 0.0)
+    duration = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
+    zeros = np.zeros(changes.step.size)
+    first, second, both_ones = (changes.added.get(name, zeros) for name in ("first_ones", "second_ones", "both_ones"))
+    kinds = first + second - 2.0 * both_ones, changes.added["error_squares"]
+    return np.stack(
+        [np.maximum(np.bincount(changes.person, kind * duration, len(experiment.features)), 0.0) for kind in kinds]
+    )
 
 
 def base_people(experiment: Experiment) -> tuple[FloatArray, ...]:

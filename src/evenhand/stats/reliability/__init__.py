@@ -1,11 +1,8 @@
 """Reliability under input mistakes: curves by group, their gaps, and the uncertainty of these."""
 
-from evenhand.stats.bounded import bounded_limits
-from evenhand.stats.reliability.bounded import Unseen, bounded_difference, bounded_p
 from evenhand.stats.reliability.gaps import GapOverLevels, gap_of, joint_band, pilot_variance
 from evenhand.stats.reliability.metrics import (
     METRICS,
-    RELIABILITY,
     Curves,
     curves,
     fold_spread,
@@ -15,24 +12,25 @@ from evenhand.stats.reliability.metrics import (
     spread_of_runs,
     why_undefined,
 )
+from evenhand.stats.reliability.people import MEANS, PeopleGap, compare_people, derivatives_of, people_values
 from evenhand.stats.reliability.resampling import PeopleDraws, bootstrap_people
 
 __all__ = [
+    "MEANS",
     "METRICS",
-    "RELIABILITY",
     "Curves",
     "GapOverLevels",
     "PeopleDraws",
-    "Unseen",
+    "PeopleGap",
     "bootstrap_people",
-    "bounded_difference",
-    "bounded_limits",
-    "bounded_p",
+    "compare_people",
     "curves",
+    "derivatives_of",
     "fold_spread",
     "gap_of",
     "joint_band",
     "metric_values",
+    "people_values",
     "pilot_variance",
     "run_band",
     "share_lower",

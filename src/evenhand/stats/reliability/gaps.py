@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.stats.bounded import p_of_tail
 from evenhand.stats.correlation import two_sided_p
 from evenhand.stats.draws import Draws
-from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
-from evenhand.stats.reliability.bounded import Unseen, half_widths
+from evenhand.stats.intervals import normal_quantile, t_quantile
 from evenhand.stats.types import FloatArray, Interval
 
 
@@ -30,11 +28,8 @@ class GapOverLevels:
         Joint limits at all levels.
     average
         Mean of the gaps over levels, with its limits and standard error.
-    z, freedom, p_value
-        The test that the average gap is 0: average / se, compared with Student's t with these degrees of freedom; with
-        `unseen` p is the smallest alpha at which `limits` exclude 0.
-    unseen
-        The damage that each group's sample may miss.
+    z, p_value
+        Student's test that the average gap is 0: average / se.
     """
 
     value: FloatArray
@@ -46,14 +41,7 @@ class GapOverLevels:
     average_high: float
     average_stderr: float
     z: float
-    freedom: float
     p_value: float
-    unseen: Unseen | None = None
-
-    def limits(self, confidence: float) -> tuple[float, float]:
-        """Return the limits of the average gap."""
-        down, up = half_widths(self.average_stderr, self.freedom, tail_share(confidence), self.unseen)
-        return self.average - down, self.average + up
 
 
 def joint_band(
@@ -111,9 +99,7 @@ def gap_of(
     *,
     freedom: float = float("inf"),
     levels: FloatArray | None = None,
-    least_stderr: float = 0.0,
-    more_variance: FloatArray | None = None,
-    unseen: Unseen | None = None,
+    mean_limits: tuple[float, float] | None = None,
 ) -> GapOverLevels:
     """Return the gap of bootstrap draws: levels first, their mean last (as from `PeopleDraws.gap`).
 
@@ -130,15 +116,9 @@ def gap_of(
         Degrees of freedom of the standard errors: `PeopleDraws.freedom`.
     levels
         The noise levels, for `joint_band`.
-    least_stderr
-        The smallest standard error of the average: `PeopleDraws.pooled_stderr`. If it exceeds the draws', all standard
-        errors grow by the same factor.
-    more_variance
-        (L + 1,) variance beyond that of people, such as that of a pilot study (`pilot_variance`): added to that of each
-        gap and of the average. Bands grow with the standard errors.
-    unseen
-        Damage that each group's sample may miss: `PeopleDraws.unseen`. On either side all limits grow by the same
-        factor as those of the average.
+    mean_limits
+        Better limits of the average, such as those of `compare_people`. If an end is farther away than gap ± t se, the
+        limits at single levels are farther away on that side by the same factor.
 
     Examples
     --------
@@ -149,40 +129,25 @@ def gap_of(
     >>> round(found.z, 1), bool(found.simultaneous.low[2] > 0), bool(found.simultaneous.low[0] > 0)
     (6.9, True, False)
     """
-    by_level = draws.part(slice(None, -1))
-    unwidened, quantile = draws.stderr(), float(t_quantile(freedom, confidence))
-    wider = np.full(unwidened.size, least_stderr / unwidened[-1] if least_stderr > unwidened[-1] > 0 else 1.0)
-    if more_variance is not None:
-        with np.errstate(all="ignore"):  # a constant gap has no limits
-            wider = np.sqrt(wider**2 + more_variance / unwidened**2)
-    stderr = wider * unwidened
-    average, error = float(draws.estimate[-1]), float(stderr[-1])
-    down, up = half_widths(error, freedom, tail_share(confidence), unseen)
+    by_level, stderr, quantile = draws.part(slice(None, -1)), draws.stderr(), float(t_quantile(freedom, confidence))
+    average, error, value = float(draws.estimate[-1]), float(stderr[-1]), by_level.estimate
+    usual = quantile * error
     low, high = joint_band(by_level, confidence, freedom, levels)
-    value, half, factor = by_level.estimate, quantile * stderr[:-1], wider[:-1]
-    further, higher = (end / (quantile * error) if error > 0 else 1.0 for end in (down, up))
+    ends = (average - usual, average + usual) if mean_limits is None else mean_limits
+    down, up = (max(1.0, away / usual) if usual > 0 else 1.0 for away in (average - ends[0], ends[1] - average))
+    half = quantile * stderr[:-1]
     return GapOverLevels(
         value=value,
         stderr=stderr[:-1],
-        pointwise=Interval(value - further * half, value + higher * half),
-        simultaneous=Interval(value + further * factor * (low - value), value + higher * factor * (high - value)),
+        pointwise=Interval(value - down * half, value + up * half),
+        simultaneous=Interval(value + down * (low - value), value + up * (high - value)),
         average=average,
-        average_low=average - down,
-        average_high=average + up,
+        average_low=ends[0],
+        average_high=ends[1],
         average_stderr=error,
         z=average / error if error > 0 else float("nan"),
-        freedom=freedom,
-        p_value=_p_of_average(average, error, freedom, unseen),
-        unseen=unseen,
+        p_value=float(two_sided_p(average / error if error > 0 else float("nan"), freedom)),
     )
-
-
-def _p_of_average(average: float, stderr: float, freedom: float, unseen: Unseen | None) -> float:
-    """Return the p-value of "the average gap is 0"."""
-    if unseen is None or not (stderr > 0 and np.isfinite(average)) or np.isnan(freedom):
-        return float(two_sided_p(average / stderr if stderr > 0 else float("nan"), freedom))
-    side = int(average < 0)
-    return p_of_tail(lambda tail: abs(average) - half_widths(stderr, freedom, tail, unseen)[side])
 
 
 @dataclass(frozen=True)

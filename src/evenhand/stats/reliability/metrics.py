@@ -26,8 +26,6 @@ PARTS: dict[str, Callable[[agreement.BinaryCounts], FloatArray]] = {
 
 SPREAD_ADJUSTED = "icc_spread"
 METRICS: tuple[str, ...] = (*agreement.COUNT_METRICS, *PARTS, *agreement.SCORE_METRICS, SPREAD_ADJUSTED)
-RELIABILITY = ("kappa", "pabak", "ac1", "alpha", "icc_a1", "concordance", SPREAD_ADJUSTED)
-"""Metrics for which more is more reliable, so that a gap has a direction."""
 
 
 def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -> FloatArray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias, cast
 
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_choice
-from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.draws import Draws
 from evenhand.stats.noise import (
     OF_THE_FIRST,
@@ -22,16 +21,14 @@ from evenhand.stats.noise import (
     Experiment,
     PairSums,
     base_people,
-    damage_of,
     replicate_changes,
 )
-from evenhand.stats.reliability.bounded import Unseen
-from evenhand.stats.reliability.metrics import METRICS, RELIABILITY, fold_spread, metric_values
+from evenhand.stats.reliability.metrics import METRICS, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, has_backend, in_parallel, run_chains
 
 Times: TypeAlias = npt.NDArray[np.uint8]  # the chance of more than 255 draws of a person is below 1e-500
-_Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray], FloatArray]
+_Part: TypeAlias = tuple[int, int, dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray]]
 _MOST_AT_ONCE = 250
 _AT_ONCE = 200_000  # people drawn at once, few enough for the processor's cache
 _TILE = 64  # resamples whose counts are written together: 64 bytes per person
@@ -57,11 +54,6 @@ class PeopleDraws:
     variances
         For each metric (folds, groups), the contribution of each fold to the variance of the mean over folds and levels
         above 0; nan if unknown.
-    damage
-        (2, people) each person's share of changed decisions, and mean squared error of scores, over the levels above 0
-        and all replicates.
-    group_of
-        (people,) their groups.
     """
 
     levels: FloatArray
@@ -69,16 +61,6 @@ class PeopleDraws:
     values: dict[str, FloatArray]
     sizes: IntArray
     variances: dict[str, FloatArray]
-    damage: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
-    group_of: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    @cached_property
-    def rests_on(self) -> FloatArray:
-        """(2, groups) the effective number of damaged people, for decisions and for scores: (sum d)² / sum d².
-
-        As many people with equal damage would be as informative; 0 without damage.
-        """
-        return np.stack([effective_people(damage, self.group_of, self.sizes.shape[1]) for damage in self.damage])
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
         """Return the draws of group - reference at each level above 0, and last of their mean."""
@@ -108,41 +90,6 @@ class PeopleDraws:
         shares = parts / (float(parts.sum()) or 1.0)  # squares of variances may be too large, or too small
         weight = float((shares**2 / np.maximum(sizes - 1, 1)).sum())
         return 1.0 / weight if weight > 0 else float("inf")
-
-    def pooled_stderr(self, name: str, group: int, reference: int) -> float:
-        """Return the standard error of the mean gap if both groups had equal variance in each fold.
-
-        It is that of a score test. A small group in which by luck few people are affected by mistakes looks both better
-        and more certain than it is; the other group shows how far off it can be.
-
-        Examples
-        --------
-        >>> parts = {"pabak": np.array([[0.0, 0.01]])}
-        >>> draws = PeopleDraws(levels=np.ones(1), estimate={}, values={}, sizes=np.array([[50, 100]]), variances=parts)
-        >>> round(draws.pooled_stderr("pabak", 0, 1) ** 2, 12)  # 2 / 3 for a person: 2 / 3 / 50 + 2 / 3 / 100
-        0.02
-        """
-        both = [group, reference]
-        sizes = self.sizes[:, both].astype(np.float64)
-        with np.errstate(all="ignore"):  # a fold may have no people of a group
-            people = self.variances[name][:, both] * sizes**2
-            pooled = people.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
-            return float(np.sqrt((pooled / sizes).sum()))
-
-    def unseen(self, name: str, group: int, reference: int) -> Unseen | None:
-        """Return the damage that both groups' samples may miss for a coefficient; None for other metrics."""
-        if name not in RELIABILITY or not self.damage.size:
-            return None
-        decisions, pair, above = name in COUNT_METRICS, (group, reference), self.levels > 0
-        damage = self.damage[0 if decisions else 1]
-        first, second = (damage[self.group_of == member] for member in pair)
-        values, variances = self.estimate[name][above].mean(axis=0), self.variances[name].sum(axis=0)
-        return Unseen(
-            (first, second),
-            (float(values[group]), float(values[reference])),
-            (float(np.sqrt(variances[group])), float(np.sqrt(variances[reference]))),
-            decisions,
-        )
 
 
 def bootstrap_people(
@@ -230,7 +177,6 @@ class _Totals:
         self.stretched = {name: np.zeros((resamples + 1, levels, groups)) for name in names}
         self.by_fold = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
         self.estimate = {name: np.zeros((levels, groups)) for name in names}
-        self.damage = np.zeros((2, len(experiment.features)))
 
     def chain(
         self, seeds: Sequence[SeedSequence], streams: Sequence[SeedSequence], size: int, start: int, stop: int
@@ -251,8 +197,6 @@ class _Totals:
         """Add one replicate of the resamples `rows`, in which people are drawn `times` and have the sums `true`."""
         changes = replicate_changes(self.experiment, seed)
         above, with_sample = self.experiment.levels > 0, rows[0] == 0
-        if with_sample:
-            self.damage += damage_of(self.experiment, changes)
         for name, values in _metrics(self.experiment, changes, times, true, self.names).items():
             self.stretched[name][rows] += (values * self.stretch).mean(axis=2) / self.replicates
             if above.any():
@@ -262,16 +206,16 @@ class _Totals:
 
     def take(self, part: _Part) -> None:
         """Store the rows of a block that another process computed."""
-        start, stop, stretched, by_fold, estimate, damage = part
+        start, stop, stretched, by_fold, estimate = part
         for name in self.names:
             self.stretched[name][self.rows(start, stop)] = stretched[name]
             self.by_fold[name][self.rows(start, stop)] = by_fold[name]
         if not start:
-            self.estimate, self.damage = estimate, damage
+            self.estimate = estimate
 
     def draws(self) -> PeopleDraws:
         """Return the resamples, shifted to the estimate of the sample."""
-        cell, (folds, groups) = self.experiment.base.cell, self.experiment.cells
+        folds, _ = self.experiment.cells
         return PeopleDraws(
             levels=self.experiment.levels,
             estimate=self.estimate,
@@ -280,8 +224,6 @@ class _Totals:
             variances={
                 name: (self.stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in self.by_fold.items()
             },
-            damage=self.damage / max(self.replicates * int(np.count_nonzero(self.experiment.levels > 0)), 1),
-            group_of=cell % groups,
         )
 
 
@@ -305,20 +247,7 @@ class _Blocks:
         stretched, by_fold = (
             {name: values[rows] for name, values in every.items()} for every in (totals.stretched, totals.by_fold)
         )
-        return start, stop, stretched, by_fold, totals.estimate, totals.damage
-
-
-def effective_people(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:
-    """Return (groups,) the effective number of damaged people: (sum d)² / sum d², 0 without damage.
-
-    Examples
-    --------
-    >>> effective_people(np.array([2.0, 2.0, 0.0, 3.0, 0.0]), np.array([0, 0, 0, 1, 1]), 3).tolist()
-    [2.0, 1.0, 0.0]
-    """
-    shares = damage / max(float(damage.max(initial=0.0)), np.finfo(np.float64).tiny)  # so that squares do not overflow
-    totals, squares = (np.bincount(group, shares**power, groups) for power in (1, 2))
-    return np.asarray(np.divide(totals**2, squares, out=np.zeros(groups), where=squares > 0))
+        return start, stop, stretched, by_fold, totals.estimate
 
 
 def _stretch(sizes: IntArray) -> FloatArray:
