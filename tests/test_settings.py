@@ -43,9 +43,9 @@ def refusal(**values: Any) -> str:
         ({"confidnce": 1}, "`confidnce` in [options]: there is no such setting; did you mean 'confidence'?"),
         (
             {"confidence": "high"},
-            "`confidence` in [options]: input should be a number; got 'high'.",
+            "`confidence` in [options]: must be a number; got 'high'.",
         ),
-        ({"kind": "sum"}, "`kind` in [options]: input should be 'ratio' or 'difference'; got 'sum'."),
+        ({"kind": "sum"}, "`kind` in [options]: must be 'ratio' or 'difference'; got 'sum'."),
         ({"names": ["a", ""]}, "`names` in [options]: a name is blank."),
         ({"inner": {"x": {}}}, "`inner.x.column` in [options]: it is required and was not given."),
         (
@@ -54,7 +54,7 @@ def refusal(**values: Any) -> str:
         ),
         (
             {"inner": {"x": {"column": "c", "share": 2}}},
-            "`inner.x.share` in [options]: input should be less than or equal to 1; got 2.",
+            "`inner.x.share` in [options]: must be less than or equal to 1; got 2.",
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_one_mistake(values: dict[str, Any], sentence: str) -> None:
 
 def test_several_mistakes_at_once() -> None:
     assert refusal(confidence="x", kinds=1).splitlines() == [
-        "`confidence` in [options]: input should be a number; got 'x'",
+        "`confidence` in [options]: must be a number; got 'x'",
         "`kinds` in [options]: there is no such setting; did you mean 'kind'?",
     ]
 

@@ -149,7 +149,7 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str | Place)
     return _lines([_with_place(path, message, where) for path, message in problems])
 
 
-_EXPECTED = "input should be {kinds:name or}; got {value}"
+_EXPECTED = "must be {kinds:name or}; got {value}"
 
 
 def _with_place(path: str, message: Message, where: str | Place) -> Message:
@@ -180,6 +180,8 @@ def _message(details: ErrorDetails, model: type[BaseModel], location: list[int |
         return problem("there is no such setting; {hint}", hint=hint)
     if details["type"] == "missing":
         return problem("it is required and was not given")
+    if details["type"] == "too_short" and details["ctx"]["min_length"] == 1:
+        return problem("must not be empty")
     if details["type"] == "value_error":
         cause = details.get("ctx", {}).get("error")
         message = getattr(cause, "message", None)

@@ -56,9 +56,9 @@ def threshold(text: str) -> str:
         ),
         (
             GOOD + "confidence = 'high'\n",
-            "`confidence` in [parity] of audit.toml: input should be a number; got 'high'.",
+            "`confidence` in [parity] of audit.toml: must be a number; got 'high'.",
         ),
-        (GOOD + "confidence = 95\n", "`confidence` in [parity] of audit.toml: input should be less than 1; got 95."),
+        (GOOD + "confidence = 95\n", "`confidence` in [parity] of audit.toml: must be less than 1; got 95."),
         (
             GOOD.replace("selection_rate", "selectoin_rate"),
             "there is no metric 'selectoin_rate'; did you mean 'selection_rate'",
@@ -69,7 +69,7 @@ def threshold(text: str) -> str:
             "`titel` in [report] of audit.toml: there is no such setting; did you mean 'title'?",
         ),
         (GOOD.replace("groups =", "group ="), "there is no setting `group` in [data]; did you mean 'groups'?"),
-        (GOOD.replace('["g"]', "3"), "`groups` in [data]: input should be a list; got 3."),
+        (GOOD.replace('["g"]', "3"), "`groups` in [data]: must be a list; got 3."),
         (GOOD.replace('"d.csv"', "3"), "`source` in [data] of 'audit.toml' must be the path of the data; got 3."),
         (GOOD.replace('"d.csv"', '"e.csv"'), "there is no file 'e.csv'; did you mean 'd.csv'?"),
         ("data = 3\n" + PARITY, "[data] in audit.toml must be a table of settings; got 3."),

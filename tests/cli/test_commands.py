@@ -272,7 +272,7 @@ def test_an_unwritable_folder(cli: Cli, place: Path) -> None:
             ["--groups", "g", "--decisions", "y", "--outcome", "y", "--positive", "2"],
             "--positive is '2', which outcome column 'y' never holds; it holds '0', '1'.",
         ),
-        (["--groups", "g", "--decisions", "y", "--decimal", ";"], "--decimal: input should be '.' or ','"),
+        (["--groups", "g", "--decisions", "y", "--decimal", ";"], "--decimal: must be '.' or ','"),
         (["--groups", "g", "--decisions", "y", "--within", "z"], "--within column 'z' is not in the data"),
         (["--groups", "g", "--scores", "y", "--threshold", "2"], "--threshold 2 lies outside the score range 0 to 1"),
     ],

@@ -202,7 +202,7 @@ def test_flags_give_roles(cli: Cli, place: Path) -> None:
         (["--favourable", "good"], "--favourable got 'good'; known names: 'selected', 'not_selected'"),
         (["--scores", "city"], "--scores 'city' holds no numbers; give it as --decisions, or convert it."),
         (["--outcome", "one"], "--outcome 'one' is 1 in every row; an outcome has two values: name another column."),
-        (["--decimal", "x"], "--decimal: input should be '.' or ','; got 'x'."),
+        (["--decimal", "x"], "--decimal: must be '.' or ','; got 'x'."),
     ],
 )
 def test_flags_that_cannot_be(cli: Cli, place: Path, flags: list[str], message: str) -> None:

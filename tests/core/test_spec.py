@@ -85,6 +85,27 @@ def test_data_without_roles_is_refused_with_the_line_that_gives_them(value: Any,
         require_table(value, function, "model, " if function == "reliability" else "")
 
 
+def test_a_call_that_lacks_an_argument_is_refused_in_one_sentence() -> None:
+    functions = cast(Any, eh)
+    with pytest.raises(ConfigError, match=r"`parity\(table, \*\*settings\)`: missing a required argument: 'table'\."):
+        functions.parity()
+    with pytest.raises(ConfigError, match=r"too many positional arguments"):
+        functions.parity(1, 2)
+
+
+def test_a_file_of_data_in_place_of_a_table_is_refused_with_the_line_that_opens_it() -> None:
+    with pytest.raises(ConfigError, match=r"eh\.audit needs a table .*eh\.Table\('people\.csv', groups"):
+        eh.audit("people.csv")
+
+
+@pytest.mark.parametrize("function", ["parity", "agreement"])
+def test_an_empty_list_of_metrics_is_refused(function: str) -> None:
+    table = eh.Table({"sex": ["F", "M"] * 9, "hired": [1, 0, 1] * 6}, groups="sex", predictions="hired")
+    raters = {} if function == "parity" else {"raters": ["hired", "hired"]}
+    with pytest.raises(ConfigError, match=r"`metrics` in the arguments of .*: must not be empty\."):
+        getattr(eh, function)(table, metrics=[], **raters)
+
+
 def test_the_line_that_gives_roles_has_the_arguments_before_the_table() -> None:
     with pytest.raises(ConfigError, match=r"eh\.reliability\(model, eh\.Table\(data, groups"):
         eh.reliability("logistic", cast(Any, 3), features=["a"], noise={"a": 1})

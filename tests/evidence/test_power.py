@@ -106,7 +106,7 @@ def test_nothing_is_assumed_that_nobody_said(tmp_path: Path, power: str, thresho
 
 
 def test_rows_must_be_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nobody says how many rows are planned"):
+    with pytest.raises(ConfigError, match="the number of planned rows is missing"):
         lines(tmp_path, rows=None)
     assert lines(tmp_path, power=POWER + "rows = 2_000\n", rows=None) == lines(tmp_path)
 

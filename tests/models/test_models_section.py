@@ -221,7 +221,7 @@ def test_scores_go_back_to_their_own_rows_of_a_frame(backend: str | None, monkey
         ),
         (
             TOML.replace('source = "people.csv"', 'dataset = "households"\nrows = 0'),
-            "`rows` in [data] of audit.toml: input should be greater than or equal to 1; got 0.",
+            "`rows` in [data] of audit.toml: must be greater than or equal to 1; got 0.",
         ),
         (
             TOML.replace('source = "people.csv"', 'source = "people.csv"\nrows = 5'),

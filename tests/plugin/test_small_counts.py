@@ -85,7 +85,7 @@ def test_what_it_does_not_declare_is_withheld(installed: Path, attacks: ModuleTy
     assert not hidden.rows("quantiles")  # numbers of nobody says how many
     assert not hidden.rows("long_waits")  # counts that are small
     assert plain.slow == few(attacks)
-    assert (hidden.slow, hidden.slowest) == (0, ())
+    assert (hidden.slow, hidden.slowest) == (None, ())
     for value in hidden.rows("values"):
         assert value.longest is None
         assert value.status.id == "core.withheld"
@@ -94,7 +94,7 @@ def test_what_it_does_not_declare_is_withheld(installed: Path, attacks: ModuleTy
     assert "wait.long_waits" not in said
     assert "after.small_notes_withheld" in said
     told = next(note for note in hidden.notes if note.id == "after.small_columns_withheld")
-    assert told.args["columns"] == ("longest", "median", "slowest") or told.args["columns"] == ("longest", "slowest")
+    assert set(told.args["columns"]) - {"median"} == {"longest", "slow", "slowest"}
     assert all("waited longer" not in str(finding.detail) for finding in hidden.findings)
 
 

@@ -26,7 +26,7 @@ from python_calamine import CalamineWorkbook
 import evenhand as eh
 from evenhand.cli.main import main
 from evenhand.core.display import Figure
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, MissingExtraError
 from evenhand.report import page
 from evenhand.report.forests import forest_on_paper
 from evenhand.report.formats import FORMATS, make_files
@@ -280,7 +280,7 @@ def test_an_unknown_format_and_a_missing_extra_are_one_sentence(
         make_files(audit, ["xls"])
     missing: Any = None
     monkeypatch.setitem(sys.modules, "weasyprint", missing)
-    with pytest.raises(ConfigError, match=r"PDF needs the extra `pdf`; .*pip install 'evenhand\[pdf\]'"):
+    with pytest.raises(MissingExtraError, match=r"PDF needs the package 'weasyprint', .*'evenhand\[pdf\]'"):
         make_files(audit, ["pdf"])
 
 

@@ -224,6 +224,12 @@ def test_a_saved_audit_knows_its_own_files(tmp_path: Path) -> None:
         eh.Audit.load(tmp_path)
 
 
+def test_one_format_may_be_given_by_its_name(tmp_path: Path) -> None:
+    data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"))
+    assert set(audit.save(tmp_path, "md")) == {"report.md", "results.json", "run.json"}
+
+
 def test_where_the_time_went_is_in_run_json_only(tmp_path: Path) -> None:
     table = eh.Table(people(), groups="group", outcome="late", predictions={"m": "risk"})
     sections: dict[str, Any] = {name: SECTIONS[name][0] for name in ("parity", "agreement")}

@@ -353,6 +353,7 @@ def test_results_are_json_and_frames(result: StudyResult) -> None:
     for table in ("values", "gaps", "regressions"):
         assert estimated | {"stderr", "statistic", "df", "p_value", "p_adjusted", "p_holm"} <= set(whole[table][0])
     assert len(result.to_frame("bonus")) == len(result.bonus)
+    assert result.people
     assert (whole["people"], whole["answers"]) == (result.people, 12 * result.people)
 
 

@@ -71,7 +71,7 @@ def change(path: str, value: Any) -> Callable[[Any], None]:
         (
             effort,
             change("kind", "efort"),
-            "`kind` in study.toml: input should be 'effort' or 'disagreement'; got 'efort'",
+            "`kind` in study.toml: must be 'effort' or 'disagreement'; got 'efort'",
         ),
         (effort, change("consent", ...), "`consent` in study.toml: it is required"),
         (effort, change("conditions", {}), "needs at least one condition"),

@@ -67,6 +67,11 @@ def test_an_array_gives_the_numbers_of_a_column(frame: str, holder: str, by_name
     assert table.backend == (None if frame == "mapping" else "pyarrow" if frame == "arrow" else frame)
 
 
+def test_lists_of_one_value_are_values_and_no_names() -> None:
+    with pytest.raises(eh.EvenhandError, match="only one group"):
+        eh.Table.from_arrays(y_true=[1], y_pred=[1], sample_weight=[2.0], sensitive_features=["f"])
+
+
 def test_from_arrays_takes_what_fairlearn_takes(by_name: list[tuple[Any, ...]]) -> None:
     given: dict[str, Any] = {"y_true": Y, "sample_weight": WEIGHT}
     features = pd.Series(SEX, name="sex")

@@ -176,7 +176,7 @@ def test_encodings(tmp_path: Path) -> None:
     )
     windows = write(tmp_path / "windows.csv", "g,d\n“a”,1\nb,0\n".encode("cp1252"))
     assert refusal(windows) == f"'{windows}' could not be read: it is not all LATIN-1; save it as UTF-8."
-    assert "`encoding` in the options of the file: input should be 'utf-8', 'latin-1' or 'utf-16'" in refusal(
+    assert "`encoding` in the options of the file: must be 'utf-8', 'latin-1' or 'utf-16'" in refusal(
         latin, encoding="klingon"
     )
 
@@ -425,9 +425,7 @@ def test_spills_go_to_the_folder_for_temporary_files() -> None:
 
 
 def test_options_of_files_are_checked() -> None:
-    with pytest.raises(
-        ConfigError, match=r"`decimal` in the options of the file: input should be '\.' or ','; got ';'"
-    ):
+    with pytest.raises(ConfigError, match=r"`decimal` in the options of the file: must be '\.' or ','; got ';'"):
         Table("x.csv", decimal=";")
     assert FileOptions().missing_values == ("",)
 

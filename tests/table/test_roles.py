@@ -42,9 +42,9 @@ def test_short_forms() -> None:
         ({"groups": ["g × h", ["g", "h"]]}, "`groups` in the roles of the table: `groups` names 'g × h' twice."),
         (
             {"groups": [[]]},
-            "`groups.0` in the roles of the table: value should have at least 1 item after validation, not 0; got [].",
+            "`groups.0` in the roles of the table: must not be empty.",
         ),
-        ({"groups": [1]}, "`groups.0` in the roles of the table: input should be a list; got 1."),
+        ({"groups": [1]}, "`groups.0` in the roles of the table: must be a list; got 1."),
         (
             {"cuts": {"age": [3, 2]}},
             "`cuts` in the roles of the table: the cut points of 'age' must be finite and rise; got [3.0, 2.0].",
@@ -80,11 +80,10 @@ def test_short_forms() -> None:
             {"predictions": {"m": {}}},
             "`predictions.m.column` in the roles of the table: it is required and was not given.",
         ),
-        ({"missing": "dorp"}, "`missing` in the roles of the table: input should be 'error' or 'drop'; got 'dorp'."),
+        ({"missing": "dorp"}, "`missing` in the roles of the table: must be 'error' or 'drop'; got 'dorp'."),
         (
             {"favourable": "yes", "predictions": "s"},
-            "`predictions.s.favourable` in the roles of the table: "
-            "input should be 'selected' or 'not_selected'; got 'yes'.",
+            "`predictions.s.favourable` in the roles of the table: must be 'selected' or 'not_selected'; got 'yes'.",
         ),
     ],
 )

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.after.messages import say
-from evenhand.core.disclosure import RecordFilter, empty_like, revealed_counts, whole_parts, without_values
+from evenhand.core.disclosure import RecordFilter, revealed_counts, whole_parts, without_values
 from evenhand.core.estimates import Estimate
 from evenhand.core.findings import Claim, Finding
 from evenhand.core.records import Gap, LeftOut, Record, Value, declarations
@@ -90,8 +90,8 @@ class Withholding:
         filtered = RecordFilter(self.disclosure(tables.values()), result.metrics)
         tables = {name: gone.publishable(name, records, filtered) for name, records in tables.items()}
         lost = sum(len(result.tables[name]) - len(rows) for name, rows in tables.items() if not types[name].individual)
-        plain, unsaid = self._plain_fields(result, filtered.rule)
-        notes = (*result.notes, *gone.notes(lost), *self._undeclared(result.audit, {*filtered.undeclared, *unsaid}))
+        plain = self._plain_fields(result, filtered.rule)
+        notes = (*result.notes, *gone.notes(lost), *self._undeclared(result.audit, {*filtered.undeclared, *plain}))
         return replace(
             draft,
             result=replace(result, **tables, **plain, notes=notes),
@@ -130,16 +130,15 @@ class Withholding:
             headline = shared("headline_withheld_by", title=title, grouping=finding.grouping, least=self.least)
         return replace(finding, headline=headline)
 
-    def _plain_fields(self, result: Result, rule: DisclosureRule) -> tuple[dict[str, Any], set[str]]:
-        """Return fields to blank because they are no tables and may not be published; and the undeclared ones."""
-        changed, unsaid = {}, set()
+    def _plain_fields(self, result: Result, rule: DisclosureRule) -> dict[str, Any]:
+        """Return the fields that are no tables and may not be published: null, or an empty container."""
+        changed: dict[str, Any] = {}
         for name in result.plain_fields():
             value, reveals = getattr(result, name), result.reveals.get(name, "undeclared")
             is_known = reveals == "count" and not self.is_small(value) and value in (rule.counts or ())
             if value and reveals not in ("name", "safe") and not is_known:
-                changed[name] = empty_like(value)
-                unsaid |= {name} if reveals == "undeclared" else set()
-        return changed, unsaid
+                changed[name] = type(value)() if isinstance(value, tuple | list | dict) else None
+        return changed
 
     def _undeclared(self, audit: str, columns: Iterable[str]) -> Iterator[Message]:
         names = tuple(sorted(columns))

@@ -150,7 +150,7 @@ def _line_subject(line: PowerLine) -> str:
     if line.chance is not None or line.rows is not None:
         needed = "no number of rows" if line.rows is None else f"{line.rows:,} rows"
         chance = "unknown" if line.chance is None else f"{line.chance:.0%}"
-        return f"the planned improvement is shown with a chance of {chance}; the power wanted takes {needed}"
+        return f"the planned improvement is shown with a chance of {chance}; the required power takes {needed}"
     if line.kind is None and line.gap is None:
         return "not worked out"
     claim = _smallest_gap(line, "shows" if line.threshold is None else "is shown to be broken by")
@@ -172,10 +172,10 @@ def _chances(line: PowerLine) -> str:
 
 
 def _smallest_gap(line: PowerLine, verb: str) -> str:
-    """Say which gap is the smallest that is shown with the power wanted."""
+    """Say which gap is the smallest that is shown with the required power."""
     if line.gap is None:
         unknown = line.as_piloted is not None
-        return "no gap can be named" if unknown else f"{verb} no gap, however large, with the power wanted"
+        return "no gap can be named" if unknown else f"{verb} no gap, however large, with the required power"
     if line.kind == "ratio":
         return f"{verb} a ratio of {line.gap:.2f} or less"
     amount = f"{100 * line.gap:.1f} points" if line.points else f"{line.gap:.3f}"

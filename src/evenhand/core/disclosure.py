@@ -158,10 +158,10 @@ def without_values(record: R, status: Message) -> R:
         if isinstance(value, Message):
             changed[name] = status
         elif declaration.reveals not in ("name", "safe"):
-            changed[name] = None if declaration.nullable else empty_like(value)
+            changed[name] = None if declaration.nullable else _empty_like(value)
     return replace(record, **changed)
 
 
-def empty_like(value: object) -> object:
+def _empty_like(value: object) -> object:
     """Return the empty value of the same type, for a withheld value that may not be null."""
     return next((empty for kind, empty in _EMPTY.items() if isinstance(value, kind)), None)

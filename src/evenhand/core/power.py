@@ -27,7 +27,7 @@ class PowerSettings(Settings):
     rates: dict[str, float] = Field(
         {}, description="Expected values of rates, by metric, as in `{ selection_rate = 0.4, base_rate = 0.3 }`."
     )
-    power: float = Field(0.8, gt=0, lt=1, description="The chance wanted.")
+    power: float = Field(0.8, gt=0, lt=1, description="The power required.")
     samples: int = Field(400, ge=50, le=100_000, description="Samples to simulate.")
 
     @field_validator("groups")
@@ -59,9 +59,9 @@ class PowerLine:
     threshold : the limit; None for a test of no difference.
     kind : difference or ratio; None where the gap is neither.
     group, n : the group that differs, and the size of it that counts.
-    gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None if no gap is.
+    gap : the smallest true gap that is shown with the required power (of a ratio, the largest ratio); None if none is.
     meets : of a threshold, the chance of showing that it is met if there is no gap.
-    chance, rows : of a planned improvement, its chance, and the rows that the power wanted takes.
+    chance, rows : of a planned improvement, its chance, and the rows that the required power takes.
     as_piloted, error : the chance of showing a gap as in the pilot, and its Monte-Carlo error.
     points : whether the gap is in percentage points.
     how : the method, or why there is no number.
@@ -93,7 +93,7 @@ class PowerPlan:
     ----------
     specs : the settings of the audits by name.
     settings : the `[power]` section.
-    rows, power, seed : the rows planned, the power wanted, and the seed of simulations.
+    rows, power, seed : the rows planned, the required power, and the seed of simulations.
     groupings : the groupings of `[data]`, as in a report.
     pilot : data like those planned, or None.
     """

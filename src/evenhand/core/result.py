@@ -98,7 +98,7 @@ class Result:
         ['F', 'M']
         """
         kind = self._record_type(table)
-        metrics, where = self._in_our_names(where)
+        metrics, where = self._translate_metric_names(where)
         for name in where:
             if name not in kind.columns():
                 hint = did_you_mean(name, kind.columns())
@@ -114,7 +114,7 @@ class Result:
             records = [r for r in records if plain_cell(getattr(r, name)) == value]
         return tuple(records)
 
-    def _in_our_names(self, where: dict[str, object]) -> tuple[tuple[str, ...] | None, dict[str, object]]:
+    def _translate_metric_names(self, where: dict[str, object]) -> tuple[tuple[str, ...] | None, dict[str, object]]:
         """Return the metrics and columns that another package's name means."""
         other = self.spec.other_names.get(str(where.get("metric")))
         if other is None or where["metric"] in self.metrics:

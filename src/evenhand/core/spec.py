@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from textwrap import fill, indent
@@ -244,7 +244,7 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
 
         @wraps(function)
         def checked(*arguments: Any, **settings_given: Any) -> Any:
-            bound = signature.bind(*arguments, **settings_given)
+            bound = _bound(signature, function.__name__, arguments, settings_given)
             if "table" not in bound.arguments:  # a study's analysis takes answers
                 return function(*arguments, **settings_given)
             require_table(bound.arguments["table"], function.__name__, before)
@@ -258,6 +258,17 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
         return cast(AuditFunction, checked)
 
     return derive
+
+
+def _bound(
+    signature: inspect.Signature, name: str, arguments: Sequence[Any], settings: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Return the arguments of a call by name."""
+    try:
+        return signature.bind(*arguments, **settings)
+    except TypeError as error:
+        call = f"{name}({', '.join(str(p).split(':')[0] for p in signature.parameters.values())})"
+        raise ConfigError("`{call}`: {why}.", call=call, why=str(error)) from None
 
 
 def settings_of(spec: type[Spec]) -> dict[str, FieldInfo]:

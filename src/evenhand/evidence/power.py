@@ -36,7 +36,7 @@ def plan_power(
     path : an `audit.toml`.
     rows : rows of the data planned; by default those of `[power]`.
     pilot : a file with the columns of `[data]`, whose groups and rates are expected; by default `[power]` says them.
-    power : the chance wanted; by default that of `[power]`, 0.8.
+    power : the required power; by default that of `[power]`, 0.8.
     seed : the same seed gives the same answer.
     allow_code : whether the file may import the Python functions that it names.
     """
@@ -52,7 +52,7 @@ def plan_power(
     planned = rows or settings.rows
     if planned is None:
         raise ConfigError(
-            "nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.", name=name
+            "the number of planned rows is missing; give --rows, or `rows` in [power] of '{name}'.", name=name
         )
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
     roles = Roles.parse({"groups": arguments.get("groups", ())}, "[data]")

@@ -241,7 +241,7 @@ class Audit:
 
         return render(self._recorded())
 
-    def save(self, folder: str | os.PathLike[str], formats: Sequence[str] = ("html",)) -> dict[str, Path]:
+    def save(self, folder: str | os.PathLike[str], formats: str | Sequence[str] = "html") -> dict[str, Path]:
         """Write results.json, run.json and the report into a folder, all or none of them.
 
         Return their paths.
@@ -251,14 +251,18 @@ class Audit:
         folder
             The target; its other files stay as they are.
         formats
-            Formats of the report: card (model cards), csv, datasheet, html, junit, md, pdf, png, svg, xlsx.
+            One or several formats of the report: card (model cards), csv, datasheet, html, junit, md, pdf, png, svg,
+            xlsx.
         """
         from evenhand.report.formats import make_files
 
         with timed() as clock, clock.timing("report"):
             step("Writing the report")
             written = self.to_json()
-            contents = {**make_files(self._recorded(written), formats), "results.json": written}
+            contents = {
+                **make_files(self._recorded(written), [formats] if isinstance(formats, str) else formats),
+                "results.json": written,
+            }
             encoded = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
             sums = {name: hashlib.sha256(content).hexdigest() for name, content in encoded.items()}
         spent = [record for record in clock.records() if record["section"] == "report"]

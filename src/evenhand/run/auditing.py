@@ -25,6 +25,7 @@ from evenhand.run.config import AuditConfig, ReportSettings, make_config, make_t
 from evenhand.run.plan import follow, read_plan
 from evenhand.stats.pairs.device import name_of
 from evenhand.table.engines import name_of as engine_name
+from evenhand.table.formats import is_data_file
 from evenhand.table.frames import is_frame
 from evenhand.table.table import Table
 
@@ -66,6 +67,8 @@ def audit(
     """
     if seed is not None and not (type(seed) is int and seed >= 0):
         raise ConfigError("`seed` must be a whole number, 0 or more; got {seed}.", seed=brief(seed))
+    if isinstance(source, str | os.PathLike) and is_data_file(source):
+        require_table(str(source), "audit")
     if not isinstance(source, str | os.PathLike | Table):
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")

@@ -29,12 +29,12 @@ def plan_study(
     ----------
     path : the `study.toml` of an effort study.
     people : people planned in one condition.
-    power : the chance wanted; by default 0.8.
+    power : the required power; by default 0.8.
     seed : the same seed gives the same answer.
     """
     spec, wanted = read_study(path), 0.8 if power is None else power
     if people is None:
-        raise ConfigError("nobody says how many people are planned; give --rows, the people in one condition.")
+        raise ConfigError("the number of planned people is missing; give --rows, the people in one condition.")
     if spec.kind != "effort":
         raise ConfigError(
             "'{name}' is a study of kind {kind!r}, whose bounds have no power of their own; plan its audit, "

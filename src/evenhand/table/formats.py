@@ -31,6 +31,11 @@ _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "js
 _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
 
 
+def is_data_file(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path ends as files of data do."""
+    return os.path.splitext(path)[1].lower() in (*_FORMATS, *_READERS)
+
+
 def matching_files(pattern: str) -> list[str]:
     """Return the files that a path or pattern names; raise if one is not a readable file with content."""
     paths = matches(pattern)

@@ -493,6 +493,11 @@ def _as_array(values: object) -> npt.NDArray[Any]:
     return np.asarray(values, dtype=object) if isinstance(values, list | tuple) and array.dtype.kind in "US" else array
 
 
+def _listed(values: object) -> object:
+    """Return a list as an array, since even a list of one value holds values where no name is allowed."""
+    return _as_array(values) if isinstance(values, list | tuple) else values
+
+
 def _plain(values: object) -> npt.NDArray[Any]:
     """Return values as a NumPy array, with None for missing values."""
     series = _series(values)
@@ -535,13 +540,17 @@ def from_arrays(
     if y_pred is None and y_score is None:
         raise ConfigError("from_arrays needs `y_pred` (decisions) or `y_score` (scores); got neither.")
     columns = Columns(None)
-    roles = {"outcome": columns.single(y_true, "`y_true`"), "weight": columns.single(sample_weight, "`sample_weight`")}
+    roles = {
+        "outcome": columns.single(_listed(y_true), "`y_true`"),
+        "weight": columns.single(_listed(sample_weight), "`sample_weight`"),
+    }
     decision = {"kind": "decision", "selected": settings.get("positive")}
     predictions = {}
     for name_of_argument, argument, kind in (("y_pred", y_pred, decision), ("y_score", y_score, {"kind": "score"})):
         models = argument if isinstance(argument, Mapping) else {} if argument is None else {name_of_argument: argument}
         for name, values in models.items():
-            predictions[str(name)] = {"column": columns.prediction(str(name), values, f"`{name_of_argument}`"), **kind}
+            column = columns.prediction(str(name), _listed(values), f"`{name_of_argument}`")
+            predictions[str(name)] = {"column": column, **kind}
     single = isinstance(sensitive_features, list | tuple) and not any(map(is_array, sensitive_features))
     groups = {"group": sensitive_features} if single else sensitive_features
     groups = columns.groups(groups, "`sensitive_features`")

@@ -335,7 +335,7 @@ def test_few_answers_give_no_warning(audit: Audit) -> None:
         ({"critic": None}, "`critic` in the arguments of disagreement(): it is required and was not given"),
         ({"disagree": None}, "give either `disagree` (a column of yes and no) or `answer` (a column of words)"),
         ({"answer": "answer"}, "give either `disagree`"),
-        ({"disagree": None, "answer": "answer", "direction": "answer"}, "`direction` goes with `disagree`"),
+        ({"disagree": None, "answer": "answer", "direction": "answer"}, "`direction` applies to `disagree` only"),
         ({"critic": "critc"}, "`critic` is 'critc', which is not in the data; did you mean 'critic'"),
         ({"decision": "lable"}, "`decision` is 'lable', which is not in the data; did you mean 'label'"),
         ({"bounds": "loose"}, "`bounds`"),

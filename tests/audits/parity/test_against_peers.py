@@ -159,7 +159,7 @@ def test_names_of_fairlearn_are_understood_or_refused_with_a_reason(people: pd.D
 def test_a_name_of_another_package_is_named_in_the_answer(people: pd.DataFrame) -> None:
     table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
     limits = [{"metric": "equalized_odds_difference", "max": 0.5}, {"metric": "disparate_impact", "min": 0.1}]
-    result = eh.parity(table, metrics=["recall_score", "fpr", "selection_rate"], thresholds=limits)
+    result = eh.parity(table, metrics=["recall", "fpr", "selection_rate"], thresholds=limits)
     assert [(limit.metric, limit.kind, limit.against) for limit in result.spec.thresholds] == [
         ("tpr", "difference", "worst_pair"),
         ("fpr", "difference", "worst_pair"),
@@ -167,7 +167,7 @@ def test_a_name_of_another_package_is_named_in_the_answer(people: pd.DataFrame) 
     ]
     notes = " ".join(note.text for note in result.notes)
     for name in (
-        "recall_score (fairlearn, scikit-learn)",
+        "recall (fairlearn, scikit-learn)",
         "equalized_odds_difference (fairlearn)",
         "disparate_impact (AIF360)",
     ):

@@ -259,7 +259,7 @@ def test_another_design_under_the_same_name(store: Store, make_design: Any) -> N
     accepted = store.register(make_design(fingerprint="0" * 64), accept=True)
     assert accepted.participants.by_token(person.token) == person
     assert person.fingerprint == "f" * 64
-    with pytest.raises(StudyClosed, match="the study 'arrests' was changed; start this server anew"):
+    with pytest.raises(StudyClosed, match="the study 'arrests' was changed; restart this server"):
         study.participants.enrol("new")
     assert study.participants.enrol("key") == person
     assert accepted.participants.enrol("new").fingerprint == "0" * 64

@@ -52,6 +52,7 @@ class AgreementSpec(Spec):
     )
     metrics: Names | None = Field(
         None,
+        min_length=1,
         description="Metrics to compute, all of which are tested and reported as findings; by default all that the "
         "ratings allow, of which the headline ones are reported.",
     )
@@ -125,7 +126,7 @@ class AgreementSpec(Spec):
     @model_validator(mode="after")
     def _fits_the_scale(self) -> Self:
         if self.positive is not None and self.scale not in (None, "binary"):
-            raise SettingError("`positive` goes with binary ratings")
+            raise SettingError("`positive` applies to binary ratings only")
         if self.categories is not None and self.scale == "interval":
             raise SettingError("`categories` do not go with the interval scale")
         return self

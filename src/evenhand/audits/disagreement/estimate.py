@@ -317,7 +317,7 @@ def _same_as(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMet
 def plan_records(
     heard: AnswerSet, intervals: dict[FeedbackMetric, GapInterval], spec: DisagreementSpec
 ) -> Iterator[AnswerPlan]:
-    """Yield the answers needed to narrow the intervals to the wanted width.
+    """Yield the answers needed to narrow the intervals to the required width.
 
     Equal gaps appear once.
     """

@@ -79,12 +79,12 @@ class StakeholderGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPlan(Record):
-    """The additional critics, cases and answers for an interval of the wanted width."""
+    """The additional critics, cases and answers for an interval of the required width."""
 
     grouping: str = column("the grouping", reveals="name")
     metric: str = column("the metric", reveals="name")
     design: str = column("'new cases' (new critics answer new cases) or 'same cases'", reveals="name")
-    target_width: float = column("the wanted width", reveals="safe")
+    target_width: float = column("the required width", reveals="safe")
     width: float | None = column("the width now", reveals="number")
     least: float | None = column("the width that no number of critics gets below", reveals="number")
     critics: int | None = column("how many more critics; null where no number is enough", reveals="number")

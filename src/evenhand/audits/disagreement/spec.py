@@ -185,7 +185,7 @@ class DisagreementSpec(Spec):
         if (self.disagree is None) == (self.answer is None):
             raise SettingError("give either `disagree` (a column of yes and no) or `answer` (a column of words)")
         if self.direction is not None and self.disagree is None:
-            raise SettingError("`direction` goes with `disagree`; answers in words say the direction themselves")
+            raise SettingError("`direction` applies to `disagree` only; answers in words say the direction themselves")
         if self.direction is not None and self.answers.ordered is False:
             raise SettingError("`direction` needs ordered labels, but `ordered` is false; leave one of them out")
         if self.bounds == "published" and self.answers.tolerance:

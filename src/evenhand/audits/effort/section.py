@@ -375,7 +375,7 @@ def methods(result: EffortResult) -> Iterator[Method]:
     if is_uncertain(spec):
         yield Method(
             "Uncertain rates of inertia",
-            "Each rate is drawn anew, log-normal with its standard error; effort, individual fairness and parity by "
+            "Each rate is drawn again, log-normal with its standard error; effort, individual fairness and parity by "
             "effort are computed under each set of rates, and pooled: the variance within the sets plus (1 + 1/M) "
             "times that between them. The share from the rates is the second part.",
             "Rubin 1987, Multiple Imputation for Nonresponse in Surveys; Barnard and Rubin 1999, Biometrika 86",

@@ -301,7 +301,7 @@ class EffortSpec(Spec):
         if self.trajectory and len(self.trajectory) < 3:
             raise SettingError("`trajectory` needs at least 3 time steps; got {number}", number=len(self.trajectory))
         if self.history is not None and self.times is not None:
-            raise SettingError("`times` goes with `trajectory`; a `history` has its own time stamps")
+            raise SettingError("`times` applies to `trajectory` only; a `history` has its own time stamps")
         if self.robustness is not None and self.trajectory:
             self.robustness.grid(self, self.trajectory)  # refuse a wrong window before any computation
         return self

@@ -57,7 +57,7 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
     Candidates are compared with the status quo on rows that they have not seen: accuracy A_g = sum u / sum w of every
-    group, and the gap between groups. A column is tested on all rows; what has to be fitted is made anew in several
+    group, and the gap between groups. A column is tested on all rows; what has to be fitted is fitted again in several
     steps from the rows before, and tested on all steps together. The null is that the candidate is not better in all of
     these at once; it is tested by a bootstrap of the rows, with the largest p-value of the components. With
     `test={"design": "splits"}` random splits are tested one by one and combined, as in the paper.

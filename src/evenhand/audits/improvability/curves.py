@@ -126,7 +126,7 @@ class Power:
     Parameters
     ----------
     curves : by scenario (sizes,) the power.
-    rows : by scenario the total rows for the wanted power; inf if no number suffices.
+    rows : by scenario the total rows for the required power; inf if no number suffices.
     improved : whether every component exceeds its null on the test rows, by any amount.
     """
 

@@ -405,7 +405,7 @@ def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecor
 
 
 def size_records(inputs: Inputs, trials: Trials) -> Iterator[records.SampleSizeRecord]:
-    """Yield the rows needed for the wanted power, as the median over the splits."""
+    """Yield the rows needed for the required power, as the median over the splits."""
     for columns, powers in _scenarios(inputs, trials):
         needed = [power.rows[columns["scenario"]] for power in powers]
         middle = float(np.median(needed)) if needed else float("nan")

@@ -208,9 +208,9 @@ class PowerRecord(_ScenarioRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSizeRecord(_ScenarioRecord):
-    """The total rows for the wanted power."""
+    """The total rows for the required power."""
 
-    power: float = column("the power wanted", reveals="safe")
+    power: float = column("the required power", reveals="safe")
     n: int | None = column("rows in all; null where no number gives this power", reveals="count")
     status: Message = column("'ok', or why there is none")
 
@@ -259,8 +259,8 @@ class ImprovabilityResult(Result):
     groups : the groups that are compared.
     furthest_apart : the two that the status quo treats most differently on (the first training) rows, the higher first.
     better : whether more of the accuracy utility is better, or less.
-    n : the rows of the test.
-    unlabelled : rows left out because their outcome (or a prediction) is missing.
+    n : the rows of the test; null where `suppress_below` withholds it.
+    unlabelled : rows left out because their outcome (or a prediction) is missing; null as above.
     hash : SHA-256 of the rows that the numbers were computed from.
     kept : the rows and trials behind the tables, never written or pickled (see `evidence`).
     """
@@ -292,8 +292,8 @@ class ImprovabilityResult(Result):
     groups: tuple[str, ...]
     furthest_apart: tuple[str, ...]
     better: Better
-    n: int
-    unlabelled: int
+    n: int | None
+    unlabelled: int | None
     hash: str
     kept: InitVar[Evidence | None] = None
 

@@ -117,11 +117,11 @@ def _scope_table(result: ImprovabilityResult) -> DisplayTable:
 
 
 def _population(result: ImprovabilityResult) -> str:
-    known_note = f" Only people whose outcome is known: {count(result.unlabelled, 'row')} without were left out."
-    return (
-        f"The population that these {count(result.n, 'row')} were drawn from, by {result.groupings[0]} "
-        f"({', '.join(result.groups)}).{known_note if result.unlabelled else ''}"
-    )
+    rows = "rows" if result.n is None else count(result.n, "row")
+    drawn = f"The population that these {rows} were drawn from, by {result.groupings[0]} ({', '.join(result.groups)})."
+    if not result.unlabelled:
+        return drawn
+    return f"{drawn} Only people whose outcome is known: {count(result.unlabelled, 'row')} without it were left out."
 
 
 def _interest(result: ImprovabilityResult) -> str:

@@ -187,7 +187,7 @@ class Plan(Settings):
 
     gain: float = Field(0.05, ge=0, description="The share by which accuracy is to improve.")
     reduction: float = Field(0.5, gt=0, le=1, description="The share by which the gap is to shrink.")
-    power: float = Field(0.8, gt=0, lt=1, description="The power wanted.")
+    power: float = Field(0.8, gt=0, lt=1, description="The power required.")
 
 
 class ImprovabilitySpec(Spec):

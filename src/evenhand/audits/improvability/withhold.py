@@ -31,7 +31,7 @@ class ImprovabilityWithholder(Withholder[ImprovabilitySpec]):
         """Yield the numbers of people outside all numbers of the result, with reasons."""
         yield from super().left_out(result)
         if isinstance(result, ImprovabilityResult):
-            yield say("rows_dropped"), result.unlabelled
+            yield say("rows_dropped"), result.unlabelled or 0
 
 
 WITHHOLD = ImprovabilityWithholder()

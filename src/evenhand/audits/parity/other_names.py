@@ -12,10 +12,12 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
     """Yield the names in scikit-learn, fairlearn and AIF360 with our metrics and gaps, or why there is none."""
     peers = {
         "true_positive_rate": "tpr",
+        "recall": "tpr",
         "recall_score": "tpr",
         "false_positive_rate": "fpr",
         "false_negative_rate": "fnr",
         "true_negative_rate": "tnr",
+        "precision": "ppv",
         "precision_score": "ppv",
         "accuracy_score": "accuracy",
         "balanced_accuracy_score": "balanced_accuracy",

@@ -34,6 +34,7 @@ class ParitySpec(Spec):
 
     metrics: Names | None = Field(
         None,
+        min_length=1,
         description="Metrics to compute, each reported as a finding; by default all that the data allows, of which the "
         "headline ones are reported.",
     )

@@ -269,7 +269,7 @@ def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], peo
     if company > _TINY:
         raise EvenhandError(
             "the model {name!r} gives people other scores beside other people, by up to {company:.2g}; each "
-            "score must be made of that person's own features: fit scalers and ranks once, not anew on the "
+            "score must be made of that person's own features: fit scalers and ranks once, not again on the "
             "rows it is given.",
             name=name,
             company=company,

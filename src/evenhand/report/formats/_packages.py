@@ -5,18 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, require_extra
 from evenhand.messages import showable
 
 
 def import_extra(module: str, extra: str, what: str) -> ModuleType:
     """Import a format's package, or explain how to install it."""
+    require_extra(module, extra, what)
     try:
-        imported = import_module(module)
-    except ImportError:
-        raise ConfigError(
-            "{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'", what=what, extra=extra
-        ) from None
+        return import_module(module)
     except OSError as error:  # WeasyPrint loads Pango, a system library
         raise ConfigError(
             "{what} needs a library of the system that is missing ({splitlines}); on Debian install it "
@@ -24,4 +21,3 @@ def import_extra(module: str, extra: str, what: str) -> ModuleType:
             what=what,
             splitlines=showable(str(error)).splitlines()[0],
         ) from None
-    return imported

@@ -134,7 +134,7 @@ class StudyResult(Result):
     ----------
     values, gaps, regressions, truth_serum, bonus : the tables, as records.
     conditions : the conditions, in order.
-    people, answers : how many were analysed.
+    people, answers : how many were analysed; null where `suppress_below` withholds it.
     """
 
     descriptor: ClassVar[AuditDescriptor] = ANALYSIS
@@ -148,8 +148,8 @@ class StudyResult(Result):
     truth_serum: tuple[SerumRecord, ...]
     bonus: tuple[BonusRecord, ...]
     conditions: tuple[str, ...]
-    people: int
-    answers: int
+    people: int | None
+    answers: int | None
 
     @property
     def weights(self) -> dict[str, float]:

@@ -93,7 +93,7 @@ class Participants:
             if closed_at is not None:
                 raise StudyClosed("the study {study!r} is closed; it takes nobody new.", study=self.row.name)
             if fingerprint != self.row.fingerprint:
-                raise StudyClosed("the study {study!r} was changed; start this server anew.", study=self.row.name)
+                raise StudyClosed("the study {study!r} was changed; restart this server.", study=self.row.name)
             self._require_quota(connection, about or {}, moment)
             condition, place = self._free_seat(connection, moment)
             values = {"study_id": self.row.id, "enrolment": enrolment, "language": language, "fingerprint": fingerprint}

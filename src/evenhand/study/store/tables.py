@@ -196,7 +196,7 @@ def make_tables(database: Database) -> None:
                 return
     if version != VERSION:
         raise StoreError(
-            "the database '{database}' was made by another version of evenhand; use that version, or start anew "
+            "the database '{database}' was made by another version of evenhand; use that version, or start again "
             "with another database.",
             database=database.shown,
         )
