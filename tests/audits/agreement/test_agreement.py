@@ -292,7 +292,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"raters": ["x", "y"], "metrics": "icc_a1"}, "'icc_a1' is not for binary ratings of 2 raters"),
     ({"raters": ["x", "y"], "categories": [1]}, "`categories` must be two or more different values"),
     ({"raters": ["x", "y"], "scale": "interval", "categories": [0, 1]}, "`categories` do not go with the interval"),
-    ({"raters": ["x", "y"], "scale": "nominal", "positive": 1}, "`positive` goes with binary ratings"),
+    ({"raters": ["x", "y"], "scale": "nominal", "positive": 1}, "`positive` applies to binary ratings only"),
     ({"raters": ["x", "y"], "reference": "C"}, "`reference` 'C' is not a group"),
     (
         {"raters": ["x", "y"], "thresholds": [{"metric": "kappa", "min": 0.4}]},
