@@ -140,9 +140,9 @@ def test_selective_labels_dropped_by_the_table_are_warned_of() -> None:
     note = next(note for note in result.notes if "selective labels" in note.text)
     assert note.text.startswith(f"{lost:,} rows were left out because the outcome (or a prediction) is missing.")
     assert "That is likely here: among the rows left the status quo selects everybody" in note.text
-    assert all(f"{lost:,} rows without were left out" in str(finding.detail) for finding in result.findings)
+    assert all(f"{lost:,} rows without it were left out" in str(finding.detail) for finding in result.findings)
     scope = next(p for p in result.section().parts if getattr(p, "caption", "") == "What this establishes")
-    assert f"{lost:,} rows without were left out" in str(scope)
+    assert f"{lost:,} rows without it were left out" in str(scope)
 
 
 def test_outcomes_that_nobody_needs_may_be_missing_with_a_warning() -> None:
