@@ -117,8 +117,36 @@ def test_what_cannot_be_judged_does_not_count() -> None:
     withheld = ClaimCheck("parity", claim(gap(low=0.2), withheld=Message("too few")), LIMIT, 0.05)
     said = check_claims([unknown, withheld, judged(0.05)])
     assert [one.verdict for one in said] == ["insufficient_evidence", "insufficient_evidence", "does_not_meet"]
-    assert said[2].family == Family(1, "verdicts", ("parity",))
-    assert said[2].family.message.text == "1 verdict of parity"
+    assert said[2].verdict_family == Family(1, "verdicts", ("parity",))
+    assert said[2].verdict_family.message.text == "1 verdict of parity"
+
+
+def with_limit(p: float | None, value: float, **more: Any) -> ClaimCheck:
+    return ClaimCheck("parity", claim(gap(p, value=value, low=value - 0.01, high=value + 0.01), **more), LIMIT, 0.05)
+
+
+def test_a_limit_does_not_remove_the_claim_of_a_difference() -> None:
+    met, also_met = check_claims([with_limit(0.001, 0.05), with_limit(0.6, 0.04)])
+    assert (met.verdict, met.significance, met.p_adjusted) == ("meets", "significant", 0.002)
+    assert (also_met.verdict, also_met.significance, also_met.p_adjusted) == ("meets", "not_significant", 0.6)
+    assert met.family == Family(2, "tested_findings", ("parity",))
+    assert met.verdict_family == Family(2, "verdicts", ("parity",))
+    (untested,) = check_claims([with_limit(None, 0.05)])
+    assert (untested.verdict, untested.significance) == ("meets", None)
+
+
+def test_a_test_that_two_checks_state_counts_once() -> None:
+    ratio = replace(gap(0.03), kind="ratio", value=0.5, low=0.4, high=0.6)
+    both = [ClaimCheck("parity", claim(gap(0.03)), LIMIT, 0.05), ClaimCheck("parity", claim(ratio), LIMIT, 0.05)]
+    assert [(one.p_adjusted, one.family) for one in check_claims(both)] == [
+        (0.03, Family(1, "tested_findings", ("parity",)))
+    ] * 2
+
+
+def test_a_verdict_that_is_withheld_tests_nothing() -> None:
+    withheld, tested = check_claims([with_limit(0.001, 0.05, withheld=Message("too few")), with_limit(0.03, 0.05)])
+    assert (withheld.significance, withheld.p_adjusted) == (None, None)
+    assert (tested.significance, tested.p_adjusted) == ("significant", 0.03)
 
 
 def test_meets_is_held_for_each_alone() -> None:
@@ -160,7 +188,7 @@ def test_a_family_is_said_in_one_sentence() -> None:
     ],
 )
 def test_one_alone_is_not_called_a_family(family: Family, said: str) -> None:
-    one = SimpleNamespace(family=family.message)
+    one = SimpleNamespace(family=family.message, verdict_family=None)
     (told,) = family_sentences([one], [], [0.05])  # type: ignore[list-item]
     assert told.text == said
     assert "5\u00a0%" in language("de").render(told)
@@ -168,7 +196,7 @@ def test_one_alone_is_not_called_a_family(family: Family, said: str) -> None:
 
 
 def test_a_family_of_none_is_not_told() -> None:
-    none = SimpleNamespace(family=Family(0, "verdicts", ("parity",)).message)
+    none = SimpleNamespace(family=None, verdict_family=Family(0, "verdicts", ("parity",)).message)
     assert list(family_sentences([none], [], [0.05])) == []  # type: ignore[list-item]
 
 

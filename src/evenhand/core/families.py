@@ -1,10 +1,11 @@
 """Families of claims: which claims hold when all claims of a run are considered together.
 
-A run has two families of claims. Findings without a threshold have p-values adjusted for all of them (Holm): the
-chance that any of them claims a difference that is not there is at most alpha. Verdicts are the other family: "does
-not meet" is given if it holds after Holm over all verdicts of the run; "meets" holds for each alone, because it is
-wrong only if the one gap that breaks the limit is missed (an intersection-union argument). So a section without
-thresholds changes no verdict, and one more threshold can only turn "does not meet" into insufficient evidence.
+A run has two families of claims. Tested findings have p-values adjusted for all of them (Holm): the chance that any of
+them claims a difference that is not there is at most alpha. A threshold removes no finding from this family: beside a
+lenient limit that is met, a difference is still stated. Verdicts are the other family: "does not meet" is given if it
+holds after Holm over all verdicts of the run; "meets" holds for each alone, because it is wrong only if the one gap
+that breaks the limit is missed (an intersection-union argument). So a section without thresholds changes no verdict,
+and one more threshold can only turn "does not meet" into insufficient evidence.
 "Worse off" in the tables of gaps is controlled by the false discovery rate over all tables of the run.
 
 References
@@ -17,14 +18,14 @@ Statistical Society B 76.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from evenhand.core.records import Gap, Value, limits_to_judge
+from evenhand.core.records import Gap, Value, coordinates_of, limits_to_judge
 from evenhand.core.thresholds import Threshold, Verdict, judge_all
 from evenhand.messages import Message
 from evenhand.messages.shared import say
@@ -41,12 +42,28 @@ Significance = Literal["significant", "not_significant", "untested"]
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim to test for a difference, or to judge by a threshold, at level alpha."""
+    """A claim to test for a difference at level `test_alpha`, and to judge by a threshold, if any, at level alpha."""
 
     audit: str
     claim: Claim
     threshold: Threshold | None
     alpha: float
+    test_alpha: float | None = None
+
+    @property
+    def tested(self) -> float | None:
+        """The p-value of equality; None if it is not tested, or if the verdict is withheld."""
+        return None if self.threshold is not None and self.claim.withheld is not None else self.claim.tested
+
+    @property
+    def test_key(self) -> Hashable:
+        """A key that checks share if they state the outcome of one test, as a difference and its ratio do."""
+        record = self.claim.records[0]
+        if not isinstance(record, Gap):
+            return id(self.claim)
+        place = (record.model, record.model_reference, record.grouping, record.stratum, record.metric, record.against)
+        pair = () if record.against == "worst_pair" else (record.group, record.reference)
+        return self.audit, place, pair, tuple(coordinates_of(record).items()), self.claim.tested
 
     def judged(self) -> tuple[Value | Gap, Verdict]:
         """Return the record that decides the verdict, and the verdict at the audit's confidence."""
@@ -86,9 +103,10 @@ class ClaimOutcome:
     ----------
     record : the record that the finding states.
     verdict, alone : the verdict, and what it would be without the other claims of the run.
-    significance : whether the difference is significant; None if no difference is claimed.
+    significance : whether the difference is significant; None if a claim with a threshold is not tested.
     p_adjusted : the p-value adjusted for the family.
-    family : the claims that the adjusted p-value or the verdict holds for together.
+    family : the claims that the adjusted p-value holds for together.
+    verdict_family : the claims that the verdict holds for together.
     widened : the record with the wider limits of its family, if its limit is broken alone but not in the family; None
         if those limits are not known.
     """
@@ -99,47 +117,58 @@ class ClaimOutcome:
     significance: Significance | None = None
     p_adjusted: float | None = None
     family: Family | None = None
+    verdict_family: Family | None = None
     widened: Value | Gap | None = None
 
 
 def check_claims(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
     """Return the outcomes of all checks of a run, in their order."""
-    tested = [position for position, check in enumerate(checks) if check.threshold is None]
+    outcomes = _test(checks)
     judged = [position for position, check in enumerate(checks) if check.threshold is not None]
-    findings = _findings([checks[position] for position in tested])
-    verdicts = _verdicts([checks[position] for position in judged])
-    outcomes = dict(zip((*tested, *judged), (*findings, *verdicts), strict=True))
-    return [outcomes[position] for position in range(len(checks))]
+    verdicts = _verdicts([checks[position] for position in judged], [outcomes[position] for position in judged])
+    for position, outcome in zip(judged, verdicts, strict=True):
+        outcomes[position] = outcome
+    return outcomes
 
 
-def _findings(checks: Sequence[ClaimCheck]) -> Iterator[ClaimOutcome]:
-    """Yield the outcomes of claims without a threshold: Holm over all that were tested."""
-    p_values = [check.claim.tested for check in checks]
-    adjusted = adjusted_p([np.nan if p is None else p for p in p_values])
-    family = _family(sum(p is not None for p in p_values), "tested_findings", checks)
-    level = min((check.alpha for check in checks), default=1.0)  # a family has the strictest of its levels
-    for check, p, unadjusted in zip(checks, adjusted, p_values, strict=True):
-        record = check.claim.records[0]
-        if unadjusted is None:
-            yield ClaimOutcome(record, significance="untested")
+def _test(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
+    """Return the outcomes of the tests for a difference: Holm over all that were made."""
+    p_values = {check.test_key: p for check in checks if (p := check.tested) is not None}
+    adjusted = dict(zip(p_values, adjusted_p(list(p_values.values())).tolist(), strict=True))
+    made = [check for check in checks if check.tested is not None]
+    family = _family(len(p_values), "tested_findings", made)
+    level = min((check.test_alpha or check.alpha for check in made), default=1.0)  # the strictest of its levels
+    outcomes = []
+    for check in checks:
+        record, p = check.claim.records[0], adjusted.get(check.test_key) if check.tested is not None else None
+        if p is None:
+            outcomes.append(ClaimOutcome(record, significance="untested" if check.threshold is None else None))
         else:
             significance: Significance = "significant" if p <= level else "not_significant"
-            yield ClaimOutcome(record, significance=significance, p_adjusted=float(p), family=family)
+            outcomes.append(ClaimOutcome(record, significance=significance, p_adjusted=p, family=family))
+    return outcomes
 
 
-def _verdicts(checks: Sequence[ClaimCheck]) -> Iterator[ClaimOutcome]:
-    """Yield the verdicts: "does not meet" by Holm over all that can be judged, the others each alone."""
+def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> Iterator[ClaimOutcome]:
+    """Yield tests with their verdicts: "does not meet" by Holm over all that can be judged, the others each alone."""
     alone = [("insufficient_evidence" if q.claim.withheld is not None else q.judged()[1]) for q in checks]
     total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in checks)
     broken = {position for position, verdict in enumerate(alone) if verdict == "does_not_meet"}
     confirmed = _holm(checks, broken, total)
     family = _family(total, "verdicts", checks)
-    for position, (check, unadjusted) in enumerate(zip(checks, alone, strict=True)):
+    for position, (check, test, unadjusted) in enumerate(zip(checks, tests, alone, strict=True)):
         record, doubtful = check.judged()[0], position in broken - confirmed
         verdict: Verdict = "insufficient_evidence" if doubtful else unadjusted
         clear = verdict == "does_not_meet" and not getattr(check.claim.records[0], "signed", False)
-        widened = _widened(check, total - len(confirmed)) if doubtful else None
-        yield ClaimOutcome(record, verdict, unadjusted, "significant" if clear else None, None, family, widened)
+        yield replace(
+            test,
+            record=record,
+            verdict=verdict,
+            alone=unadjusted,
+            significance="significant" if clear else test.significance,
+            verdict_family=family,
+            widened=_widened(check, total - len(confirmed)) if doubtful else None,
+        )
 
 
 def _widened(check: ClaimCheck, others: int) -> Value | Gap | None:
@@ -178,7 +207,8 @@ def family_sentences(findings: Iterable[Finding], gaps: Iterable[Gap], alphas: S
     `alphas` are the levels of the audits: findings have the strictest of them, verdicts and tables each their own.
     """
     strictest, share = min(alphas), max(alphas)
-    for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
+    families = (family for finding in findings for family in (finding.verdict_family, finding.family))
+    for family in dict.fromkeys(family for family in families if family is not None):
         number = family.args["number"]
         if isinstance(number, Message) and number.args["n"] != 0:
             yield _promise(family, number, share if number.id == "core.verdicts" else strictest)

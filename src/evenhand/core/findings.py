@@ -74,8 +74,12 @@ class Finding(Record):
     joint_low: float | None = column("lower limit for the joint family", None)
     joint_high: float | None = column("upper limit for the joint family", None)
     p_value: float | None = column("p-value of this comparison alone", None)
-    p_adjusted: float | None = column("p-value adjusted for all findings of the run without a threshold (Holm)", None)
-    family: Message | None = column("what the adjusted p-value, or the verdict, holds for together", None)
+    p_adjusted: float | None = column("p-value adjusted for all tested findings of the run (Holm)", None)
+    significance: Significance | None = column(
+        "whether a difference is established after adjustment: significant, not_significant or untested", None
+    )
+    family: Message | None = column("what the adjusted p-value holds for together", None)
+    verdict_family: Message | None = column("what the verdict holds for together", None)
     joint_family: Message | None = column("what the joint limits hold for together", None)
     n: int = column("the people (or answers) behind it")
     threshold: Message | None = column("the limit in words", None)
@@ -125,8 +129,8 @@ class Claim:
     ----------
     estimates : the headline states the first; a threshold is broken if it is for any of them, met if it is for all.
     sentence_id : the sentence of its headline, a key of the audit's catalogue or of the shared one.
-    when : changes to the claim by significance in its family; with a threshold, a broken limit is significant, and
-        nothing else changes it.
+    when : changes to the claim by significance in its family; a broken limit is significant, and a claim with a
+        threshold that is not tested stays as it is.
     arguments : the arguments of the sentence, or a function of the record that returns them; always with `where` and
         `title`.
     headline : whether it is a finding when no threshold is about it.
@@ -199,7 +203,7 @@ class FindingMaker:
         def add(position: int, threshold: Threshold | None) -> None:
             checked.add(_key(claims[position]))
             alpha = 1.0 - self.spec.confidence if threshold is not None else self.spec.finding_alpha
-            checks.append(ClaimCheck(self.spec.audit, claims[position], threshold, alpha))
+            checks.append(ClaimCheck(self.spec.audit, claims[position], threshold, alpha, self.spec.finding_alpha))
 
         for threshold in self.spec.thresholds:
             for position, claim in enumerate(claims):
@@ -245,7 +249,9 @@ class FindingMaker:
             **_columns(record, _NUMBERS),
             p_value=claim.tested,
             p_adjusted=outcome.p_adjusted,
+            significance=outcome.significance,
             family=None if outcome.family is None else outcome.family.message,
+            verdict_family=None if outcome.verdict_family is None else outcome.verdict_family.message,
             joint_family=claim.family,
             n=record.n,
             threshold=threshold.message(points=metric.style(kind) == "points") if threshold else None,
@@ -406,7 +412,7 @@ def without_kind(status: Message) -> Message:
 
 def _broken_alone(outcome: ClaimOutcome, limit: float, counted: str) -> Message:
     """Return why a limit broken alone is not broken in its family, and how many people would decide it."""
-    words: dict[str, Argument] = {"family": None if outcome.family is None else outcome.family.message}
+    words: dict[str, Argument] = {"family": None if outcome.verdict_family is None else outcome.verdict_family.message}
     words["counted"] = counted
     if outcome.widened is None:
         return say("widened_more", **words)

@@ -109,10 +109,17 @@ def _under_other_models(finding: Finding, judged: Iterable[Finding]) -> list[Fin
 
 
 def _by_verdict(left: Sequence[Finding], judged: Sequence[Finding], wording: PageWording) -> Iterator[str]:
-    """Yield a sentence for each remaining verdict."""
+    """Yield a sentence for each remaining verdict; limits met in spite of a difference have their own."""
     for verdict in _ORDER:
-        if same := [finding for finding in left if finding.verdict == verdict]:
-            yield _limits_sentence(same, judged, wording)
+        for different in (False, True) if verdict == "meets" else (None,):
+            same = [f for f in left if f.verdict == verdict and different in (None, _is_different(f))]
+            if same:
+                yield _limits_sentence(same, judged, wording)
+
+
+def _is_different(finding: Finding) -> bool:
+    """Return whether groups differ beyond chance, whatever the verdict."""
+    return finding.kind is not None and finding.significance == "significant"
 
 
 _ORDER: tuple[Verdict, ...] = ("does_not_meet", "meets", "insufficient_evidence")
@@ -122,7 +129,12 @@ def _uniform_answer(judged: Sequence[Finding], wording: PageWording) -> str | No
     """Return one sentence if all verdicts are the same."""
     keys = dict(zip(VERDICTS, ("none_meets", "all_open", "all_meet"), strict=False))
     verdicts = {finding.verdict for finding in judged}
-    return wording.say(keys[verdicts.pop()], "short", number=len(judged)) if len(verdicts) == 1 else None
+    if len(verdicts) != 1:
+        return None
+    key, different = keys[verdicts.pop()], sum(map(_is_different, judged))
+    if key != "all_meet" or not different:
+        return wording.say(key, "short", number=len(judged))
+    return wording.say("all_meet_different", "short", number=len(judged), different=different)
 
 
 def _limits_sentence(findings: Sequence[Finding], judged: Sequence[Finding], wording: PageWording) -> str:
@@ -133,7 +145,8 @@ def _limits_sentence(findings: Sequence[Finding], judged: Sequence[Finding], wor
     items = [_name_limit(group, judged, wording) for group in same.values()]
     if len(items) > _NAMED:
         items = [*items[: _NAMED - 1], wording.say("more_limits", "short", number=len(items) - _NAMED + 1)]
-    key = {"does_not_meet": "also_broken", "meets": "met"}.get(findings[0].verdict, "open_limit")
+    met = "met_different" if _is_different(findings[0]) else "met"
+    key = {"does_not_meet": "also_broken", "meets": met}.get(findings[0].verdict, "open_limit")
     number = "one" if len(items) == 1 else "several"
     return wording.say(f"{number}_{key}", "short", what=wording.join(items))
 
