@@ -13,6 +13,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import DataError, MissingExtraError
+from evenhand.table.workbooks import _extent
 
 pyreadstat = pytest.importorskip("pyreadstat", reason="files of Stata and SPSS, of the extra 'files'")
 rdata = pytest.importorskip("rdata", reason="files of R, of the extra 'files'")
@@ -148,3 +149,18 @@ def test_a_stray_cell_at_the_end_of_a_workbook_is_refused_before_it_fills_the_me
         f"the first sheet of '{path}' reaches to cell XFD1048576, and nearly all of it is empty; delete the stray "
         "cells outside the table, or save the table as CSV."
     )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        "<row r='1048576'><c t='inlineStr' r='XFD1048576'><is><t>x</t></is></c></row>",
+        f'<row r="1048576">{"<c><v>1</v></c>" * 200}</row>',
+        '<x:row r="1048576"><x:c t="n" r="XFD1048576"/></x:row>',
+    ],
+)
+def test_the_extent_of_a_sheet_follows_from_rows_and_cells_however_they_are_written(cells: str) -> None:
+    rows, columns, count = _extent(iter([b'<row r="1"><c r="A1"/>', cells.encode()]))
+    assert rows == 1_048_576
+    assert columns in (200, 16_384)
+    assert count <= 201

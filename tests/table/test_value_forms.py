@@ -165,11 +165,26 @@ def test_numbers_beside_words_for_missing_values_are_numbers(source: str, tmp_pa
     assert (table.rows, table.dropped) == (15, 5)
 
 
+@pytest.mark.parametrize("source", sorted(SOURCES.keys() - {"csv", "json"}))
+@pytest.mark.parametrize("kind", ["datetime", "date", "boolean"])
+def test_words_for_missing_dates_and_truths_are_missing_in_every_source(source: str, kind: str, tmp_path: Path) -> None:
+    days = pd.to_datetime(["2020-01-01", "2021-01-01", "9999-12-31"] * 5).as_unit("us")
+    values = {"datetime": days, "date": days.date, "boolean": [True, False, True] * 5}[kind]
+    data = pd.DataFrame({"g": values, "h": ["x", "y", "x"] * 5})
+    word = "False" if kind == "boolean" else "9999-12-31"
+    if kind == "boolean":
+        with pytest.raises(DataError, match=r"has only one group \('g = true'\)"):
+            groups(SOURCES[source](data, tmp_path), missing_values=[word])
+    else:
+        found = groups(SOURCES[source](data, tmp_path), missing_values=[word])
+        assert found == {"2020-01-01": 5, "2021-01-01": 5, "(missing)": 5}
+
+
 # Times with a zone ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES.keys() - {"csv", "json", "xlsx"}))
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "America/New_York"])
 def test_times_with_a_zone_are_told_in_utc(
     source: str, zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +192,14 @@ def test_times_with_a_zone_are_told_in_utc(
     autumn = pd.to_datetime(["2023-10-29 00:30", "2023-10-29 01:30"] * 5, utc=True).tz_convert(zone)
     data = SOURCES[source](pd.DataFrame({"g": autumn}), tmp_path)
     assert groups(data) == {"2023-10-29 00:30:00 UTC": 5, "2023-10-29 01:30:00 UTC": 5}
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "America/New_York"])
+def test_objects_and_categories_that_are_times_with_a_zone_are_told_in_utc(zone: str) -> None:
+    autumn = pd.to_datetime(["2023-10-29 00:30", "2023-10-29 01:30", None] * 5, utc=True).tz_convert(zone)
+    for column in (pd.Series(list(autumn), dtype=object), pd.Categorical(autumn)):
+        found = groups(pd.DataFrame({"g": column}))
+        assert found == {"2023-10-29 00:30:00 UTC": 5, "2023-10-29 01:30:00 UTC": 5, "(missing)": 5}
 
 
 # Types of pandas and Arrow --------------------------------------------------------------------------------
@@ -255,7 +278,32 @@ def test_decisions_as_text_of_fractions() -> None:
     assert table.cells.labels["selected:d"] == ("0", "1")
 
 
+# Labels ---------------------------------------------------------------------------------------------------
+
+
+def test_composed_and_decomposed_letters_are_two_groups_and_a_note() -> None:
+    table = Table({"g": ["Jos\u00e9", "Jose\u0301"] * 10, "d": [1, 0] * 10}, groups="g", predictions="d")
+    assert [note.text for note in table.source.notes] == [
+        r"g: 'Jose\u0301', 'Jos\xe9' look the same, but are written with other characters; they are 2 groups here."
+    ]
+
+
+@pytest.mark.parametrize(("bare", "full"), [("1", "g = 1"), ("yes", "g = yes"), (" 1", "g = 1 ")])
+def test_a_bare_value_and_the_name_that_it_would_have_are_not_merged(bare: str, full: str) -> None:
+    data = {"g": [bare, full, "2"] * 5}
+    with pytest.raises(DataError, match=r"group column 'g' holds .* and both would be called 'g = \w+'; name .* in"):
+        groups(data)
+    assert groups(data, labels={"g": {bare.strip(): "one"}}) == {"one": 5, full.strip(): 5, "g = 2": 5}
+
+
 # Wide tables ----------------------------------------------------------------------------------------------
+
+
+def test_a_column_that_repeats_in_a_later_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("g,d\nA,1\nB,0\n")
+    (tmp_path / "1.csv").write_text("g,d,g\nA,1,X\nB,0,Y\n")
+    with pytest.raises(DataError, match=r"the header of '1\.csv' has the column 'g' more than once"):
+        Table(str(tmp_path / "*.csv"), groups="g")
 
 
 def test_a_column_that_repeats_at_the_end_of_a_long_header_is_refused(tmp_path: Path) -> None:

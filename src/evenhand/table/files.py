@@ -169,7 +169,9 @@ def _read_csv(
     encoding = options.encoding or guess
     beginning = _beginning(paths[0], encoding)
     delimiter = options.delimiter or _guess_delimiter(beginning)
-    refuse_repeated_names(_header(beginning, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True)
+    for path in paths:
+        header = _header(beginning if path == paths[0] else _beginning(path, encoding), delimiter)
+        refuse_repeated_names(header, f"the header of '{os.path.basename(path)}'", any_case=True)
     # No part of the dialect is guessed by DuckDB: a guess may skip rows, or take '#' for a comment.
     settings: dict[str, str | list[str]] = {
         "encoding": encoding,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,16 @@ def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator
                 held=shown(texts, _SHOWN),
             )
         )
+    for text in texts:
+        full = group_label(column, named, text)
+        if full != text and text not in named and full in texts:
+            yield problem(
+                "group column {column!r} holds {text!r} and {full!r}, and both would be called {full!r}; name {text!r} "
+                "in `labels`.",
+                column=column,
+                text=text,
+                full=full,
+            )
     if column in roles.one_hot and _NEITHER in texts:
         listed = ", ".join(map(repr, roles.one_hot[column]))
         yield problem(
@@ -285,11 +296,14 @@ def numbers_as_text(values: Sequence[Any]) -> Iterator[Message]:
 
 
 def _remarks(labels: Sequence[str]) -> Iterator[Message]:
+    composed = {label: unicodedata.normalize("NFC", label) for label in labels}
     spellings: dict[str, list[str]] = {}
     for label in labels:
-        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+        spellings.setdefault(" ".join(composed[label].split()).casefold(), []).append(label)
     for same in spellings.values():
-        if len(same) > 1:
+        if len({composed[label] for label in same}) < len(same):
+            yield say("look_alike", labels=tuple(map(ascii, same)), groups=len(same))
+        elif len(same) > 1:
             yield say("spelt_alike", labels=tuple(map(repr, same)), groups=len(same))
     for label in labels:
         if label.casefold() in MISSING_WORDS:

@@ -5,7 +5,7 @@ Columns of other types keep them, and are refused if they have a role.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import date, time
 from decimal import Decimal
@@ -17,7 +17,7 @@ import numpy as np
 from narwhals.dtypes import DType
 
 from evenhand.table.engines import Frame, remote_engine_name
-from evenhand.table.keys import NUMBERS, ZONE, kind_of, label_of, unusable
+from evenhand.table.keys import ZONE, Kind, kind_of, label_of, plain_value, unusable
 
 _NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
 """Python types that no column may hold."""
@@ -121,18 +121,26 @@ def _plain_in_memory(column: nw.Series[Any], words: Sequence[str]) -> nw.Series[
 def _plain_pandas(native: Any, dtype: DType, words: Sequence[str]) -> Any:
     kind = native.dtype
     if hasattr(kind, "pyarrow_dtype"):
-        values = native.array.__arrow_array__()
-        typed = _plain_arrow(values, decode=True)
-        if typed is not values:
-            return type(native)(type(native.array)(typed), index=native.index)
-        if dtype in (nw.Int64, nw.UInt64) and is_long(nw.from_native(native, series_only=True)):
-            return native.astype(str(dtype))  # Arrow does not convert such numbers to fractions
-        return native
+        return _plain_arrow_in_pandas(native, dtype)
     if "Sparse" in str(kind):
         return native.sparse.to_dense()
     if hasattr(kind, "categories") and (kind.categories is None or kind.categories.dtype.kind not in "biufM"):
         return native
-    return _typed_objects(native, words) if dtype in (nw.Object, nw.Unknown, nw.Categorical, nw.Enum) else native
+    objects = dtype in (nw.Object, nw.Categorical, nw.Enum) or (dtype == nw.Unknown and not hasattr(kind, "tz"))
+    typed = _typed_objects(native, words) if objects else native
+    if hasattr(typed.dtype, "tz"):  # here, because narwhals does not know the names of all zones
+        return typed.dt.tz_convert("UTC").dt.strftime(f"%Y-%m-%d %H:%M:%S{ZONE}")
+    return typed
+
+
+def _plain_arrow_in_pandas(native: Any, dtype: DType) -> Any:
+    values = native.array.__arrow_array__()
+    typed = _plain_arrow(values, decode=True)
+    if typed is not values:
+        return type(native)(type(native.array)(typed), index=native.index)
+    if dtype in (nw.Int64, nw.UInt64) and is_long(nw.from_native(native, series_only=True)):
+        return native.astype(str(dtype))  # Arrow does not convert such numbers to fractions
+    return native
 
 
 def _plain_arrow(values: Any, *, decode: bool = False) -> Any:
@@ -184,18 +192,50 @@ def _typed_objects(native: Any, words: Sequence[str]) -> Any:
 
 
 def _without_words(frame: Frame, names: Sequence[str], words: Sequence[str]) -> Frame:
-    """Return the columns without the words for missing values, and without the numbers that are such words."""
+    """Return the columns without the words for missing values, and without other values that are such words."""
     schema = frame.collect_schema()
-    numbers = [number for word in words for number in [_number(word)] if number is not None]
     changes = []
     for name in names:
         kind = kind_of(schema[name])
-        if kind == "text":
-            text = nw.col(name).cast(nw.String)
-            changes.append(nw.when(~text.is_in(words)).then(text).alias(name))
-        elif kind in NUMBERS and numbers:
-            changes.append(nw.when(~nw.col(name).is_in(numbers)).then(nw.col(name)).alias(name))
+        # Truths become text, because pandas has no plain booleans with missing values.
+        value = nw.col(name).cast(nw.String) if kind in ("text", "boolean") else nw.col(name)
+        absent = _is_word(name, kind, words)
+        if absent is not None:
+            changes.append(nw.when(~absent).then(value).alias(name))
     return frame.with_columns(*changes) if changes else frame
+
+
+def _is_word(name: str, kind: Kind, words: Sequence[str]) -> nw.Expr | None:
+    """Return a test for values that are one of the words; None if a column of this kind has none."""
+    meant, value = _MEANT[kind](words) if kind in _MEANT else (), nw.col(name)
+    if kind in ("date", "datetime"):
+        value = plain_value(name, kind)
+    elif kind == "text":
+        value = value.cast(nw.String)
+    return value.is_in(meant) if meant else None
+
+
+def _numbers(words: Sequence[str]) -> Sequence[Any]:
+    return [number for number in map(_number, words) if number is not None]
+
+
+def _days(words: Sequence[str]) -> Sequence[Any]:
+    return [word for word in words if word[:4].isdigit() and word[4:5] == "-"]
+
+
+def _truths(words: Sequence[str]) -> Sequence[Any]:
+    return [flag for flag in (True, False) if label_of(flag) in map(label_of, words)]
+
+
+_MEANT: dict[Kind, Callable[[Sequence[str]], Sequence[Any]]] = {
+    "text": lambda words: words,
+    "whole": _numbers,
+    "real": _numbers,
+    "date": _days,
+    "datetime": _days,
+    "boolean": _truths,
+}
+"""What words mean in a column of some kind."""
 
 
 def _number(word: str) -> float | None:

@@ -12,7 +12,9 @@ from evenhand.errors import DataError
 _MOST_CELLS = 20_000_000
 _EMPTY_SHARE = 100  # a larger sheet may have this many empty cells for each that is filled
 _CHUNK = 1 << 20
-_CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]{1,3})(\d+)"')
+_CELL = re.compile(rb"<(?:\w+:)?c\s[^>]*?\br=[\"']([A-Z]{1,3})(\d+)[\"']")
+_ROW = re.compile(rb"<(?:\w+:)?row\s[^>]*?\br=[\"'](\d+)[\"']")
+_CELL_OR_ROW = re.compile(rb"<(?:\w+:)?(c|row)[\s/>]")
 _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^>]*>")
 
 
@@ -59,11 +61,15 @@ def _extent(chunks: Iterator[bytes]) -> tuple[int, int, int]:
     last_row, last_column, cells = 0, 0, 0
     for chunk in chunks:
         found = _CELL.findall(chunk)
-        cells += len(found)
+        tags = _CELL_OR_ROW.findall(chunk)
+        cells += tags.count(b"c")
+        last_row = max(last_row, *map(int, _ROW.findall(chunk)), 0)
         if found:
             letters, rows = zip(*found, strict=True)
             last_row = max(last_row, *map(int, rows))
             last_column = max(last_column, *map(_number, set(letters)))
+        if len(found) < tags.count(b"c"):  # cells without a name follow one another
+            last_column = max(last_column, *map(len, b"".join(tag[:1] for tag in tags).split(b"r")))
     return last_row, last_column, cells
 
 
