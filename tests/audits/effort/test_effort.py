@@ -101,12 +101,12 @@ def test_rows_in_any_order_and_library_give_the_same_numbers(households: pd.Data
 
 
 def test_differences_are_paired_and_their_sign_is_told(result: EffortResult) -> None:
-    values = {r.model: r.value for r in result.rows("values", metric="eaif", weight=0.5)}
+    values = {r.model: r.at_least_spread for r in result.rows("values", metric="eaif", weight=0.5)}
     record = result.get("gaps", against="model", model="xgboost", model_reference="logistic", weight=0.5)
     assert record.value == pytest.approx(values["xgboost"] - values["logistic"])
     finding = next(f for f in result.findings if f.kind == "difference")
-    assert finding.headline.text.startswith("logistic ")
-    assert (finding.model, finding.model_reference, finding.against) == ("logistic", "xgboost", "model")
+    assert finding.headline.text.startswith("At equal spread of scores, xgboost ")
+    assert (finding.model, finding.model_reference, finding.against) == ("xgboost", "logistic", "model")
     assert (finding.value or 0) > 0
 
 

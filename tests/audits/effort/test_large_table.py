@@ -105,7 +105,7 @@ def test_individual_fairness_is_within_its_stated_error(
     exact = eh.effort(make_table(households, **roles), **options)
     estimates, curves = large_fairness(households, options, **roles)
     for true in exact.rows("values", metric="eaif"):
-        estimate = estimates[true.model, true.weight]
+        estimate = estimates.own[true.model, true.weight]
         assert estimate.method == ("strips" if most_different else "grid")
         assert abs(estimate.value - true.value) <= estimate.error + 1e-12 < 1e-3
         assert estimate.stderr == pytest.approx(true.stderr, rel=0.1 if estimate.error else 1e-3)
@@ -132,7 +132,7 @@ def test_people_who_are_alike(kinds: int, most_different: int, monkeypatch: pyte
     exact = eh.effort(make_table(data), **options)
     estimates, _ = large_fairness(data, options)
     for true in exact.rows("values", metric="eaif"):
-        estimate = estimates[true.model, 0.5]
+        estimate = estimates.own[true.model, 0.5]
         assert abs(estimate.value - true.value) <= estimate.error + 1e-12
         assert estimate.violated == pytest.approx(true.violated, abs=0.03)
         if most_different:
@@ -167,9 +167,9 @@ def test_it_is_the_same_in_any_order_of_rows(households: pd.DataFrame) -> None:
         gather_large(make_table(data), spec).fairness()
         for data in (households, households.sample(frac=1, random_state=1))
     )
-    for key, found in first[0].items():
-        assert found.value == pytest.approx(second[0][key].value, abs=1e-12)
-        assert found.stderr == pytest.approx(second[0][key].stderr, abs=1e-12)
+    for key, found in first[0].own.items():
+        assert found.value == pytest.approx(second[0].own[key].value, abs=1e-12)
+        assert found.stderr == pytest.approx(second[0].own[key].stderr, abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", ["slope", "last_minus_first"])

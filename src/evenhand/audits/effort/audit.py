@@ -155,7 +155,7 @@ def _of_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Draft[Ef
         specifications=robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else (),
         notes=chain(people_notes(people, spec), direction_notes(table, people)),
         steps=people.trajectories.steps,
-        people=tuple(estimate.least_fair_people(people, fairness, spec)),
+        people=tuple(estimate.least_fair_people(people, fairness.own, spec)),
         pairs=pairs,
         trajectories=tuple(estimate.pair_trajectories(people, pairs)),
         reversals=tuple(worst_of_all(table, people, spec)),

@@ -24,6 +24,7 @@ from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import (
     CARD_ROWS,
     EXACT_ROWS,
+    FairnessOfModels,
     PairFairness,
     card_worst_pairs,
     compare,
@@ -31,6 +32,8 @@ from evenhand.stats.pairs import (
     individual_fairness,
     individual_fairness_of_models,
     is_card,
+    shrinkages,
+    spread_of,
     worst_pairs,
 )
 from evenhand.stats.pairs.result import PairDifference
@@ -42,11 +45,22 @@ SPREAD_BINS = 30
 
 # Individuals: every pair of people.
 
-Fairness = dict[tuple[str, float], PairFairness]
+Fairness = Mapping[tuple[str, float], PairFairness]
 
 
-def individual_estimates(people: EffortPeople, spec: EffortSpec) -> Fairness:
-    """Return individual fairness for every model and weight."""
+def individual_estimates(people: EffortPeople, spec: EffortSpec) -> FairnessOfModels:
+    """Return individual fairness for every model and weight, and at the spreads of the other models' scores."""
+    scores = people.rows.scores
+    spreads = {model: spread_of(score, people.rows.weight) for model, score in scores.items()}
+    shrunk = {pair: factor * scores[pair[0]] for pair, factor in shrinkages(spreads).items()}
+    found = _compare_pairs(people, spec, {(model, model): score for model, score in scores.items()} | shrunk)
+    return FairnessOfModels.of({(model, to, weight): each for ((model, to), weight), each in found.items()}, spreads)
+
+
+def _compare_pairs(
+    people: EffortPeople, spec: EffortSpec, scores: Mapping[tuple[str, str], FloatArray]
+) -> Mapping[tuple[tuple[str, str], float], PairFairness]:
+    """Return individual fairness of scores, each of a model at a model's spread, at every weight."""
     options: dict[str, Any] = {
         "method": spec.method,
         "confidence": spec.confidence,
@@ -57,7 +71,7 @@ def individual_estimates(people: EffortPeople, spec: EffortSpec) -> Fairness:
         doing = "Comparing all pairs of people on the graphics card"
         step(doing)
         return individual_fairness_of_models(
-            people.rows.scores,
+            scores,
             people.effort,
             people.aggregate,
             spec.weights,
@@ -66,11 +80,14 @@ def individual_estimates(people: EffortPeople, spec: EffortSpec) -> Fairness:
             **options,
         )
     estimates = {}
-    for model, weight in product(people.rows.scores, spec.weights):
-        doing = f"Comparing all pairs of people under {model}, weight {weight:g}"
+    for (model, to), weight in product(scores, spec.weights):
+        spread = "" if model == to else f" at the spread of {to}"
+        doing = f"Comparing all pairs of people under {model}{spread}, weight {weight:g}"
         step(doing)
-        estimates[model, weight] = individual_fairness(
-            *people.numbers(model),
+        estimates[(model, to), weight] = individual_fairness(
+            scores[model, to],
+            people.effort,
+            people.aggregate,
             weight,
             rng=np.random.default_rng(spec.seed),
             progress=partial(_report_progress, doing),
@@ -83,9 +100,9 @@ def _report_progress(doing: str, done: int, total: int) -> None:
     step(doing, f"{100 * done // max(total, 1)}%")
 
 
-def individual_values(estimates: Fairness, confidence: float) -> Iterator[records.EffortValue]:
+def individual_values(estimates: FairnessOfModels, confidence: float) -> Iterator[records.EffortValue]:
     """Yield individual fairness of every model and weight, with limits at this confidence."""
-    for (model, weight), model_fairness in estimates.items():
+    for (model, weight), model_fairness in estimates.own.items():
         estimate = model_fairness.at(confidence)
         numbers: dict[str, Any] = {
             name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr", "error")
@@ -99,6 +116,8 @@ def individual_values(estimates: Fairness, confidence: float) -> Iterator[record
             weight=weight,
             pairs=estimate.pairs,
             method=cast(Any, estimate.method),
+            spread=1.0 - estimates.spreads[model].value,
+            at_least_spread=estimates.at_least_spread(model, weight).value,
         )
 
 
@@ -111,26 +130,26 @@ Differences = Mapping[tuple[str, str, float], PairDifference | None]
 """The difference between two models at a weight; None where pairs were sampled, which give no row means."""
 
 
-def model_differences(estimates: Fairness) -> Differences:
-    """Return the paired difference of every two models at every weight."""
-    models, weights = (dict.fromkeys(key[i] for key in estimates) for i in (0, 1))
+def model_differences(estimates: FairnessOfModels) -> Differences:
+    """Return the paired difference of every two models at every weight, at the smaller spread of their scores."""
+    models, weights = (dict.fromkeys(key[i] for key in estimates.own) for i in (0, 1))
     differences: dict[tuple[str, str, float], PairDifference | None] = {}
     for weight, (model, reference) in product(weights, combinations(models, 2)):
-        left, right = estimates[model, weight], estimates[reference, weight]
+        left, right = (estimates.at_equal_spread(*pair, weight) for pair in ((model, reference), (reference, model)))
         sampled = left.row_means is None or right.row_means is None
         differences[model, reference, weight] = None if sampled else compare(left, right)
     return differences
 
 
-def model_gaps(estimates: Fairness, differences: Differences, confidence: float) -> Iterator[records.EffortGap]:
-    """Yield the paired difference of every two models at every weight.
+def model_gaps(estimates: FairnessOfModels, differences: Differences, confidence: float) -> Iterator[records.EffortGap]:
+    """Yield the paired difference of every two models at every weight, at the smaller spread of their scores.
 
     The joint limits hold for all pairs of models at a weight together (Bonferroni).
     """
     weights = len({weight for _, _, weight in differences})
     joint_confidence = bonferroni(confidence, max(1, len(differences) // max(1, weights)))
     for (model, reference, weight), difference in differences.items():
-        left, right = estimates[model, weight], estimates[reference, weight]
+        left, right = (estimates.at_equal_spread(*pair, weight) for pair in ((model, reference), (reference, model)))
         gap = partial(
             records.EffortGap,
             model=model,
@@ -142,6 +161,7 @@ def model_gaps(estimates: Fairness, differences: Differences, confidence: float)
             against="model",
             n=left.n,
             weight=weight,
+            spread=min(1.0 - estimates.spreads[name].value for name in (model, reference)),
         )
         if difference is None:
             yield gap(value=left.value - right.value, status=shared("no_interval", why=say("sampled")))

@@ -54,8 +54,17 @@ def _individual_claim(estimate: Estimate[EffortValue]) -> Claim:
         sentence_id="individual",
         arguments={"where": value.model, "weight": value.weight, "value": value.value},
         headline=True,
-        aside=join_sentences([say("violated", share=value.violated), *_rate_uncertainty(value)]),
+        aside=join_sentences([*_individual_asides(value)]),
     )
+
+
+def _individual_asides(value: EffortValue) -> Iterator[Message]:
+    """Yield the share of unfair pairs, what the value is blind to, and the value that can be compared with others'."""
+    yield say("violated", share=value.violated)
+    yield say("blind")
+    if value.at_least_spread != value.value:
+        yield say("at_least_spread", value=value.at_least_spread)
+    yield from _rate_uncertainty(value)
 
 
 def _rate_uncertainty(record: EffortValue | EffortGap) -> Iterator[Message]:
@@ -124,6 +133,7 @@ def _model_claim(estimate: Estimate[EffortGap]) -> Claim:
         when={"significant": {"sentence_id": "fairer_model"}, "untested": {"sentence_id": "untested_models"}},
         arguments={"model": gap.model, "other": gap.model_reference, "weight": gap.weight, "value": gap.value},
         headline=True,
+        aside=say("equal_spread", spread=gap.spread),
         family=say("pairs_of_models"),
     )
 

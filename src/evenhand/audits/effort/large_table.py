@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add, mul, or_
@@ -40,7 +40,9 @@ _CHANCE = nw.col(f"{OURS}chance")
 _BUCKETS = 2**17  # six times the largest possible number of frequent kinds
 _FEW_BUCKETS = 1_000  # that one condition names
 
-Estimates = tuple[dict[tuple[str, float], pairs.PairFairness], dict[str, tuple[FloatArray, FloatArray]]]
+Place = tuple[FloatArray, FloatArray]  # the effort and the aggregate of each person
+Curves = dict[str, tuple[FloatArray, FloatArray]]
+Estimates = tuple[pairs.FairnessOfModels, Curves]
 
 
 @dataclass(frozen=True)
@@ -108,47 +110,69 @@ class LargeTable:
         return self._exact(rows.frequent(columns))
 
     def _exact(self, rows: dict[str, Any]) -> Estimates:
-        estimates, curves = {}, {}
         squares, total = float(rows["ww"].sum()), float(rows["w"].sum())
+        scores = {model: rows[name] for name, model in zip(self._scores, self.table.models, strict=True)}
+        places = rows["effort"], rows["aggregate"]
+
+        def compare(model: str, factor: float, place: Place, weight: float) -> pairs.PairFairness:
+            return pairs.individual_fairness_counts(
+                factor * scores[model],
+                *place,
+                total_weight=rows["w"],
+                squares=rows["ww"],
+                weight=weight,
+                n=self.n,
+                confidence=self.spec.confidence,
+            )
+
         # The curve counts equal people as one person; their pairs, all of them fair, are missing.
         share = (total**2 - float((rows["w"] ** 2).sum())) / (total**2 - squares)
-        for name, model in zip(self._scores, self.table.models, strict=True):
+        curves = {}
+        for model, score in scores.items():
             step(f"Comparing all pairs of people under {model}")
-            people = rows[name], rows["effort"], rows["aggregate"]
-            for weight in self.spec.weights:
-                estimates[model, weight] = pairs.individual_fairness_counts(
-                    *people,
-                    total_weight=rows["w"],
-                    squares=rows["ww"],
-                    weight=weight,
-                    n=self.n,
-                    confidence=self.spec.confidence,
-                )
-            values, errors = pairs.fairness_by_weight(*people, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
+            values, errors = pairs.fairness_by_weight(score, *places, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
             curves[model] = 1.0 - share * (1.0 - values), share * errors
-        return estimates, curves
+        return self._of_models(compare, places), curves
 
     def _by_grid(self, sample: PeopleSample) -> Estimates:
-        estimates, curves = {}, {}
-        for name, model in zip(self._scores, self.table.models, strict=True):
+        scores = {model: sample.rows[name] for name, model in zip(self._scores, self.table.models, strict=True)}
+        places = sample.rows["effort"], sample.rows["aggregate"]
+        moments, curves = {}, {}
+        for model, score in scores.items():
             step(f"Filling the grid of pairs under {model}")
-            moments = self._grid(model)
-            people = sample.rows[name], sample.rows["effort"], sample.rows["aggregate"]
-            for weight in self.spec.weights:
-                estimates[model, weight] = pairs.individual_fairness_cells(
-                    moments,
-                    *people,
-                    survey_weight=sample.rows["weight"],
-                    weight=weight,
-                    n=self.n,
-                    confidence=self.spec.confidence,
-                    rng=np.random.default_rng(self.spec.seed),
-                    clustering=sample.clustering,
-                )
-            checked = pairs.check_people(*people, sample.rows["weight"])
+            moments[model] = self._grid(model)
+            checked = pairs.check_people(score, *places, sample.rows["weight"])
             rng = np.random.default_rng(self.spec.seed)
-            curves[model] = pairs.corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True)
-        return estimates, curves
+            curves[model] = pairs.corrected_grid(moments[model], checked, CURVE_WEIGHTS, rng, sample=True)
+
+        def compare(model: str, factor: float, place: Place, weight: float) -> pairs.PairFairness:
+            return pairs.individual_fairness_cells(
+                (moments[model] if place is places else moments[model].scores_alone()).shrunk(factor),
+                factor * scores[model],
+                *place,
+                survey_weight=sample.rows["weight"],
+                weight=weight,
+                n=self.n,
+                confidence=self.spec.confidence,
+                rng=np.random.default_rng(self.spec.seed),
+                clustering=sample.clustering,
+            )
+
+        return self._of_models(compare, places), curves
+
+    def _of_models(
+        self, compare: Callable[[str, float, Place, float], pairs.PairFairness], places: Place
+    ) -> pairs.FairnessOfModels:
+        """Return individual fairness of all models, from a function of a model, a factor, efforts and aggregates."""
+        nowhere = np.zeros_like(places[0]), np.zeros_like(places[1])
+        spreads = {model: compare(model, 1.0, nowhere, 0.5) for model in self.table.models}
+        factors = {(model, model): 1.0 for model in spreads} | pairs.shrinkages(spreads)
+        found = {
+            (*pair, weight): compare(pair[0], factor, places, weight)
+            for pair, factor in factors.items()
+            for weight in self.spec.weights
+        }
+        return pairs.FairnessOfModels.of(found, spreads)
 
     @property
     def _scores(self) -> dict[str, nw.Expr]:

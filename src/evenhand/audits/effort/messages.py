@@ -27,10 +27,12 @@ HEADLINES: dict[str, Sentence] = {
         "often than {reference:group} who came further than {group:group}."
     ),
     "fairer_model": (
-        "{model:name} is fairer to individuals than {other:name} at effort weight {weight:set}, by {value:number}."
+        "At equal spread of scores, {model:name} is fairer to individuals than {other:name} at effort weight "
+        "{weight:set}, by {value:number}."
     ),
     "close_models": (
-        "{model:name} and {other:name} cannot be distinguished in individual fairness at effort weight {weight:set}."
+        "At equal spread of scores, {model:name} and {other:name} cannot be distinguished in individual fairness at "
+        "effort weight {weight:set}."
     ),
     "untested_models": (
         "{model:name} and {other:name} were not tested for a difference at effort weight {weight:set}."
@@ -54,13 +56,22 @@ HEADLINES: dict[str, Sentence] = {
     "fairest_unknown": "Which model is the fairest {scope} cannot be said under any specification.",
     "range": "{where:name}: {title:metric} runs from {low:number} to {high:number} over all specifications.",
     "range_undefined": "{where:name}: {title:metric} is undefined in all specifications.",
-    "to_individuals": "to individuals",
+    "to_individuals": "to individuals at equal spread of scores",
     "at_similar_effort": "by {grouping:name} among people of similar effort",
     "lowest_parity": "the lowest parity by {grouping:name}",
 }
 
 ASIDES: dict[str, Sentence] = {
     "violated": "{share:percent} of pairs are scored more differently than their effort and aggregate differ.",
+    "blind": (
+        "A constant score would get 1: the value does not show which of two people is scored better, or whether "
+        "scores are right."
+    ),
+    "at_least_spread": "At the smallest spread of all models it is {value:number}.",
+    "equal_spread": (
+        "Both are compared at a mean difference of {spread:number} between two people's scores, the smaller of the "
+        "two. That does not show which of two people is scored better, or whether scores are right."
+    ),
     "from_rates": "{share:percent safe} of the interval's variance comes from the rates of inertia.",
     "comparable": (
         "{pairs:count} pairs are comparable: one has more effort, from no better a start to no worse an end. "

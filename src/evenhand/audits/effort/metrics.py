@@ -28,8 +28,9 @@ METRICS: dict[str, Metric] = {
             formula="the mean over all pairs of people of 1 - max(0, D - d): D is the difference of the two scores, "
             "d = sqrt(w (E - E')^2 + (1 - w) (S - S')^2) their distance in effort E and aggregate S at weight w",
             reference=f"{PAPER}, equations 12 and 13",
-            caveat="It does not say that more effort should be rewarded, nor which of two people is treated too well; "
-            "it rests on the window, the measure and the inertia chosen.",
+            caveat="It does not say that more effort should be rewarded, nor which of two people is treated too well, "
+            "nor whether scores are right: a constant score gets 1, so models are compared at equal spread of scores. "
+            "It rests on the window, the measure and the inertia chosen.",
             headline=True,
             moves_with="scores that differ little from person to person, and the unit and scale of the feature",
             limits=(Limit("value", "min"),),

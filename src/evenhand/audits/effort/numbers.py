@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from evenhand.audits.effort.bins import EffortBins, bin_records, group_bins
 from evenhand.audits.effort.equal_effort import EqualEffort, compare_groups
-from evenhand.audits.effort.estimate import Differences, Fairness, individual_values, model_differences, model_gaps
+from evenhand.audits.effort.estimate import Differences, individual_values, model_differences, model_gaps
 from evenhand.audits.effort.gather import EffortPeople
 from evenhand.audits.effort.large_table import LargeTable
 from evenhand.audits.effort.result import EffortGap, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.stats.pairs import FairnessOfModels
 from evenhand.table.table import Table
 
 Number = EffortValue | EffortGap
@@ -27,13 +28,15 @@ class Numbers:
     groups, bins : the groups at equal effort, and in bins of effort, of every model and grouping.
     """
 
-    fairness: Fairness
+    fairness: FairnessOfModels
     differences: Differences
     groups: tuple[EqualEffort, ...]
     bins: tuple[EffortBins, ...]
 
     @classmethod
-    def of(cls, table: Table, subjects: EffortPeople | LargeTable, fairness: Fairness, spec: EffortSpec) -> Numbers:
+    def of(
+        cls, table: Table, subjects: EffortPeople | LargeTable, fairness: FairnessOfModels, spec: EffortSpec
+    ) -> Numbers:
         """Compare models and groups."""
         bins = tuple(group_bins(table, subjects, spec))
         return cls(
@@ -45,11 +48,7 @@ class Numbers:
 
     def without_people(self) -> Numbers:
         """Return a copy without data on single people, which limits do not need."""
-        light = {
-            key: replace(fairness, row_means=None, survey_weight=None, people=None)
-            for key, fairness in self.fairness.items()
-        }
-        return replace(self, fairness=light)
+        return replace(self, fairness=self.fairness.without_people())
 
     def records(self, spec: EffortSpec) -> list[Number]:
         """Return values and gaps with limits at the confidence of the settings."""

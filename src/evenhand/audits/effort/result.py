@@ -44,6 +44,12 @@ class EffortValue(Value):
     method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None = column(
         "how pairs were compared", None, reveals="name"
     )
+    spread: float | None = column(
+        "of eaif: the mean absolute difference between the scores of two people", None, reveals="number"
+    )
+    at_least_spread: float | None = column(
+        "of eaif: the value of the same scores, shrunk to the smallest spread of all models", None, reveals="number"
+    )
     rates_share: float | None = column(
         "of eaif: the share of the interval's variance that comes from uncertain rates of inertia", None, reveals="safe"
     )
@@ -56,6 +62,7 @@ class EffortValue(Value):
 class EffortGap(Gap):
     """A difference of two models (`eaif`), a ratio of two groups, or a gap in `reversed_pairs`.
 
+    Two models are compared at equal spread of their scores: the larger spread is shrunk to the smaller.
     The ratio is that of the two groups that differ most at equal effort (`equal_effort`), or the parity of one effort
     bin (`eagf`).
     The last is how much more often pairs are reversed where one group came further than where the other did.
@@ -71,6 +78,11 @@ class EffortGap(Gap):
     )
     groups: int | None = column("of eagf: the groups large enough to be compared", None, reveals="safe")
     stderr: float | None = column("of eaif: standard error", None, reveals="number")
+    spread: float | None = column(
+        "of eaif: the mean absolute difference between two people's scores at which both models are compared",
+        None,
+        reveals="number",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

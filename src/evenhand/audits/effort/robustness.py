@@ -39,7 +39,7 @@ from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
-from evenhand.stats.pairs import EXACT_ROWS, Distance, fairness_by_weight
+from evenhand.stats.pairs import EXACT_ROWS, Distance, fairness_by_weight, spread_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import in_parallel
 from evenhand.table.roles import MISSING
@@ -177,6 +177,7 @@ class _SpecificationArrays:
     def __init__(self, people: EffortPeople, spec: EffortSpec, grid: Grid, groups: Groups, exact_rows: int) -> None:
         self.people, self.spec, self.grid, self.groups, self.exact_rows = people, spec, grid, groups, exact_rows
         models = len(people.rows.scores)
+        self.scores = _at_least_spread(people)
         self.individual = _SpecificationArray(grid.individual, models)
         self.parities = {name: _SpecificationArray(grid.group, models) for name in groups}
 
@@ -229,9 +230,7 @@ class _SpecificationArrays:
             if not needed:
                 continue
             weights = [self.grid.weight.options[number] for number in needed]
-            for (d, norm), (model, score) in product(
-                enumerate(self.grid.distance.options), enumerate(people.rows.scores.values())
-            ):
+            for (d, norm), (model, score) in product(enumerate(self.grid.distance.options), enumerate(self.scores)):
                 own_distance, plain = people.distance, norm != self.spec.distance.norm
                 entry: tuple[Any, ...] = (*position, needed, scale, d, model)
                 sheet.value[entry], sheet.error[entry] = fairness_by_weight(
@@ -267,6 +266,16 @@ class _SpecificationArrays:
                     entry = (*position, w, c)
                     sheet.value[entry], sheet.bins[entry] = value, compared
                     sheet.bins_left_out[entry] = int(n.any(axis=1).sum()) - compared
+
+
+def _at_least_spread(people: EffortPeople) -> list[FloatArray]:
+    """Return each model's scores, shrunk to the smallest spread of all models."""
+    spreads = [1.0 - spread_of(score, people.rows.weight).value for score in people.rows.scores.values()]
+    least = min(spreads)
+    return [
+        score * (least / spread) if spread > least else score
+        for score, spread in zip(people.rows.scores.values(), spreads, strict=True)
+    ]
 
 
 def _part(grid_args: tuple[Any, ...], part: tuple[int, int, int], inertia: Mapping[str, FloatArray]) -> list[Any]:

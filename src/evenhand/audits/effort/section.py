@@ -56,7 +56,9 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "Individual fairness",
         "1 means that no two people are scored more differently than their effort and aggregate are. "
         "The line follows the weight of effort from 0 to 1; bars are the "
-        f"{show_confidence(confidence)} intervals at the weights of this audit.{_limit_words(result, 'eaif')}",
+        f"{show_confidence(confidence)} intervals at the weights of this audit.{_limit_words(result, 'eaif')} "
+        "A constant score would get 1, and scores that differ less between people get more: models are compared only "
+        "at equal spread of their scores, in the table below.",
         _headlines(result, "eaif"),
         (charts.weight_panel(result),),
         _shows(result, "eaif"),
@@ -65,6 +67,9 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     extra: Columns = {
         "Weight": lambda r: f"{r.weight:g}",
         "Pairs": lambda r: Number(r.pairs, "count"),
+        "A constant score": lambda _: "1",
+        "Mean difference of scores": lambda r: Number(r.spread),
+        "At the smallest of all models": lambda r: Number(r.at_least_spread),
         "Pairs violated": lambda r: Number(r.violated, "percent"),
         "Std. error": lambda r: Number(r.stderr),
         "From rates of inertia": lambda r: Number(r.rates_share, "percent"),
@@ -73,9 +78,9 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     values = result.rows("values", metric="eaif")
     yield value_table(values, METRICS, "Individual fairness of every model", confidence, extra=extra)
     if gaps := result.rows("gaps", against="model"):
-        yield gap_table(
-            gaps, METRICS, "Individual fairness of every two models", confidence, extra={"Weight": extra["Weight"]}
-        )
+        names = ("Weight", "Mean difference of scores")
+        caption = "Individual fairness of every two models, at the smaller spread of their scores"
+        yield gap_table(gaps, METRICS, caption, confidence, extra={name: extra[name] for name in names})
 
 
 def _direction_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:

@@ -23,6 +23,7 @@ from evenhand.stats.pairs.fairness import (
 from evenhand.stats.pairs.grid import SIZE, Bounds, GridMoments, bin_people, grid_excess
 from evenhand.stats.pairs.inputs import check_people, hashes, starts
 from evenhand.stats.pairs.result import PairFairness, compare, limits
+from evenhand.stats.pairs.spread import FairnessOfModels, shrinkages, spread_of
 
 __all__ = [
     "CARD_ROWS",
@@ -36,6 +37,7 @@ __all__ = [
     "Device",
     "Direction",
     "Distance",
+    "FairnessOfModels",
     "GridMoments",
     "Norm",
     "PairFairness",
@@ -58,6 +60,8 @@ __all__ = [
     "learn_metric",
     "limits",
     "name_of",
+    "shrinkages",
+    "spread_of",
     "starts",
     "worst_pairs",
     "worst_reversals",

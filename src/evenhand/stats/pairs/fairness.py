@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -33,6 +33,7 @@ from evenhand.stats.workers import Progress, thread_count
 
 Method = Literal["auto", "strips", "blocks", "grid", "sampled"]
 METHODS: tuple[Method, ...] = get_args(Method)
+Name = TypeVar("Name", bound=Hashable)
 
 _EXACT_ROWS = 200_000  # distinct rows for strips by default: 2e10 pairs, seconds
 ROW_SUM = 60  # cost of one row and point in blocks, in pairs of strips
@@ -136,7 +137,7 @@ def individual_fairness(
 
 
 def individual_fairness_of_models(
-    scores: Mapping[str, FloatArray],
+    scores: Mapping[Name, FloatArray],
     effort: FloatArray,
     aggregate: FloatArray,
     weights: Sequence[float],
@@ -147,7 +148,7 @@ def individual_fairness_of_models(
     method: Method = "auto",
     confidence: float = 0.95,
     rng: Generator | None = None,
-) -> dict[tuple[str, float], PairFairness]:
+) -> dict[tuple[Name, float], PairFairness]:
     """Return `individual_fairness` of every model at every weight on a graphics card, in one launch if possible.
 
     Parameters

@@ -15,7 +15,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -137,6 +137,36 @@ class GridMoments:
     def pair_weight(self) -> float:
         """Twice the sum of v_i v_j over all pairs of two people."""
         return float(self.mass.sum()) ** 2 - self.squares
+
+    def shrunk(self, factor: float) -> GridMoments:
+        """Return the histogram of the same people with their scores times a factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.array([0.0, 0.3, 1.0])
+        >>> whole, half = (bin_people(ScoredPeople(c * x, x, x), 5) for c in (1.0, 0.5))
+        >>> whole.shrunk(0.5).bounds == half.bounds, bool(np.allclose(whole.mass, half.mass))
+        (True, True)
+        """
+        low, high = self.bounds[0]
+        return replace(self, bounds=((factor * low, factor * high), *self.bounds[1:]))
+
+    def scores_alone(self) -> GridMoments:
+        """Return the histogram of the same scores of people who do not differ in effort and aggregate.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x, nowhere = np.array([0.0, 0.3, 1.0]), np.zeros(3)
+        >>> alone = bin_people(ScoredPeople(x, x, x), 5).scores_alone()
+        >>> bool(np.allclose(alone.mass, bin_people(ScoredPeople(x, nowhere, nowhere), 5).mass))
+        True
+        """
+        mass, own = np.zeros_like(self.mass), np.zeros_like(self.own)
+        mass[:, 0, 0], own[:, 0] = self.mass.sum(axis=(1, 2)), self.own[:, 0]
+        nowhere = (0.0, 0.0)
+        return replace(self, bounds=(self.bounds[0], nowhere, nowhere), mass=mass, own=own)
 
     def coarser(self) -> GridMoments:
         """Return the histogram of the same people on the grid of double step, exactly.

@@ -81,6 +81,10 @@ class PairFairness:
         low, high = limits(self.value, self.spread, self.freedom, confidence, error)
         return replace(self, low=low, high=high)
 
+    def without_people(self) -> PairFairness:
+        """Return a copy without data on single people, which limits do not need."""
+        return replace(self, row_means=None, survey_weight=None, people=None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairDifference:
