@@ -137,7 +137,7 @@ def test_a_limit_does_not_remove_the_claim_of_a_difference() -> None:
 
 def test_a_test_that_two_checks_state_counts_once() -> None:
     ratio = replace(gap(0.03), kind="ratio", value=0.5, low=0.4, high=0.6)
-    both = [ClaimCheck("parity", claim(gap(0.03)), LIMIT, 0.05), ClaimCheck("parity", claim(ratio), LIMIT, 0.05)]
+    both = [ClaimCheck("parity", claim(one, test_key="tpr by race"), LIMIT, 0.05) for one in (gap(0.03), ratio)]
     assert [(one.p_adjusted, one.family) for one in check_claims(both)] == [
         (0.03, Family(1, "tested_findings", ("parity",)))
     ] * 2

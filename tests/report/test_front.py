@@ -138,7 +138,7 @@ def test_verdicts_of_one_kind_share_a_sentence(verdict: Verdict, said: str) -> N
 
 @pytest.mark.parametrize("audits", range(1, 9))
 @pytest.mark.parametrize("verdict", ["does_not_meet", "insufficient_evidence", "meets", "no_threshold"])
-def test_the_answer_has_at_most_five_sentences(audits: int, verdict: Verdict) -> None:
+def test_the_answer_has_at_most_six_sentences(audits: int, verdict: Verdict) -> None:
     findings = [finding(verdict, audit=f"audit {number}", model=f"m{number}") for number in range(audits)]
     assert 1 <= len(short.in_short(findings)) <= short.MOST_SENTENCES
 

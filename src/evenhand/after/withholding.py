@@ -33,6 +33,7 @@ from evenhand.after.messages import say
 from evenhand.core.disclosure import RecordFilter, revealed_counts, whole_parts, without_values
 from evenhand.core.estimates import Estimate
 from evenhand.core.findings import Claim, Finding
+from evenhand.core.omitted import Omitted
 from evenhand.core.records import Gap, LeftOut, Record, Value, declarations
 from evenhand.core.result import Draft, Result
 from evenhand.core.withhold import Withholder
@@ -427,8 +428,10 @@ class _SuppressedRecords:
         if not published:
             return self._undefined(claim, filtered)
         when = {significance: _filtered_parts(parts, filtered) for significance, parts in claim.when.items()}
+        groups = (filtered.publishable(group) for group in claim.omitted.groups if not self._is_unpublished(group))
+        shown = Omitted(tuple(group for group in groups if group is not None), claim.omitted.compared)
         texts = {"aside": claim.aside, "family": claim.family, "withheld": claim.withheld}
-        return replace(claim, estimates=published, when=when, **_filtered_parts(texts, filtered))
+        return replace(claim, estimates=published, omitted=shown, when=when, **_filtered_parts(texts, filtered))
 
     def _undefined(self, claim: Claim, filtered: RecordFilter) -> Claim:
         first = claim.records[0]
@@ -449,6 +452,7 @@ class _SuppressedRecords:
             undefined_id=None,
             p_value=None,
             withheld=None,
+            omitted=Omitted(),
             when={},
         )
 

@@ -131,7 +131,7 @@ def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
 def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts, then at most the given number of other findings; the report has the rest."""
     from evenhand.report.front import in_order
-    from evenhand.report.short import drift_in_short
+    from evenhand.report.short import drift_in_short, missing_in_short
 
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
@@ -143,7 +143,7 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     judged = [group for group in lines if group[0].threshold is not None]
     others = lines[len(judged) :]
     out.print(_table(judged or others[:most]))
-    for sentence in drift_in_short(audit):
+    for sentence in (*missing_in_short(audit), *drift_in_short(audit)):
         out.print(Text(sentence))
     _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from evenhand.core.records import Gap, Value, coordinates_of, limits_to_judge
+from evenhand.core.records import Gap, Value, limits_to_judge
 from evenhand.core.thresholds import Threshold, Verdict, judge_all
 from evenhand.messages import Message
 from evenhand.messages.shared import say
@@ -58,16 +58,19 @@ class ClaimCheck:
     @property
     def test_key(self) -> Hashable:
         """A key that checks share if they state the outcome of one test, as a difference and its ratio do."""
-        record = self.claim.records[0]
-        if not isinstance(record, Gap):
-            return id(self.claim)
-        place = (record.model, record.model_reference, record.grouping, record.stratum, record.metric, record.against)
-        pair = () if record.against == "worst_pair" else (record.group, record.reference)
-        return self.audit, place, pair, tuple(coordinates_of(record).items()), self.claim.tested
+        key = self.claim.test_key
+        return id(self.claim) if key is None else (self.audit, key, self.claim.tested)
 
     def judged(self) -> tuple[Value | Gap, Verdict]:
         """Return the record that decides the verdict, and the verdict at the audit's confidence."""
-        return judge_all(self.threshold, self.claim.records)
+        record, verdict = judge_all(self.threshold, self.claim.records)
+        return record, "insufficient_evidence" if verdict == "meets" and self.breaking() else verdict
+
+    def breaking(self) -> tuple[Value, ...]:
+        """Return the groups too small to be compared that break the limit, if those compared meet it."""
+        if self.threshold is None or judge_all(self.threshold, self.claim.records)[1] != "meets":
+            return ()
+        return self.claim.omitted.breaking(self.threshold)
 
     def judged_at(self, alpha: float) -> tuple[Value | Gap, Verdict] | None:
         """Return the record and the verdict at this level; None if limits are known at one level only."""

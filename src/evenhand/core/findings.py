@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import ClaimCheck, ClaimOutcome, Significance, check_claims
 from evenhand.core.metrics import Metric
+from evenhand.core.omitted import Omitted, breaking_reason
 from evenhand.core.records import OK, Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
     Threshold,
@@ -66,7 +67,9 @@ class Finding(Record):
     against: str | None = column("of a gap: what the group is compared with", None)
     headline: Message = column("one sentence: at most 25 words and two numbers")
     detail: Message | None = column("size, interval, p-value, people", None)
-    reason: Message | None = column("why there is no verdict, and what it would take", None)
+    reason: Message | None = column(
+        "why there is no verdict, and what it would take; whom a verdict that the limit is met does not compare", None
+    )
     unit: str = column("the unit of the metric", "index")
     value: float | None = column("the number")
     low: float | None = column("lower limit of this number", None)
@@ -139,8 +142,10 @@ class Claim:
     undefined_id : the sentence if the number is undefined; by default one of core's.
     p_value : the p-value of the claim, if it is not that of the record.
     key : claims with the same key say the same thing, and give one finding; None if no other claim does.
+    test_key : claims with the same key and p-value state the outcome of one test; None if no other claim does.
     withheld : why no verdict may be given, whatever the interval; None if one may. If there is no number, it is the
         reason with or without a threshold.
+    omitted : the groups that the number leaves out for their size; a limit that one of them breaks is not met.
     """
 
     estimates: tuple[Estimate[Value | Gap], ...]
@@ -152,7 +157,9 @@ class Claim:
     undefined_id: str | None = None
     p_value: float | None = None
     key: Hashable | None = None
+    test_key: Hashable | None = None
     withheld: Message | None = None
+    omitted: Omitted = field(default_factory=Omitted)
     when: Mapping[Significance, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -279,7 +286,8 @@ class FindingMaker:
             parts.append(say("people_behind", n=record.n))
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
         numbers = [say("detail", parts=tuple(parts))] if parts else []
-        return join_sentences([*numbers, *([] if aside is None else [aside])])
+        not_compared = None if outcome.verdict == "meets" else claim.omitted.names()
+        return join_sentences([*numbers, *(message for message in (aside, not_compared) if message is not None)])
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that fits no record."""
@@ -387,7 +395,7 @@ def _size(gap: Gap, style: Format) -> Message:
 def _reason(
     record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str
 ) -> Message | None:
-    """Return why there is no verdict, and what would decide it."""
+    """Return why there is no verdict, and what would decide it; whom a limit that is met does not compare."""
     threshold, withheld = check.threshold, check.claim.withheld
     if withheld is not None and (threshold is not None or record.value is None):
         why = withheld
@@ -395,8 +403,13 @@ def _reason(
         return None  # its numbers are withheld
     elif record.value is None:
         why = without_kind(record.status)
+    elif outcome.verdict == "meets":
+        return check.claim.omitted.names()
     elif threshold is None or outcome.verdict != "insufficient_evidence":
         return None
+    elif breaking := check.breaking():
+        style = metric.style(record.kind if isinstance(record, Gap) else None)
+        why = breaking_reason(breaking, _limit_message(threshold.limit, style), metric.style())
     elif outcome.alone == "does_not_meet":
         why = _broken_alone(outcome, threshold.limit, counted)
     else:
@@ -435,14 +448,18 @@ def _covers(record: Value | Gap, style: Format, limit: float, counted: str) -> M
     """Return how many people would decide whether an interval that covers the limit meets it."""
     value, low, high = judged_size(record)
     points = "_points" if style == "points" else ""
-    words: dict[str, Argument] = {"counted": counted}
-    words["limit"] = say("limit_points" if points else "limit_value", limit=limit, unit=style)
+    words: dict[str, Argument] = {"counted": counted, "limit": _limit_message(limit, style)}
     bounds = open_range(record)
     if bounds is not None and bounds[0] <= limit <= bounds[1]:
         return say("covers_open", range=say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style), **words)
     nearest = (value or 0.0) if bounds is None else min(max(limit, bounds[0]), bounds[1])
     needed = _people_needed(record.n, nearest, limit, low if limit < nearest else high)
     return say(f"covers_{_advice(needed)}", **words, n=record.n, needed=None if needed == inf else needed)
+
+
+def _limit_message(limit: float, style: Format) -> Message:
+    """Return a limit in the unit of its gap."""
+    return say("limit_points" if style == "points" else "limit_value", limit=limit, unit=style)
 
 
 def _people_needed(n: int, value: float, limit: float, end: float | None) -> float:

@@ -42,6 +42,11 @@ class Compared:
     missing: int
     least: int = 0
 
+    @property
+    def people(self) -> int:
+        """The people, with those whose group is missing."""
+        return self.missing + sum(n for _, n in self.sizes)
+
     def in_words(self, wording: PageWording, most: int = MOST_GROUPS) -> str:
         """Return the groups with their sizes in a line; of many groups, the largest."""
         sizes = [f"{wording.label(group)} {self.size(n, wording)}" for group, n in self.sizes[:most]]

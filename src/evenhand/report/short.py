@@ -1,4 +1,4 @@
-"""The answer in short: at most five sentences, built from the findings by fixed rules.
+"""The answer in short: at most six sentences, built from the findings by fixed rules.
 
 Every statement comes from a finding. The clearest broken threshold of each audit comes first, then the other models'
 results under the same limit, the other limits that are not met, those that are met, and the undecided ones.
@@ -15,23 +15,25 @@ from evenhand.core.findings import Finding
 from evenhand.core.thresholds import VERDICTS, Verdict, is_in_points, is_least
 from evenhand.messages import Argument, Message
 from evenhand.messages.formats import DASH
-from evenhand.report.front import comparison_key, rank
+from evenhand.report.front import comparison_key, groups_compared, rank
 from evenhand.report.wording import PageWording, page_wording
 
 if TYPE_CHECKING:
     from evenhand.after.records import Drift
     from evenhand.run.audit import Audit
 
-MOST_SENTENCES = 5
+MOST_SENTENCES = 6
+_MUCH_MISSING = 0.05
+"""The share of people of unknown group above which the answer mentions them."""
 _NAMED = 4
 """The number of limits that a sentence names; it counts the others."""
 
 
 def answer(audit: Audit, wording: PageWording | None = None) -> list[str]:
-    """Return an audit's answer in at most five sentences, the last on drift if a gap has drifted."""
-    drift = drift_in_short(audit, wording)
+    """Return an audit's answer in at most six sentences, the last on missing groups and on gaps that have drifted."""
+    last = [*missing_in_short(audit, wording), *drift_in_short(audit, wording)]
     findings = [_titled(finding, audit) for finding in audit.findings]
-    return [*in_short(findings, wording, MOST_SENTENCES - len(drift)), *drift]
+    return [*in_short(findings, wording, MOST_SENTENCES - len(last)), *last]
 
 
 def wording_of_answer(audit: Audit, wording: PageWording) -> PageWording:
@@ -87,7 +89,19 @@ def _single_threshold_answer(finding: Finding, wording: PageWording) -> list[str
     """Return the answer for a single threshold."""
     sentence_id = {"meets": "only_met", "does_not_meet": "only_broken"}.get(finding.verdict, "only_open")
     details = [] if finding.value is None else [_with_limit(finding, wording)]
-    return [*details, wording.say(sentence_id, "short")]
+    return [*details, _with_omitted(wording.say(sentence_id, "short"), [finding], wording)]
+
+
+def _with_omitted(sentence: str, findings: Sequence[Finding], wording: PageWording) -> str:
+    """Return a sentence on limits, and the groups too small to be compared: beside "meets", or that prevent it."""
+    reasons = (f.reason for f in findings if f.reason is not None and (f.verdict == "meets" or _is_prevented(f.reason)))
+    return " ".join([sentence, *dict.fromkeys(map(wording.message, reasons))])
+
+
+def _is_prevented(reason: Message) -> bool:
+    """Return whether a group too small to be compared is why a verdict is open."""
+    why = reason.args.get("text")
+    return isinstance(why, Message) and why.id == "core.omitted_break"
 
 
 def _sentences(
@@ -132,9 +146,8 @@ def _uniform_answer(judged: Sequence[Finding], wording: PageWording) -> str | No
     if len(verdicts) != 1:
         return None
     key, different = keys[verdicts.pop()], sum(map(_is_different, judged))
-    if key != "all_meet" or not different:
-        return wording.say(key, "short", number=len(judged))
-    return wording.say("all_meet_different", "short", number=len(judged), different=different)
+    key = "all_meet_different" if key == "all_meet" and different else key
+    return _with_omitted(wording.say(key, "short", number=len(judged), different=different), judged, wording)
 
 
 def _limits_sentence(findings: Sequence[Finding], judged: Sequence[Finding], wording: PageWording) -> str:
@@ -148,7 +161,7 @@ def _limits_sentence(findings: Sequence[Finding], judged: Sequence[Finding], wor
     met = "met_different" if _is_different(findings[0]) else "met"
     key = {"does_not_meet": "also_broken", "meets": met}.get(findings[0].verdict, "open_limit")
     number = "one" if len(items) == 1 else "several"
-    return wording.say(f"{number}_{key}", "short", what=wording.join(items))
+    return _with_omitted(wording.say(f"{number}_{key}", "short", what=wording.join(items)), findings, wording)
 
 
 def _name_limit(findings: Sequence[Finding], judged: Sequence[Finding], wording: PageWording) -> str:
@@ -210,6 +223,17 @@ def _same_limit(others: Sequence[Finding], wording: PageWording) -> str:
         key = _FARES.get(verdict, ("one_open", "several_open"))[len(names) > 1]
         parts.append(wording.say(key, "short", models=wording.join(list(names))))
     return wording.say("same_limit", "short", parts="; ".join(parts))
+
+
+def missing_in_short(audit: Audit, wording: PageWording | None = None) -> list[str]:
+    """Return a sentence on the groupings in which the group of many people is unknown."""
+    wording = wording or page_wording()
+    items = [
+        wording.say("missing_share", "short", grouping=item.grouping, share=wording.number(f"{share:.0%}"))
+        for item in groups_compared(audit)
+        if (share := item.missing / max(item.people, 1)) > _MUCH_MISSING
+    ]
+    return [wording.say("missing_groups", "short", groups=wording.join(items))] if items else []
 
 
 def drift_in_short(audit: Audit, wording: PageWording | None = None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from evenhand.audits.parity.messages import NOT_COMPARED, say
 from evenhand.audits.parity.metrics import ParityMetric
@@ -10,7 +10,8 @@ from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
-from evenhand.core.findings import Arguments, Claim, join_sentences
+from evenhand.core.findings import Arguments, Claim
+from evenhand.core.omitted import Omitted
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
@@ -39,8 +40,14 @@ def make_claims(
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
-            aside=_other_groups_message(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
+            aside=_groups_between(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
+            omitted=_omitted(groups.values()) if gap.against == "worst_pair" else Omitted(),
             family=shared("all_pairs") if gap.against == "worst_pair" and number > 2 else None,
+            test_key=(
+                *_value_key(gap),
+                gap.against,
+                *(() if gap.against == "worst_pair" else (gap.group, gap.reference)),
+            ),
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
 
@@ -103,16 +110,11 @@ def _is_compared(record: Value) -> bool:
     return record.status.id not in NOT_COMPARED
 
 
-def _other_groups_message(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
-    """Name the groups outside the worst pair with their values, and those that are not compared."""
-    left_out = [record for record in groups.values() if not _is_compared(record) and record.value is not None]
-    return join_sentences(
-        [
-            message
-            for message in (_groups_between(gap, groups, metric), _not_compared_message(left_out))
-            if message is not None
-        ]
-    )
+def _omitted(groups: Collection[Value]) -> Omitted:
+    """Return the groups that have a value but do not enter the gap, and the values that do."""
+    defined = [record for record in groups if record.value is not None]
+    left_out = tuple(record for record in defined if not _is_compared(record))
+    return Omitted(left_out, tuple(record.value or 0.0 for record in defined if _is_compared(record)))
 
 
 def _groups_between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
@@ -129,14 +131,5 @@ def _groups_between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityM
     upwards = gap.worse_off in pair and pair[gap.worse_off] == min(pair.values())
     names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
     named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in names[:_NAMED]]
-    return say("other_groups", groups=tuple(named), more=_more_groups(len(names)))
-
-
-def _not_compared_message(left_out: Sequence[Value]) -> Message | None:
-    """Name the groups that have a value but do not enter the gap."""
-    named = [say("group_size", group=record.group, n=record.n) for record in left_out[:_NAMED]]
-    return say("not_compared", groups=tuple(named), more=_more_groups(len(left_out))) if named else None
-
-
-def _more_groups(groups: int) -> Message | None:
-    return say("more_groups", n=groups - _NAMED) if groups > _NAMED else None
+    more = shared("more_groups", n=len(names) - _NAMED) if len(names) > _NAMED else None
+    return say("other_groups", groups=tuple(named), more=more)
