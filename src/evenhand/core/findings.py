@@ -353,7 +353,7 @@ def _certainty(
     record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict
 ) -> Iterator[Message]:
     """Yield the size of a gap, and an interval: the number's own if it meets a limit, else the joint one."""
-    style = metric.style(record.kind if isinstance(record, Gap) else None)
+    style = _style(record, metric)
     if isinstance(record, Gap):
         yield _size(record, style)
     low, high = (record.low, record.high) if verdict == "meets" else limits_to_judge(record)
@@ -403,13 +403,10 @@ def _reason(
         return None  # its numbers are withheld
     elif record.value is None:
         why = without_kind(record.status)
-    elif outcome.verdict == "meets":
-        return check.claim.omitted.names()
     elif threshold is None or outcome.verdict != "insufficient_evidence":
-        return None
+        return check.claim.omitted.names() if outcome.verdict == "meets" else None
     elif breaking := check.breaking():
-        style = metric.style(record.kind if isinstance(record, Gap) else None)
-        why = breaking_reason(breaking, _limit_message(threshold.limit, style), metric.style())
+        why = breaking_reason(breaking, _limit_message(threshold.limit, _style(record, metric)), metric.style())
     elif outcome.alone == "does_not_meet":
         why = _broken_alone(outcome, threshold.limit, counted)
     else:
@@ -440,8 +437,11 @@ def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) 
     if low is None and high is None:
         no_interval = record.status.id == "core.ok"
         return say("there_is_no_interval") if no_interval else say("there_is_none", status=record.status)
-    style = metric.style(record.kind if isinstance(record, Gap) else None)
-    return _covers(record, style, limit, counted)
+    return _covers(record, _style(record, metric), limit, counted)
+
+
+def _style(record: Value | Gap, metric: Metric) -> Format:
+    return metric.style(record.kind if isinstance(record, Gap) else None)
 
 
 def _covers(record: Value | Gap, style: Format, limit: float, counted: str) -> Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from evenhand.audits.parity.messages import NOT_COMPARED, say
 from evenhand.audits.parity.metrics import ParityMetric
@@ -43,17 +43,18 @@ def make_claims(
             aside=_groups_between(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
             omitted=_omitted(groups.values()) if gap.against == "worst_pair" else Omitted(),
             family=shared("all_pairs") if gap.against == "worst_pair" and number > 2 else None,
-            test_key=(
-                *_value_key(gap),
-                gap.against,
-                *(() if gap.against == "worst_pair" else (gap.group, gap.reference)),
-            ),
+            test_key=_test_key(gap),
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
 
 
 def _value_key(record: Value | ParityGap) -> _ValueKey:
     return record.model, record.grouping, record.stratum, record.metric
+
+
+def _test_key(gap: ParityGap) -> Hashable:
+    """Return a key that a difference and its ratio share."""
+    return _value_key(gap), gap.against, None if gap.against == "worst_pair" else (gap.group, gap.reference)
 
 
 def _sentence_id(gap: ParityGap) -> str:
