@@ -14,7 +14,7 @@ from evenhand.errors import EvenhandError, MissingExtraError, require_extra
 
 
 def test_import_is_light() -> None:
-    heavy = "'scipy', 'altair', 'vl_convert', 'duckdb', 'pandas', 'polars', 'pydantic', 'typer', 'rich', 'sklearn'"
+    heavy = "'scipy', 'vl_convert', 'duckdb', 'pandas', 'polars', 'pydantic', 'typer', 'rich', 'sklearn'"
     code = f"import sys, evenhand; print([m for m in ({heavy}) if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -66,11 +66,7 @@ def page(path: Path) -> str:
 
 def shown(value: Any) -> str:
     """Return a value as a notebook shows it: its own HTML, a chart as a picture, or its text."""
-    if type(value).__module__.startswith("altair"):
-        from evenhand.charts import to_svg
-
-        html = to_svg(value, "Chart", "The chart of the cell above.", name="chart")
-    elif hasattr(value, "_repr_html_"):
+    if hasattr(value, "_repr_html_"):
         html = value._repr_html_()
     else:
         return f"```text\n{value!r}\n```"

@@ -342,7 +342,7 @@ def test_the_section_of_a_report(result: StudyResult) -> None:
     shown = {cell for part in section.parts if not isinstance(part, Figure) for row in part.texts() for cell in row}
     assert shown
     assert not names & shown  # nobody is named in a report
-    assert result.plot().to_dict()["concat"]
+    assert result.plot().to_svg(name="x")
     assert "<table>" in result._repr_html_()
 
 
@@ -522,7 +522,7 @@ def test_unknown_names_are_refused_alike(result: StudyResult) -> None:
 def test_every_chart_can_be_drawn_or_says_why_not(result: StudyResult) -> None:
     assert result.charts() == ["correlations", "weights", "factors"]
     for chart in result.charts():
-        assert result.plot(chart).to_dict()["concat"]
+        assert result.plot(chart).to_svg(name="x")
     empty = replace(result, values=())
     for chart in result.charts():
         with pytest.raises(ConfigError, match="nothing to draw"):

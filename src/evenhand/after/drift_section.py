@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from evenhand.after.messages import say
 from evenhand.after.records import Drift, Extra, Period
 from evenhand.audits import REGISTRY
-from evenhand.charts import PANEL_WIDTH
+from evenhand.charts import PANEL_WIDTH, Curve, curve
 from evenhand.core.display import DisplayTable, Figure, Number, Range, Section, make_table
 from evenhand.core.methods import method
-from evenhand.curve import Curve, curve
 from evenhand.messages import Message
 from evenhand.messages.formats import show, show_confidence
 

@@ -18,6 +18,7 @@ import numpy as np
 from evenhand.after.messages import say
 from evenhand.after.records import Extra, Shift
 from evenhand.audits import REGISTRY
+from evenhand.charts import MOST_ROWS, Forest, forest, forest_row
 from evenhand.core.display import Figure, Number, Range, Section, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, join_sentences
 from evenhand.core.methods import method
@@ -28,7 +29,6 @@ from evenhand.core.reweighting import Mix, Reweighter
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, count, require_name
-from evenhand.forest import MOST_ROWS, Forest, forest, forest_row
 from evenhand.messages import Message
 from evenhand.messages.formats import Format, finite
 from evenhand.messages.shared import say as shared

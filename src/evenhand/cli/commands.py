@@ -247,17 +247,15 @@ def _show(packages: Sequence[str], install: str) -> None:
 
 def _broken_features() -> Iterator[str]:
     """Yield installed features that fail: reading, drawing, writing."""
-    from evenhand.charts import to_svg
+    from evenhand.charts import curve, to_svg
     from evenhand.core.files import write_files
     from evenhand.table.sources import open_source
 
     try:
-        import altair
-
         with tempfile.TemporaryDirectory() as folder:
             written = write_files(folder, {"people.csv": "g,d\na,1\nb,0\n"})
             open_source(written["people.csv"]).frame.collect_schema()
-            points = altair.Chart(altair.InlineData(values=[{"x": 1}])).mark_point().encode(x="x:Q")
+            points = curve([{"x": 1, "y": 1, "series": ""}], title="Points", x="x", y="y", intervals="none")
             write_files(Path(folder) / "out", {"chart.svg": to_svg(points, "Points", "One point.", name="points")})
     except Exception as error:  # report any error to the user
         yield f"reading a file, drawing a chart and writing it failed ({type(error).__name__}: {error})"

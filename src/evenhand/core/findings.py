@@ -124,6 +124,13 @@ Arguments = Mapping[str, Argument]
 """The arguments of a sentence, by placeholder."""
 
 
+def limits_of(gap: Gap, findings: Sequence[Finding]) -> tuple[float, ...]:
+    """Return the limits of the thresholds that judge a gap, each once."""
+    same = ("model", "grouping", "group", "reference", "metric", "kind", "against")
+    limits = (f for f in findings if f.limit is not None and all(getattr(f, x) == getattr(gap, x) for x in same))
+    return tuple(dict.fromkeys(finding.limit for finding in limits if finding.limit is not None))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A statement that an audit can make, or that a threshold can judge.

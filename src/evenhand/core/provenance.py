@@ -22,7 +22,6 @@ _PARTS = (
     "narwhals",
     "duckdb",
     "pydantic",
-    "altair",
     "vl-convert-python",
     "pandas",
     "polars",

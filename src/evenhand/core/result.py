@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from html import escape
-from importlib import import_module
 from itertools import count
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from evenhand.charts import Picture, to_svg
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.families import adjust_tables, check_claims, family_sentences
@@ -212,8 +212,8 @@ class Result:
         gaps = [record for record in self.tables.get("gaps", ()) if isinstance(record, Gap)]
         return tuple(family_sentences(self.findings, gaps, [self.spec.finding_alpha]))
 
-    def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
-        """Return a chart (Altair).
+    def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Picture:
+        """Return a picture; a notebook shows it, and `save` writes it.
 
         Parameters
         ----------
@@ -234,11 +234,7 @@ class Result:
             raise ConfigError(
                 "there is nothing to draw in the chart {name!r}: the result has no numbers for it.", name=name
             )
-
-        import altair as alt
-
-        as_chart = import_module("evenhand.charts").as_chart  # slow to load
-        return alt.concat(*map(as_chart, panels), columns=2)
+        return Picture("" if len(panels) == 1 else name.replace("_", " ").capitalize(), tuple(panels))
 
     def charts(self) -> list[str]:
         """Return the names of the charts that `plot` can draw."""
@@ -377,7 +373,6 @@ def findings_html(findings: Sequence[Finding]) -> str:
 
 
 def _figure_html(figure: Figure) -> str:
-    to_svg = import_module("evenhand.charts").to_svg  # slow to load
     charts = "".join(
         to_svg(chart, figure.title, figure.description, name=f"evenhand-{next(_figures)}")
         for chart in figure.charts[:_PANELS]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.charts import curve
 from evenhand.core.display import Figure
-from evenhand.curve import curve
 from evenhand.datasets import load_dressel_farid
 from evenhand.datasets.registry import at_hand
 from evenhand.messages.formats import show

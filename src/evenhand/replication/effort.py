@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import evenhand as eh
+from evenhand.charts import curve
 from evenhand.core.display import Figure
-from evenhand.curve import curve
 from evenhand.datasets import load_shed
 from evenhand.replication.records import Chapter, Claim, PrintedLine, data_folder, number_or_nan, published
 from evenhand.stats.correlation import hotelling_t, meng_z, steiger_z, two_sided_p, williams_t

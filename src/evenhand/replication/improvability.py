@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenhand.charts import curve
 from evenhand.core.display import Figure
 from evenhand.core.progress import step
-from evenhand.curve import curve
 from evenhand.datasets import load_hospital
 from evenhand.datasets.registry import at_hand
 from evenhand.replication.records import Chapter, Claim, PrintedLine, number_or_nan, published

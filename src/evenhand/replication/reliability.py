@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.charts import curve
 from evenhand.core.display import Figure
 from evenhand.core.progress import step
-from evenhand.curve import curve
 from evenhand.datasets.registry import at_hand
 from evenhand.replication.authors_run import (
     BINARY,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
-from operator import itemgetter
+from itertools import accumulate
 from textwrap import wrap
 from typing import Any
 
 from markupsafe import Markup
 
-from evenhand.charts import PALETTE
-from evenhand.forest import Forest, shown_value
-from evenhand.messages.formats import Format, show_interval, show_tick
+from evenhand.charts import PALETTE, Forest
+from evenhand.charts.forest_rows import ForestRow, axis_numbers, interval_marks, interval_of, rows_of
 
 _ROW, _ROW_ON_PAPER = 18, 12
 """The height of a row of a forest."""
@@ -39,63 +37,22 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
         yield "Faint: too few people to be compared."
 
 
-@dataclass(frozen=True)
-class _ForestLine:
-    """A row of a forest with its text.
-
-    Parameters
-    ----------
-    row : the row with its numbers.
-    colour : of its series.
-    span : in the first row of a label, how many rows it has; 0 in the others.
-    people : the number of people of the label, where all its rows agree; the rows then omit it.
-    value, interval : as text.
-    picture : of the interval.
-    """
-
-    row: Mapping[str, Any]
-    colour: str
-    span: int
-    people: int | None
-    value: str
-    interval: str
-    picture: str = ""
-
-    @property
-    def label(self) -> str:
-        return str(self.row["label"])
-
-    @property
-    def series(self) -> str:
-        return str(self.row["series"])
-
-    @property
-    def small(self) -> bool:
-        return bool(self.row["small"])
-
-    @property
-    def n(self) -> int | None:
-        return None if self.people else self.row["n"]
-
-
 def forest_view(panel: Forest) -> dict[str, Any]:
     """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
 
     def x(number: float) -> str:
-        return f"{100 * _share(number, panel):.1f}%"
+        return f"{100 * panel.share(number):.1f}%"
 
     def picture(content: str, height: int, more: str = "") -> Markup:
         return Markup(f'<svg width="100%" height="{height}"{more} aria-hidden="true">{content}</svg>')  # noqa: S704
 
-    lines = [
-        replace(line, picture=picture(_interval_marks(line, x, panel, _ROW), _ROW)) for line in _forest_lines(panel)
-    ]
+    lines = [(line, picture(interval_marks(line, x, panel, _ROW), _ROW)) for line in rows_of(panel)]
     return {
         "title": panel.title,
         "rows": lines,
         "several": len(panel.series) > 1,
-        "counted": any(line.n is not None for line in lines),
-        "axis": picture(_axis(panel, x), 14, ' fill="currentColor"'),
+        "counted": any(line.n is not None for line, _ in lines),
+        "axis": picture(axis_numbers(panel, x), 14, ' fill="currentColor"'),
     }
 
 
@@ -119,7 +76,7 @@ class _PaperLayout:
     interval: int
 
     @classmethod
-    def fitting(cls, lines: Sequence[_ForestLine], letters: int, *, several: bool) -> _PaperLayout:
+    def fitting(cls, lines: Sequence[ForestRow], letters: int, *, several: bool) -> _PaperLayout:
         """Fit the columns to their contents."""
 
         def longest(texts: Iterable[str]) -> int:
@@ -139,7 +96,7 @@ class _PaperLayout:
         """Return the column heads."""
         return _HEAD.ljust(self.label), *self._cells("n" if self.count else "", "value", "interval")
 
-    def rows(self, line: _ForestLine) -> Iterator[_PaperRow]:
+    def rows(self, line: ForestRow) -> Iterator[_PaperRow]:
         """Yield the text lines of a row: a row for the label first, where the label has several rows."""
         space = " " * self.indent
         if self.indent and line.span:
@@ -178,7 +135,7 @@ class _PaperRow:
 
     head: str
     cells: tuple[str, ...] = ()
-    line: _ForestLine | None = None
+    line: ForestRow | None = None
 
     @property
     def high(self) -> int:
@@ -195,7 +152,7 @@ def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
     The style sheet renders its rows as plain lines, since real tables take ten times as long; a screen reader still
     sees a table.
     """
-    lines = list(_forest_lines(panel))
+    lines = list(rows_of(panel))
     paper = _PaperLayout.fitting(lines, int(width / _LETTER), several=len(panel.series) > 1)
     rows = [row for line in lines for row in paper.rows(line)]
     shown = _rows_that_fit(rows)
@@ -225,7 +182,7 @@ def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperR
     """Draw the axis and intervals; marks of one look share a path, since the renderer is slow with many."""
 
     def x(number: float) -> str:
-        return paper.x(_share(number, panel))
+        return paper.x(panel.share(number))
 
     paths: dict[str, list[str]] = {}
     height, dashed = 0, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"'
@@ -242,17 +199,17 @@ def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperR
             if paper.indent and row.line.span:
                 paths.setdefault('stroke="#bbb" stroke-width=".6"', []).append(f"M0 {top - _ROW_ON_PAPER}H{width}")
     bottom = (height + 1) * _ROW_ON_PAPER
-    drawn = [f'<g fill="#444" transform="translate(0 -2)">{_axis(panel, x, 8.5, paper.room)}</g>']
+    drawn = [f'<g fill="#444" transform="translate(0 -2)">{axis_numbers(panel, x, 8.5, paper.room)}</g>']
     drawn += [f'<path fill="none" {look} d="{"".join(parts)}"/>' for look, parts in paths.items()]
     size = f'width="{width}" height="{bottom}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
 
-def _marks_on_paper(line: _ForestLine, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
+def _marks_on_paper(line: ForestRow, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
     """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
     row, middle = line.row, top + _ROW_ON_PAPER / 2
     stroke, faint = f'stroke="{line.colour}"', ' opacity=".4"' if line.small else ""
-    ends = _ends_of(row)
+    ends = interval_of(row)
     if ends:
         look = 'stroke-width="1.4"' if thin else f'stroke-width="5" opacity="{".15" if line.small else ".38"}"'
         yield f"{stroke} {look}", f"M{x(ends[0])} {middle}H{x(ends[1])}"
@@ -264,87 +221,3 @@ def _marks_on_paper(line: _ForestLine, x: Callable[[float], str], top: int, thin
             yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
     for dark in (*row["limits"], *([] if row["truth"] is None else [row["truth"]])):
         yield 'stroke="#000" stroke-width="2"', f"M{x(dark)} {top + 1}v{_ROW_ON_PAPER - 2}"
-
-
-def _share(number: float, panel: Forest) -> float:
-    """Return a number's position on the axis of a forest, from 0 to 1."""
-    ticks = panel.ticks()
-    return min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1)
-
-
-def _axis(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
-    """Return the axis numbers; fewer where they would collide."""
-    ticks = [(tick, show_tick(tick, panel.style)) for tick in panel.ticks()]
-    letters = max(len(text) for _, text in ticks) + 2
-    while room is not None and len(ticks) > 2 and letters * size * 0.5 * (len(ticks) - 1) > room:
-        ticks = ticks[::2] if len(ticks) % 2 else [ticks[0], ticks[-1]]
-    return "".join(
-        f'<text x="{x(tick)}" y="11" font-size="{size}" text-anchor="middle">{text}</text>' for tick, text in ticks
-    )
-
-
-def _forest_lines(panel: Forest) -> Iterator[_ForestLine]:
-    """Yield the rows of a forest in order, with their text."""
-    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
-    style: Format = "points" if panel.style == "percent" else panel.style
-    shown_rows = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
-    shown_rows.sort(key=lambda row: (panel.labels.index(row["label"]), panel.series.index(row["series"])))
-    people = _people_by_label(shown_rows) if len(panel.series) > 1 else {}
-    for label, rows in groupby(shown_rows, key=itemgetter("label")):
-        remaining = list(rows)
-        for number, row in enumerate(remaining):
-            yield _ForestLine(
-                row=row,
-                colour=colours[row["series"]],
-                span=0 if number else len(remaining),
-                people=people.get(label),
-                value=shown_value(row, panel.style),
-                interval=show_interval(row["low"], row["high"], style)
-                if row["value"] is not None or row["open"]
-                else "",
-            )
-
-
-def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the number of people of each label; empty if the rows of some label differ."""
-    people: dict[str, int] = {}
-    for row in rows:
-        if people.setdefault(row["label"], row["n"]) != row["n"]:
-            return {}
-    return people
-
-
-def _interval_marks(line: _ForestLine, x: Callable[[float], str], panel: Forest, height: int) -> str:
-    """Draw a row as a bar with its value, equality and the limits.
-
-    The numbers are safe to embed.
-
-    The interval is a wide pale bar, or a thin line where wide bars show the open range of a value.
-    """
-    row, colour, middle = line.row, line.colour, height / 2
-
-    def upright(number: float, look: str, top: float = 1) -> str:
-        return f'<line x1="{x(number)}" x2="{x(number)}" y1="{top}" y2="{height - top}" {look}/>'
-
-    def along(ends: Sequence[float], look: str) -> str:
-        return f'<line x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle}" y2="{middle}" stroke="{colour}" {look}/>'
-
-    parts = [] if panel.zero is None else [upright(panel.zero, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"', 0)]
-    ends = _ends_of(row)
-    if ends:
-        parts.append(along(ends, 'stroke-width="1.6"' if panel.thin else 'stroke-width="5" opacity=".38"'))
-    if row["open"]:
-        parts.append(along(row["open"], 'stroke-width="7" opacity=".5"'))
-    if row["value"] is not None:
-        paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if ends is None else f'fill="{colour}"'
-        parts.append(f'<circle cx="{x(row["value"])}" cy="{middle}" r="{round(height / 4.5, 1)}" {paint}/>')
-    dark = [*row["limits"], *([] if row["truth"] is None else [row["truth"]])]
-    return "".join([*parts, *(upright(number, 'stroke="currentColor" stroke-width="2"') for number in dark)])
-
-
-def _ends_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the ends of the drawn interval, if any; a missing end is at the value."""
-    inner = row["open"] or (row["value"], row["value"])
-    ends = tuple(value if end is None else end for value, end in zip(inner, (row["low"], row["high"]), strict=True))
-    has_interval = (row["low"] is not None or row["high"] is not None) and None not in ends
-    return (ends[0], ends[1]) if has_interval else None

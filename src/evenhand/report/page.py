@@ -15,12 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import columns_for, legend_of, mark_path, to_svg
+from evenhand.charts import Curve, Forest, Panel, columns_for, legend_of, mark_path, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.progress import step
 from evenhand.core.thresholds import VERDICTS
-from evenhand.curve import Curve
-from evenhand.forest import Forest
 from evenhand.messages import Message, Setting
 from evenhand.messages.formats import rounded
 from evenhand.messages.settings import SettingStyle
@@ -268,7 +266,7 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
             continue
         for where, width in _widths(columns).items():
             svg = draw(name=f"{name}-{number}{'n' if where == 'narrow' else ''}", width=width)
-            # The SVG comes from our renderer, which escapes all text of the data.
+            # Charts escape all text of the data.
             panels.append({"svg": Markup(svg), "only": where})  # noqa: S704
     return {
         "figure": figure,
@@ -280,9 +278,10 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
     }
 
 
-def _titles(chart: object) -> dict[str, str]:
-    """Return the titles of a curve, which paper holds as text: text in pictures is slow to render."""
-    return {"title": chart.title, "above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {}
+def _titles(chart: Panel) -> dict[str, str]:
+    """Return the titles of a chart, which paper holds as text: text in pictures is slow to render."""
+    axes = {"above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {}
+    return {"title": chart.title, **axes}
 
 
 def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
@@ -304,9 +303,8 @@ def _widths(columns: int) -> dict[str, int]:
     return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
 
 
-def _panel_title(chart: object, figure: Figure) -> str:
-    title = getattr(chart, "title", None)
-    return f"{figure.title}: {title if isinstance(title, str) else figure.title}"
+def _panel_title(chart: Panel, figure: Figure) -> str:
+    return f"{figure.title}: {chart.title or figure.title}"
 
 
 def left_out(audit: Audit) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits.agreement import AgreementResult, agreement
 from evenhand.audits.agreement.metrics import METRICS, SCALES, metrics_for
+from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError, DataError
 
@@ -343,11 +344,11 @@ def test_the_section(table: eh.Table, raters: tuple[str, ...]) -> None:
     for part in section.parts:
         if isinstance(part, Figure):
             assert part.description
-            assert all(chart.to_dict() for chart in part.charts)
+            assert all(to_svg(chart, "t", "d", name="x") for chart in part.charts)
         else:
             assert isinstance(part, DisplayTable)
             assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows)
-    assert found.plot().to_dict()
+    assert found.plot().to_svg(name="x")
     assert len(found.findings) >= 2
     assert {title for title, _ in section.caveats} == {found.metrics[f.metric].title for f in found.findings}
 

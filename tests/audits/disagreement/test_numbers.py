@@ -395,7 +395,7 @@ def test_pairs_of_like_cases_are_those_of_the_rows(answers: Frame, audit: Audit)
             assert bounds.lower <= bounds.truth <= bounds.upper
             assert bounds.low <= bounds.lower <= bounds.upper <= bounds.high
     assert {r.critic for r in found.critic_pairs} == set(pairs["critic"])
-    assert found.plot("pairs").to_dict(validate=False)
+    assert found.plot("pairs").to_svg(name="x")
     assert "Pairs of like cases (the same sex, age at most 1 apart) that one critic judged" in found._repr_html_()
 
 

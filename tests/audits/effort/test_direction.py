@@ -10,6 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits.effort import EffortResult, direction
 from evenhand.audits.effort.charts import direction_panels
+from evenhand.charts import to_svg
 from evenhand.errors import ConfigError
 
 YEARS = ["y1", "y2", "y3"]
@@ -123,5 +124,5 @@ def test_many_people_are_counted_in_a_sample_that_is_said(monkeypatch: pytest.Mo
 def test_the_chart_draws_models_beside_a_random_score(result: EffortResult) -> None:
     panels = direction_panels(result)
     assert len(panels) == 2
-    assert "a random score" in str(panels[0].to_dict())
-    assert "f over m" in str(panels[1].to_dict())
+    assert "a random score" in to_svg(panels[0], "t", "d", name="x")
+    assert "f over m" in to_svg(panels[1], "t", "d", name="x")

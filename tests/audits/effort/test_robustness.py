@@ -14,7 +14,7 @@ from scipy.stats import theilslopes
 
 import evenhand as eh
 from evenhand.audits.effort import EffortResult, EffortSpec, effort
-from evenhand.audits.effort.charts import MOST_DRAWN, curves_of, drawn_specifications
+from evenhand.audits.effort.charts import curves_of
 from evenhand.audits.effort.choices import Choices, as_choices
 from evenhand.audits.effort.gather import gather
 from evenhand.audits.effort.robustness import (
@@ -25,6 +25,7 @@ from evenhand.audits.effort.robustness import (
     recorded_curves,
     specification_records,
 )
+from evenhand.audits.effort.specification_chart import MOST_DRAWN, drawn_specifications
 from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure
 from evenhand.core.findings import Finding

@@ -362,4 +362,4 @@ def test_the_section_has_the_exhibit(result: ImprovabilityResult, strong: Improv
         improvability={"status_quo": "old", "candidates": "new", "test": {"splits": 2}, "resamples": 200},
     ).to_html()
     assert "What this establishes" in page
-    assert strong.plot().to_dict()
+    assert strong.plot().to_svg(name="x")

@@ -15,6 +15,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec, Plan, Test
+from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError
 from evenhand.run.schema import record_schema, results_schema
@@ -77,7 +78,10 @@ def result(request: pytest.FixtureRequest) -> ImprovabilityResult:
 def shown(result: ImprovabilityResult) -> list[Any]:
     """Return what a report shows: tables as text, figures as charts."""
     parts = result.section().parts
-    return [str(p) if isinstance(p, DisplayTable) else [chart.to_dict() for chart in p.charts] for p in parts]
+    return [
+        str(p) if isinstance(p, DisplayTable) else [to_svg(chart, "t", "d", name="x") for chart in p.charts]
+        for p in parts
+    ]
 
 
 def reloaded(result: ImprovabilityResult) -> ImprovabilityResult:

@@ -157,14 +157,11 @@ def test_p_values_by_split_are_those_that_decide(result: ImprovabilityResult) ->
 
 
 def test_the_curves_are_drawn_as_they_decide(result: ImprovabilityResult) -> None:
-    panel = curve_panels(result)[0].to_dict()
-    assert panel["title"] == "Fairness"
-    rule, line = (list(panel["datasets"][held["name"]]) for held in (panel["layer"][0]["data"], panel["data"]))
-    assert [row["y"] for row in rule] == [0.1]
+    panel = curve_panels(result)[0]
+    assert (panel.title, panel.level) == ("Fairness", 0.1)
     curves = result.rows("curves", test="signed", metric="improvable_fairness")
     own = {(r.model, r.margin): r.p_adjusted for r in curves}
-    drawn = {(row["series"], row["x"]): row["y"] for row in line}
-    assert drawn == pytest.approx(own, rel=1e-8)  # charts hold nine digits
+    assert {(row["series"], row["x"]): row["y"] for row in panel.rows} == own
     figure = next(p for p in result.section().parts if isinstance(p, Figure) and p.title == "P-values by margin")
     assert "The adjusted p where" in figure.caption
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from evenhand.charts import Forest, forest, forest_row
 from evenhand.core.display import DisplayTable, Figure, Method, figure_sentence, gap_table, value_table
-from evenhand.forest import Forest, forest, forest_row
 from evenhand_wait.result import WaitResult
 
 

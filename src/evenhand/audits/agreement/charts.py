@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, data, series_scale
-from evenhand.forest import forest, forest_row, limits_of, share_axis
+from evenhand.charts import PANEL_WIDTH, forest, forest_row, share_axis
+from evenhand.core.findings import limits_of
 
 if TYPE_CHECKING:
     from evenhand.audits.agreement.result import AgreementResult
@@ -63,20 +63,10 @@ def drawn_gaps(result: AgreementResult) -> list[str]:
 
 def part_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     """Return the parts of prevalence and bias in the difference of kappa and PABAK, in each group."""
-    import altair as alt
-
     records = [r for r in result.values if r.metric in PARTS and r.grouping in (None, grouping) and r.value is not None]
-    if not records:
-        return []
-    rows = [{"group": r.group, "part": PARTS[r.metric], "value": r.value} for r in records]
-    order = list(dict.fromkeys(r.group for r in records))
-    chart = alt.Chart(data(rows)).mark_bar(height=11)
-    chart = chart.encode(
-        x=alt.X("value:Q", title="PABAK minus kappa", axis=alt.Axis(tickCount=4, labelOverlap=True)),
-        y=alt.Y("group:N", sort=order, title=None),
-        color=alt.Color("part:N", scale=series_scale(list(PARTS.values()), PALETTE), legend=alt.Legend(title=None)),
-    )
-    return [chart.properties(title="PABAK minus kappa", width=_WIDTH, height=22 * len(order))]
+    rows = [{"label": r.group, "series": PARTS[r.metric], "value": r.value} for r in records]
+    series = list(PARTS.values())
+    return [forest(rows, title="PABAK minus kappa", series=series, zero=0.0, width=_WIDTH)] if rows else []
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {

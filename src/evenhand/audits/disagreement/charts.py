@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.disagreement.metrics import METRICS
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.charts import Curve, Forest, curve, forest, forest_row
 from evenhand.core.records import open_range
-from evenhand.curve import curve
-from evenhand.forest import Forest, forest, forest_row
 from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT
 
 if TYPE_CHECKING:
@@ -161,32 +159,28 @@ def critic_panels(result: DisagreementResult, grouping: str | None) -> list[Any]
     return panels
 
 
-def _over_critics(gaps: Sequence[CriticGap], title: str) -> Any:
-    import altair as alt
-
-    definite = gaps[0].metric in (*DEFINITE, *TOLERANT)  # then the truth is the estimate
-    series = ["Estimate"] if definite or all(gap.truth is None for gap in gaps) else ["Estimate", "True"]
-    bounds = [{"critic": number, "lower": gap.lower, "upper": gap.upper} for number, gap in enumerate(gaps, 1)]
-    points = [{"critic": number, "value": gap.value, "series": "Estimate"} for number, gap in enumerate(gaps, 1)]
-    if len(series) > 1:
-        true = [(number, gap.truth) for number, gap in enumerate(gaps, 1) if gap.truth is not None]
-        points += [{"critic": number, "value": truth, "series": "True"} for number, truth in true]
-    x = alt.X("critic:Q", title="Critics, lowest estimate first", axis=alt.Axis(tickCount=4, format="d"))
-    axis = alt.Axis(format="%", tickCount=5)
-    band = alt.Chart(data(bounds)).mark_area(opacity=0.22, color=PALETTE[0], interpolate="step")
-    dots = alt.Chart(data(points)).mark_point(filled=True, opacity=0.85)
-    legend = alt.Legend(title=None) if len(series) > 1 else None
-    layers = (
-        band.encode(x=x, y=alt.Y("lower:Q", title="Gap", axis=axis), y2="upper:Q"),
-        dots.encode(
-            x=x,
-            y=alt.Y("value:Q", title="Gap", axis=axis),
-            color=alt.Color("series:N", scale=series_scale(series, PALETTE), legend=legend),
-            shape=alt.Shape("series:N", scale=series_scale(series, SHAPES), legend=legend),
-            size=alt.value(22 if len(gaps) < 150 else 10),
-        ),
+def _over_critics(gaps: Sequence[CriticGap], title: str) -> Curve:
+    """Return the estimate of each critic with its bounds, and the true gap where it is known and differs."""
+    rows: list[dict[str, Any]] = [
+        {"series": "Estimate", "x": number, "y": gap.value, "low": gap.lower, "high": gap.upper}
+        for number, gap in enumerate(gaps, 1)
+    ]
+    if gaps[0].metric not in (*DEFINITE, *TOLERANT):  # otherwise the truth is the estimate
+        rows += [
+            {"series": "True", "x": number, "y": gap.truth, "low": None, "high": None}
+            for number, gap in enumerate(gaps, 1)
+            if gap.truth is not None
+        ]
+    return curve(
+        rows,
+        title=title,
+        x="Critics, lowest estimate first",
+        y="Gap",
+        points=True,
+        lines=False,
+        percent_y=True,
+        height=190,
     )
-    return alt.layer(*layers).properties(title=title, width=PANEL_WIDTH, height=190)
 
 
 def _errors(result: DisagreementResult, grouping: str | None, metric: str) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.audits.effort import charts
 from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
+from evenhand.audits.effort.specification_chart import MOST_DRAWN, leading_model, specification_panel
 from evenhand.core.display import (
     DESCRIBES,
     Cell,
@@ -283,24 +284,23 @@ def _robustness_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "choice it takes."
     ]
     if several:
-        leaders = dict.fromkeys(curve.models[charts.leading_model(curve)] for curve in curves)
+        leaders = dict.fromkeys(curve.models[leading_model(curve)] for curve in curves)
         caption.append(
             "Marks have the colour of the fairest model, grey where there is no single one. Columns are sorted by the "
             f"values of the model that is the fairest most often ({', '.join(leaders)})."
         )
     caption.append("The dashed line is the audit's own specification.")
-    most = charts.MOST_DRAWN
-    if max(curve.size for curve in curves) > most:
+    if max(curve.size for curve in curves) > MOST_DRAWN:
         caption.append(
-            f"Where there are more than {most} specifications, {most} are drawn, evenly spread over that order; all of "
-            "them count."
+            f"Where there are more than {MOST_DRAWN} specifications, {MOST_DRAWN} are drawn, evenly spread over that "
+            "order; all of them count."
         )
     headlines = " ".join(_headlines(result, metric) for metric in ("fairest_share", "specification_range")).strip()
     yield Figure(
         "Under other choices",
         " ".join(caption),
         headlines,
-        tuple(charts.specification_panel(curve) for curve in curves),
+        tuple(specification_panel(curve) for curve in curves),
         next((finding.headline for finding in result.findings if finding.metric == "fairest_share"), DESCRIBES),
     )
     yield _fairest_table(result, several)

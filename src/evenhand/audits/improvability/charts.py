@@ -11,10 +11,10 @@ from evenhand.audits.improvability.frontier import frontier_panels
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
-from evenhand.charts import PANEL_WIDTH, round_ticks
+from evenhand.charts import PANEL_WIDTH, Curve, curve
+from evenhand.charts.look import round_ticks
 from evenhand.core.display import DESCRIBES, Figure
 from evenhand.core.records import OVERALL, matching
-from evenhand.curve import Curve, curve
 from evenhand.messages import Message
 from evenhand.messages.formats import show, show_confidence
 

@@ -13,9 +13,9 @@ from evenhand.audits.improvability.estimate import NO_CANDIDATE, Curves, targets
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.charts import curve
 from evenhand.core.display import DisplayTable, Figure, Number, Range, make_table
 from evenhand.core.records import OK
-from evenhand.curve import curve
 from evenhand.messages.formats import Format, finite, show, show_confidence
 from evenhand.stats.improvability import EIGENVALUE_LIMIT
 from evenhand.stats.improvability import STATUS_QUO as OLD

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.parity.messages import SMALL
-from evenhand.charts import MOST_LINES
+from evenhand.charts import MOST_LINES, MOST_ROWS, curve, forest, forest_row, share_axis
+from evenhand.core.findings import limits_of
 from evenhand.core.records import OK
-from evenhand.curve import curve
-from evenhand.forest import MOST_ROWS, forest, forest_row, limits_of, share_axis
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
+from evenhand.charts import MOST_ROWS
 from evenhand.core.display import (
     DESCRIBES,
     DisplayTable,
@@ -18,7 +19,6 @@ from evenhand.core.display import (
     make_table,
     value_table,
 )
-from evenhand.forest import MOST_ROWS
 from evenhand.messages.formats import show, show_confidence
 from evenhand.table.roles import TIMES
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, Curve, curve, forest, forest_row
 from evenhand.core.records import matching
-from evenhand.curve import Curve, curve
-from evenhand.forest import forest, forest_row
 
 if TYPE_CHECKING:
     from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue

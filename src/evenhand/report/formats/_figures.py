@@ -1,11 +1,11 @@
-"""Every figure of an audit as one chart with a file name."""
+"""Every figure of an audit as one picture with a file name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evenhand.charts import joined
+from evenhand.charts import Picture
 from evenhand.core.display import Figure
 from evenhand.report import page
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 
-def all_figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:
-    """Yield every figure as one chart, with its file name."""
+def all_figures(audit: Audit) -> Iterator[tuple[str, Picture]]:
+    """Yield every figure as one picture, with its file name."""
     for name, section in audit.sections().items():
         figures = [part for part in section.parts if isinstance(part, Figure) and part.charts]
         for number, figure in enumerate(figures, 1):
-            whole = joined(figure.charts, figure.title, str(figure.shows or ""))
-            yield f"{name}-{number}-{page.slug(figure.title)}", figure, whole
+            picture = Picture(figure.title, figure.charts, str(figure.shows or ""), figure.description)
+            yield f"{name}-{number}-{page.slug(figure.title)}", picture

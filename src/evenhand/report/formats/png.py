@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.charts import to_png
 from evenhand.report.formats import Files
 from evenhand.report.formats._figures import all_figures
 
@@ -14,4 +13,4 @@ if TYPE_CHECKING:
 
 def make(audit: Audit) -> Files:
     """Return one PNG file per figure."""
-    return {f"{name}.png": to_png(chart) for name, _, chart in all_figures(audit)}
+    return {f"{name}.png": picture.to_png() for name, picture in all_figures(audit)}

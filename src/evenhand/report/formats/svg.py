@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.charts import to_svg
 from evenhand.report.formats import Files
 from evenhand.report.formats._figures import all_figures
 
@@ -14,7 +13,4 @@ if TYPE_CHECKING:
 
 def make(audit: Audit) -> Files:
     """Return one SVG file per figure, with title and description."""
-    return {
-        f"{name}.svg": to_svg(chart, figure.title, f"{figure.shows or ''} {figure.description}".strip(), name=name)
-        for name, figure, chart in all_figures(audit)
-    }
+    return {f"{name}.svg": picture.to_svg(name=name) for name, picture in all_figures(audit)}

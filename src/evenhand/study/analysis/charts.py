@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from evenhand.charts import forest, forest_row
 from evenhand.core.records import matching
-from evenhand.forest import forest, forest_row
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from evenhand.charts import to_svg
-from evenhand.curve import Curve, curve
+from evenhand.charts import Curve, curve, to_svg
 from evenhand.study.store.records import PageCounts
 
 if TYPE_CHECKING:

@@ -1,34 +1,34 @@
-"""The curve: lines or points with their limits, drawn as SVG in a page, and as an Altair chart in notebooks.
-
-A page holds dozens of panels, and a renderer of any chart takes a tenth of a second for each.
-"""
+"""The curve: lines or points with their limits."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import groupby
-from math import ceil, cos, floor, log10, sin, tau
+from math import ceil, floor, log10
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, by_series, data, guides, layered, mark_path, round_ticks
-from evenhand.messages import showable
+from evenhand.charts.look import (
+    LINE,
+    PANEL_WIDTH,
+    SHAPES,
+    Legend,
+    ends_of,
+    head_of,
+    letters,
+    looks,
+    mark_path,
+    round_ticks,
+    text_at,
+    text_width,
+)
 from evenhand.messages.formats import Format, show_tick
 
-if TYPE_CHECKING:
-    import altair as alt
-
-_TEXT, _HEAD = 12, 13
-"""Font sizes of the axes' text and of the title."""
-_LINE = 16
-_LETTER = 0.56
-"""The average width of a letter, as a share of its font size."""
 _SIDES = ("left", "right", "low", "high")
 """The limits of a region."""
-_SOFT = 'fill="currentColor" fill-opacity=".75"'
+_MANY = 150
+"""The number of points from which they are drawn small."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Curve:
     x, y : the titles of the axes.
     intervals : whether limits are drawn as a band, as bars, as regions (a box or an ellipse around each point), or not.
     points : whether each point is marked.
+    lines : whether the points of a series are joined.
     dashed : series drawn as dashes, over the others as wide pale lines, if lines may coincide.
     percent_x, percent_y : whether an axis is in percent.
     log_x : whether the horizontal axis is logarithmic.
@@ -63,6 +64,7 @@ class Curve:
     y: str
     intervals: Literal["band", "bars", "boxes", "ellipses", "none"] = "band"
     points: bool = False
+    lines: bool = True
     dashed: tuple[str, ...] = ()
     percent_x: bool = False
     percent_y: bool = False
@@ -77,26 +79,14 @@ class Curve:
     height: int = 200
 
     @property
-    def legend(self) -> list[tuple[str, str, str]]:
+    def legend(self) -> Legend:
         """Each series with its colour and its shape, if there are several."""
         if len(self.series) < 2:
             return []
-        return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in _looks(self.series)]
+        return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in looks(self.series)]
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
-        """Return the panel as SVG: its width, its height and its content.
-
-        Parameters
-        ----------
-        width
-            Of the whole picture; 0 for what the panel asks for.
-        height
-            At most, of the plot; 0 for what the panel asks for.
-        legend
-            Whether it holds a legend.
-        titles
-            Whether it holds its title and those of its axes.
-        """
+        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
         panel = self if titles else replace(self, title="", x="", y="")
         return _Drawing(panel, width or self.width + 64, min(height or self.height, self.height)).made(legend)
 
@@ -104,71 +94,6 @@ class Curve:
     def above(self) -> str:
         """The title of the vertical axis, if it differs from the panel's title."""
         return "" if self.y == self.title else self.y
-
-    def chart(self) -> alt.LayerChart | alt.FacetChart:
-        """Return the panel as an Altair chart."""
-        import altair as alt
-
-        scale = alt.Scale(domain=list(self.domain)) if self.domain else alt.Scale(zero=False)
-        axis_x, across = self._across(scale)
-        base = alt.Chart().encode(
-            x=alt.X("x:Q", title=self.x, axis=axis_x, scale=across),
-            color=alt.Color(**by_series(self.series, PALETTE)),
-        )
-        axis_y = alt.Axis(tickCount=5, format="%" if self.percent_y else "~f")
-        vertical = alt.Y("y:Q", title=self.y, axis=axis_y, scale=scale)
-        layers = guides(self.level, self.upright, self.domain if self.diagonal else None, self.limit)
-        if self.intervals == "ellipses":
-            around = alt.Chart(data(list(self._rings()))).mark_line(strokeWidth=1.1, opacity=0.55)
-            layers.append(around.encode(x=base.encoding.x, y=vertical, color=base.encoding.color, order="turn:Q"))
-        elif self.intervals != "none":
-            low = alt.Y("low:Q", title=self.y, axis=axis_y, scale=scale)
-            if self.intervals == "boxes":
-                left = alt.X("left:Q", title=self.x, axis=axis_x, scale=across)
-                sides = {"x": left, "x2": alt.X2("right:Q")}
-                layers.append(base.mark_rect(opacity=0.1).encode(**sides, y=low, y2=alt.Y2("high:Q")))
-                layers.append(base.mark_rule(opacity=0.8).encode(**sides, y=vertical))
-            limits = base.mark_area(opacity=0.15) if self.intervals == "band" else base.mark_rule(opacity=0.35)
-            layers.append(limits.encode(y=low, y2=alt.Y2("high:Q")))
-        layers.extend(line.encode(y=vertical) for line in self._lines(base))
-        if self.points:
-            shape = alt.Shape(**by_series(self.series, SHAPES))
-            layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
-        return layered(layers, self.rows, title=self.title, width=self.width, height=self.height)
-
-    def _lines(self, base: alt.Chart) -> list[alt.Chart]:
-        """Return the lines of the chart: all in one style, or dashes over wide pale lines."""
-        import altair as alt
-
-        if not self.dashed:
-            return [base.mark_line(strokeWidth=1.5)]
-        chosen = alt.FieldOneOfPredicate("series", oneOf=list(self.dashed))
-        wide, thin = base.mark_line(strokeWidth=4.5, opacity=0.45), base.mark_line(strokeWidth=1.8, strokeDash=[5, 3])
-        return [wide.transform_filter({"not": chosen}), thin.transform_filter(chosen)]
-
-    def _across(self, scale: alt.Scale) -> tuple[alt.Axis, alt.Scale]:
-        """Return the horizontal axis of the chart, and its scale, by default `scale`."""
-        import altair as alt
-
-        if self.names:
-            named = f"{json.dumps([showable(name) for name in self.names])}[datum.value]"
-            axis = alt.Axis(values=list(range(len(self.names))), labelExpr=named, labelOverlap=True, grid=False)
-            return axis, alt.Scale(domain=[-0.5, len(self.names) - 0.5], nice=False)
-        axis = alt.Axis(tickCount=5, format="%" if self.percent_x else "~s" if self.log_x else "~f")
-        return axis, alt.Scale(type="log", nice=False) if self.log_x else scale
-
-    def _rings(self) -> Iterator[dict[str, Any]]:
-        """Yield the points of an ellipse around each point."""
-        for row in (row for row in self.rows if None not in map(row.get, _SIDES)):
-            across, along = (row["right"] - row["left"]) / 2, (row["high"] - row["low"]) / 2
-            for turn in range(49):
-                x, y = row["x"] + across * cos(turn * tau / 48), row["y"] + along * sin(turn * tau / 48)
-                yield {"series": row["series"], "turn": turn, "x": x, "y": y}
-
-    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
-        """Return the chart's specification, as an Altair chart does."""
-        chart: dict[str, Any] = self.chart().to_dict(validate=validate)
-        return chart
 
 
 def curve(rows: Sequence[Mapping[str, Any]], *, title: str, x: str, y: str, **options: Any) -> Curve:
@@ -183,10 +108,6 @@ def curve(rows: Sequence[Mapping[str, Any]], *, title: str, x: str, y: str, **op
     return Curve(title, tuple(rows), series, x, y, **options)
 
 
-def _looks(series: Sequence[str]) -> list[tuple[str, str, str]]:
-    return [(name, PALETTE[at % len(PALETTE)], SHAPES[at % len(SHAPES)]) for at, name in enumerate(series)]
-
-
 # Drawing --------------------------------------------------------------------------------------------------------------
 
 
@@ -199,11 +120,11 @@ class _Drawing:
             name: sorted((row for row in panel.rows if row["series"] == name and row["x"] is not None), key=_by_x)
             for name in panel.series
         }
-        self.ticks_y = round_ticks(*_ends([*self._heights(), panel.level, panel.limit], panel.domain))
+        self.ticks_y = round_ticks(*_ends_within([*self._heights(), panel.level, panel.limit], panel.domain))
         self.texts_y = [show_tick(tick, _style(panel.percent_y)) for tick in self.ticks_y]
-        self.left = max(_wide(text) for text in self.texts_y) + 8
+        self.left = max(text_width(text) for text in self.texts_y) + 8
         self.right = width - 14.0
-        self.first, self.last = _ends(self._widths(), None if panel.log_x else panel.domain)
+        self.first, self.last = _ends_within(self._widths(), None if panel.log_x else panel.domain)
         if panel.names:
             self.first, self.last = -0.5, len(panel.names) - 0.5
         self.top = 0.0
@@ -220,26 +141,16 @@ class _Drawing:
         """Return the width, the height and the content of the picture."""
         head = list(self._head(legend))
         content = [*head, *self._axes(), *self._guides(), *self._series()]
-        return self.width, ceil(self.top + self.height + (2.6 if self.panel.x else 1.5) * _LINE), "".join(content)
+        return self.width, ceil(self.top + self.height + (2.6 if self.panel.x else 1.5) * LINE), "".join(content)
 
     def _head(self, legend: bool) -> Iterator[str]:
         """Yield the title, the legend and the vertical axis' title, one below the other."""
-        for line in wrap(self.panel.title, max(10, int(self.width / (1.05 * _HEAD * _LETTER)))):
-            yield _text(0, self._next(_LINE), line, f'fill="currentColor" font-weight="600" font-size="{_HEAD}"')
-        x, y = 0.0, 0.0
-        for name, colour, shape in self.panel.legend if legend else ():
-            wide = _wide(name) + 28
-            if y == 0.0 or x + wide > self.width:
-                x, y = 0.0, self._next(_LINE)
-            yield mark_path(shape, colour, [(x + 5, y - 4)]) + _text(x + 13, y, name, _SOFT)
-            x += wide
-        for line in wrap(self.panel.above, max(10, int(self.width / (_TEXT * _LETTER)))):
-            yield _text(0, self._next(_LINE), line, _SOFT)
+        self.top, head = head_of(self.panel.title, self.panel.legend if legend else [], self.width)
+        yield head
+        for line in wrap(self.panel.above, letters(self.width)):
+            self.top += LINE
+            yield text_at(0, self.top - 4, line)
         self.top += 8
-
-    def _next(self, high: float) -> float:
-        self.top += high
-        return self.top - 4
 
     def _x(self, number: float) -> float:
         first, last, number = (log10(n) if self.panel.log_x else n for n in (self.first, self.last, number))
@@ -255,15 +166,15 @@ class _Drawing:
         across = "".join(f"M{self.left:.1f} {self._y(tick)}H{self.right:.1f}" for tick in self.ticks_y)
         yield f'<path stroke="currentColor" opacity=".14" d="{across}"/>'
         for tick, text in zip(self.ticks_y, self.texts_y, strict=True):
-            yield _text(self.left - 6, self._y(tick) + 4, text, _SOFT, "end")
-        bottom, free = self.top + self.height + _LINE, -9.0
+            yield text_at(self.left - 6, self._y(tick) + 4, text, anchor="end")
+        bottom, free = self.top + self.height + LINE, -9.0
         for tick, text in self._ticks_x():
             position = self._x(tick)
-            if position - _wide(text) / 2 >= free:  # names that would overlap are left out
-                yield _text(position, bottom, text, _SOFT, "middle")
-                free = position + _wide(text) / 2 + 8
+            if position - text_width(text) / 2 >= free:  # names that would overlap are left out
+                yield text_at(position, bottom, text, anchor="middle")
+                free = position + text_width(text) / 2 + 8
         if self.panel.x:
-            yield _text((self.left + self.right) / 2, bottom + _LINE + 2, self.panel.x, _SOFT, "middle")
+            yield text_at((self.left + self.right) / 2, bottom + LINE + 2, self.panel.x, anchor="middle")
 
     def _ticks_x(self) -> Iterator[tuple[float, str]]:
         """Yield names, or round numbers between the ends of the horizontal axis, with their positions."""
@@ -293,18 +204,22 @@ class _Drawing:
         if panel.limit is not None:
             y, text = self._y(panel.limit), f"limit {show_tick(panel.limit, _style(panel.percent_y))}"
             yield f'<path stroke="currentColor" stroke-width="1.6" d="M{self.left:.1f} {y}H{self.right:.1f}"/>'
-            yield _text(self.right, y - 4, text, 'fill="currentColor"', "end")
+            yield text_at(self.right, y - 4, text, 'fill="currentColor"', anchor="end")
 
     def _series(self) -> Iterator[str]:
         """Yield the limits of all series, then their lines and points, which are drawn over them."""
-        looks = _looks(self.panel.series)
-        yield from (self._limits(self.of_series[name], colour) for name, colour, _ in looks)
-        for name, colour, shape in looks:
-            runs = list(self._runs(self.of_series[name]))
-            line = "".join("M" + "L".join(f"{x} {y}" for x, y in run) for run in runs if len(run) > 1)
-            alone = [place for run in runs for place in run if self.panel.points or len(run) == 1]
-            yield f'<path fill="none" stroke="{colour}" {self._stroke(name)} d="{line}"/>' if line else ""
-            yield mark_path(shape, colour, alone) if alone else ""
+        series = looks(self.panel.series)
+        yield from (self._limits(self.of_series[name], colour) for name, colour, _ in series)
+        yield from (self._line(*look) for look in series)
+
+    def _line(self, name: str, colour: str, shape: str) -> str:
+        """Return a series as a line, and its points where they are marked or have no neighbour."""
+        runs = list(self._runs(self.of_series[name]))
+        joined = [run for run in runs if self.panel.lines and len(run) > 1]
+        path = "".join("M" + "L".join(f"{x} {y}" for x, y in run) for run in joined)
+        line = f'<path fill="none" stroke="{colour}" {self._stroke(name)} d="{path}"/>' if path else ""
+        alone = [place for run in runs for place in run if self.panel.points or len(run) == 1]
+        return line + (mark_path(shape, colour, alone, small=len(alone) >= _MANY) if alone else "")
 
     def _stroke(self, name: str) -> str:
         if not self.panel.dashed:
@@ -355,18 +270,6 @@ def _by_x(row: Mapping[str, Any]) -> float:
     return float(row["x"])
 
 
-def _ends(numbers: Iterable[float | None], domain: tuple[float, float] | None) -> tuple[float, float]:
+def _ends_within(numbers: Iterable[float | None], domain: tuple[float, float] | None) -> tuple[float, float]:
     """Return the ends of an axis: the given ones, or those of the values."""
-    finite = [number for number in numbers if number is not None]
-    low, high = domain or (min(finite, default=0.0), max(finite, default=1.0))
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _wide(text: str) -> float:
-    return len(text) * _TEXT * _LETTER
-
-
-def _text(x: float, y: float, text: str, look: str, anchor: str = "start") -> str:
-    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    size = "" if "font-size" in look else f' font-size="{_TEXT}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}"{where}{size} {look}>{escape(showable(text))}</text>'
+    return ends_of(numbers if domain is None else domain)

@@ -1,0 +1,29 @@
+"""Charts: one system for the page, paper, notebooks and files.
+
+A `Curve` or a `Forest` is a panel that draws itself as SVG, without a library; an audit may bring panels of its own.
+`to_svg` makes a panel accessible, and a `Picture` joins the panels of a figure.
+"""
+
+from evenhand.charts.curves import Curve, curve
+from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, share_axis
+from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path
+from evenhand.charts.pictures import Picture, columns_for, legend_of, to_svg
+
+__all__ = [
+    "MOST_LINES",
+    "MOST_ROWS",
+    "PALETTE",
+    "PANEL_WIDTH",
+    "Curve",
+    "Forest",
+    "Panel",
+    "Picture",
+    "columns_for",
+    "curve",
+    "forest",
+    "forest_row",
+    "legend_of",
+    "mark_path",
+    "share_axis",
+    "to_svg",
+]

@@ -1,0 +1,159 @@
+"""The rows of a forest: their order, text, colour and shape, and the marks of their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from evenhand.charts.look import PALETTE, hollow_path, looks, mark_path
+from evenhand.messages.formats import Format, show, show_interval, show_tick
+
+if TYPE_CHECKING:
+    from evenhand.charts.forests import Forest
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A row of a forest with its text and look.
+
+    Parameters
+    ----------
+    row : the row with its numbers.
+    colour, shape : of its series.
+    span : in the first row of a label, how many rows it has; 0 in the others.
+    people : the number of people of the label, where all its rows agree; the rows then omit it.
+    value, interval : as text.
+    """
+
+    row: Mapping[str, Any]
+    colour: str
+    shape: str
+    span: int
+    people: int | None
+    value: str
+    interval: str
+
+    @property
+    def label(self) -> str:
+        """What the row is about."""
+        return str(self.row["label"])
+
+    @property
+    def series(self) -> str:
+        """The series it belongs to."""
+        return str(self.row["series"])
+
+    @property
+    def small(self) -> bool:
+        """Whether it is about too few people to be compared."""
+        return bool(self.row["small"])
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value or an open range."""
+        return self.row["value"] is not None or bool(self.row["open"])
+
+    @property
+    def n(self) -> int | None:
+        """The people of the row, unless they are those of its label."""
+        return None if self.people else self.row["n"]
+
+
+def rows_of(panel: Forest) -> Iterator[ForestRow]:
+    """Yield the rows of a forest in order, with their text."""
+    look = {name: (colour, shape) for name, colour, shape in looks(panel.series)}
+    style: Format = "points" if panel.style == "percent" else panel.style
+    shown = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
+    shown.sort(key=lambda row: (panel.labels.index(row["label"]), panel.series.index(row["series"])))
+    people = _people_by_label(shown) if len(panel.series) > 1 else {}
+    for label, rows in groupby(shown, key=itemgetter("label")):
+        remaining = list(rows)
+        for number, row in enumerate(remaining):
+            colour, shape = look[row["series"]]
+            is_known = row["value"] is not None or row["open"]
+            yield ForestRow(
+                row=row,
+                colour=colour,
+                shape=shape,
+                span=0 if number else len(remaining),
+                people=people.get(label),
+                value=shown_value(row, panel.style),
+                interval=show_interval(row["low"], row["high"], style) if is_known else "",
+            )
+
+
+def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the number of people of each label; empty if the rows of some label differ."""
+    people: dict[str, int] = {}
+    for row in rows:
+        if people.setdefault(row["label"], row["n"]) != row["n"]:
+            return {}
+    return people
+
+
+def shown_value(row: Mapping[str, Any], style: Format) -> str:
+    """Return the number of a row as text; both ends of its open range."""
+    if row["open"]:
+        low, high = row["open"]
+        return show_interval(low, high, "points" if style == "percent" else style)
+    return show(row["value"], style)
+
+
+def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the ends of the drawn interval, if any; a missing end is at the value."""
+    inner = row["open"] or (row["value"], row["value"])
+    ends = tuple(value if end is None else end for value, end in zip(inner, (row["low"], row["high"]), strict=True))
+    has_interval = (row["low"] is not None or row["high"] is not None) and None not in ends
+    return (ends[0], ends[1]) if has_interval else None
+
+
+def axis_numbers(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
+    """Return the numbers of a forest's axis; fewer where they would collide."""
+    ticks = [(tick, show_tick(tick, panel.style)) for tick in panel.ticks()]
+    most = max(len(text) for _, text in ticks) + 2
+    while room is not None and len(ticks) > 2 and most * size * 0.5 * (len(ticks) - 1) > room:
+        ticks = ticks[::2] if len(ticks) % 2 else [ticks[0], ticks[-1]]
+    return "".join(
+        f'<text x="{x(tick)}" y="11" font-size="{size}" text-anchor="middle">{text}</text>' for tick, text in ticks
+    )
+
+
+def interval_marks(line: ForestRow, x: Callable[[float], str], panel: Forest, height: int) -> str:
+    """Draw a row as a bar with its value, equality and the limits.
+
+    The numbers are safe to embed. The interval is a wide pale bar, or a thin line where wide bars show the open range
+    of a value; a value without an interval is hollow.
+
+    Parameters
+    ----------
+    line
+        The row.
+    x
+        Returns the position of a number, in pixels or percent.
+    panel
+        Its forest.
+    height
+        Of the row, in pixels.
+    """
+    row, colour, middle = line.row, line.colour, height / 2
+
+    def upright(number: float, look: str, top: float = 1) -> str:
+        return f'<line x1="{x(number)}" x2="{x(number)}" y1="{top}" y2="{height - top}" {look}/>'
+
+    def along(ends: Sequence[float], look: str) -> str:
+        return f'<line x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle}" y2="{middle}" stroke="{colour}" {look}/>'
+
+    parts = [] if panel.zero is None else [upright(panel.zero, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"', 0)]
+    ends = interval_of(row)
+    if ends:
+        parts.append(along(ends, 'stroke-width="1.6"' if panel.thin else 'stroke-width="5" opacity=".38"'))
+    if row["open"]:
+        parts.append(along(row["open"], 'stroke-width="7" opacity=".5"'))
+    if row["value"] is not None:
+        mark = mark_path(line.shape, colour, [(0, 0)]) if ends else hollow_path(line.shape, colour, 0, 0)
+        parts.append(f'<svg x="{x(row["value"])}" y="{middle}" overflow="visible">{mark}</svg>')  # x may be in percent
+    dark = [*row["limits"], *([] if row["truth"] is None else [row["truth"]])]
+    return "".join([*parts, *(upright(number, 'stroke="currentColor" stroke-width="2"') for number in dark)])
