@@ -26,6 +26,8 @@ from benchmarks.coverage._parity.worst import uneven_means, uneven_rates, worst_
 MEASURED = (
     "audits/parity/estimate.py",
     "audits/parity/gaps.py",
+    "audits/parity/pairs.py",
+    "stats/two_rates",
     "stats/intervals.py",
     "stats/worst_pair.py",
     "stats/auc.py",

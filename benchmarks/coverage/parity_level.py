@@ -15,18 +15,21 @@ from numpy.random import Generator
 from scipy.special import ndtri
 
 from benchmarks.coverage._lines import Book
-from benchmarks.coverage._parity.core import areas, means, rates
+from benchmarks.coverage._parity.core import all_pairs, areas, compare, means, rates
 from evenhand.audits.parity.estimate import GroupValues
-from evenhand.audits.parity.gaps import GapNumbers, compare, to_reference, worst_pair
+from evenhand.audits.parity.gaps import joint_confidence
+from evenhand.audits.parity.pairs import worst_p
 from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
-from evenhand.stats.intervals import bonferroni, clopper_pearson, logit_t, mover_difference, mover_ratio
+from evenhand.stats.intervals import bonferroni, clopper_pearson, logit_t, mover_difference, mover_ratio, wilson
 from evenhand.stats.types import BoolArray, FloatArray, Interval
-from evenhand.stats.worst_pair import equality_p_values, narrowest_ratio, permutation_p, widest_difference
+from evenhand.stats.worst_pair import equality_p_values, narrowest_ratio, widest_difference
 
 MEASURED = (
     "audits/parity/estimate.py",
     "audits/parity/gaps.py",
+    "audits/parity/pairs.py",
+    "stats/two_rates",
     "stats/intervals.py",
     "stats/worst_pair.py",
     "stats/auc.py",
@@ -65,8 +68,7 @@ def covers_worst(samples: int, rng: Generator, population: Populations, kind: Ki
     for sample in range(samples):
         rate, people = population(rng)
         values, truth = values_of(rate, people, rng), target(rate, kind)
-        everybody = np.arange(len(rate))
-        ends = worst_pair(values, everybody, kind, 0.95).limits, bonferroni_limits(values, kind)
+        ends = all_pairs(values).widest(kind, 0.95), bonferroni_limits(values, kind)
         found[sample] = [low - 1e-12 <= truth <= high + 1e-12 for low, high in ends]
     return found[:, 0], found[:, 1]
 
@@ -78,7 +80,7 @@ def meets_worst(samples: int, rng: Generator, population: Populations, limit: fl
         rate, people = population(rng)
         values = values_of(rate, people, rng)
         ends = (
-            worst_pair(values, np.arange(len(rate)), "difference", 0.95).limits,
+            all_pairs(values).widest("difference", 0.95),
             bonferroni_limits(values, "difference"),
         )
         found[sample] = [high <= limit for _, high in ends]
@@ -110,17 +112,13 @@ def wrong_reference(samples: int, rng: Generator, base: float, small: int, group
     rate = np.array([base, *[base + limit] * groups])
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
-        gaps = to_reference(values_of(rate, people, rng), np.arange(groups + 1), 0, "difference", 0.95)
-        found[sample] = [any(max(ends(gap)[0], -ends(gap)[1]) > limit for gap in gaps) for ends in (_joint, _own)]
+        values = values_of(rate, people, rng)
+        small_groups, base_group = values.only(np.arange(1, groups + 1)), values.only(np.zeros(groups, dtype=np.int64))
+        joint = compare(small_groups, base_group, "difference", joint_confidence(0.95, groups))
+        own = [wilson(side.value, side.trials) for side in (small_groups, base_group)]
+        pointwise = mover_difference(small_groups.value, own[0], base_group.value, own[1])
+        found[sample] = [(np.maximum(ends.low, -ends.high) > limit).any() for ends in (joint, pointwise)]
     return found[:, 0], found[:, 1]
-
-
-def _joint(gap: GapNumbers) -> tuple[float, float]:
-    return gap.joint
-
-
-def _own(gap: GapNumbers) -> tuple[float, float]:
-    return gap.limits
 
 
 def wrong_meets(samples: int, rng: Generator, base: float, small: int, limit: float) -> BoolArray:
@@ -140,14 +138,13 @@ def _limits(values: Any, confidence: FloatArray) -> Any:
 
 
 def rejects(samples: int, rng: Generator, population: Populations, alpha: float) -> Both:
-    """Tell whether equality of all groups is rejected: by shuffled labels, and by the limits of the worst pair."""
+    """Tell whether equality of all groups is rejected: by the tests of all pairs, and by MOVER limits."""
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
         rate, people = population(rng)
         values = values_of(rate, people, rng)
-        yes = np.rint(values.value * people).astype(np.int64)
         by_limits = equality_p_values(values.value, partial(_limits, values), [len(rate)])[0]
-        found[sample] = permutation_p(yes, people.astype(np.int64), rng) <= alpha, by_limits <= alpha
+        found[sample] = worst_p(all_pairs(values)) < alpha, by_limits <= alpha
     return found[:, 0], found[:, 1]
 
 
@@ -205,7 +202,7 @@ def has_interval(samples: int, rng: Generator) -> Both:
             _summary((rng.random((1, n)) < rate) * rng.beta(2, 2, (1, n))) for n, rate in ((300, 0.2), (20, 0.04))
         ]
         mean, stderr, df = (np.concatenate([group[k] for group in groups]) for k in range(3))
-        ends = worst_pair(means((mean, stderr, df)), np.arange(2), "difference", 0.95).limits
+        ends = all_pairs(means((mean, stderr, df))).widest("difference", 0.95)
         found[sample] = not np.isnan(ends[0]), bool((stderr > 0).all())
     return found[:, 0], found[:, 1]
 
@@ -253,21 +250,21 @@ def worst_pairs(book: Book) -> None:
     for name in ("5,000 and ten of 12, all at .02", "4 groups of 15, all at .3"):
         for alpha in (0.05, 0.005):
             book.measure(
-                f"test of equal rates in all groups (shuffled labels), {alpha:g}",
+                f"test of equal rates in all groups (all pairs), {alpha:g}",
                 name,
                 partial(rejects, population=places[name], alpha=alpha),
                 kind="test",
                 nominal=alpha,
-                oracle="limits of the worst pair",
+                oracle="MOVER limits of the worst pair",
                 samples=800,
                 guard=100 if alpha == 0.05 and name.startswith("4") else 0,
             )
     book.measure(
-        "test of equal rates in all groups (shuffled labels), 0.05",
+        "test of equal rates in all groups (all pairs), 0.05",
         "10 groups of 50, five at .1 and five at .25",
         partial(rejects, population=fixed([0.1] * 5 + [0.25] * 5, [50] * 10), alpha=0.05),
         kind="power",
-        oracle="limits of the worst pair",
+        oracle="MOVER limits of the worst pair",
         samples=300,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -16,8 +16,6 @@ from evenhand.stats.types import FloatArray, Interval
 from evenhand.stats.worst_pair import (
     equality_p_values,
     narrowest_ratio,
-    pair_differs,
-    permutation_p,
     range_confidence,
     range_p,
     smallest_alpha,
@@ -126,30 +124,3 @@ def test_p_values_of_t_limits_are_those_of_t() -> None:
         return np.maximum(low, -high)
 
     np.testing.assert_allclose(smallest_alpha(margin, (4,)), 2 * t.sf(np.abs(mean) / 0.2, df), rtol=1e-4)
-
-
-def test_shuffled_labels_are_an_exact_test() -> None:
-    """Against the enumeration of every way to deal out those selected; and never below its level."""
-    people, total = np.array([6, 9, 4]), 7
-    ways = [way for way in product(*(range(n + 1) for n in people)) if sum(way) == total]
-    chance = np.array([math.prod(math.comb(int(n), x) for n, x in zip(people, way, strict=True)) for way in ways])
-    chance = chance / chance.sum()
-    uneven = np.array([sum(x * x / n for n, x in zip(people, way, strict=True)) for way in ways])
-    for way in ((5, 1, 1), (2, 3, 2), (0, 7, 0)):
-        seen = sum(x * x / n for n, x in zip(people, way, strict=True))
-        expected = chance[uneven >= seen - 1e-12].sum()
-        found = [permutation_p(np.array(way), people, np.random.default_rng(seed)) for seed in range(10)]
-        assert np.mean(found) == pytest.approx(expected, rel=0.25)
-    assert permutation_p([0, 0], [5, 6], np.random.default_rng(0)) == 1.0
-    assert permutation_p([400, 10], [500, 500], np.random.default_rng(0)) == pytest.approx(1e-4)
-    rng = np.random.default_rng(1)
-    p = [permutation_p(rng.binomial([40, 12, 12], 0.1), [40, 12, 12], rng, 199) for _ in range(300)]
-    assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
-
-
-def test_two_groups_differ_where_their_difference_is_more_than_both_limits_leave() -> None:
-    """0.6 with a limit of 0.55 and 0.3 with one of 0.4: 0.3 is more than the root of 0.05² + 0.1²."""
-    value, own = np.array([0.3, 0.6]), interval([0.25, 0.55], [0.4, 0.7])
-    assert pair_differs(value, own, 1, 0)
-    assert not pair_differs(value, interval([0.25, 0.4], [0.55, 0.7]), 1, 0)
-    assert not pair_differs(value, own, 0, 1)

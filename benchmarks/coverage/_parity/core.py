@@ -1,7 +1,7 @@
 """What the simulations of coverage share: effort, rows of the table, the count of hits, and values as audits have them.
 
-Every interval under test comes from the functions that the audits call (`GroupValues.limits`, `compare`, `to_overall`,
-`Analysis`). These work along the axis of groups; here that axis holds samples, so one call does thousands of them.
+Every interval under test comes from the functions that the audits call (`GroupValues.limits`, `Pairs`, `Analysis`).
+These work along the axis of groups; here that axis holds samples, so one call does thousands of them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from benchmarks.coverage._lines import Line
 from evenhand.audits.parity.estimate import GroupValues, ratio_values
-from evenhand.audits.parity.gaps import to_overall
+from evenhand.audits.parity.gaps import pairs_with_rest
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.audits.parity.pairs import Pairs, make_pairs
 from evenhand.core.records import Kind
 from evenhand.stats.types import FloatArray, Interval
 
@@ -95,7 +96,8 @@ def stack(limits: Sequence[Interval], column: int = 0) -> Interval:
 def rates(rate: npt.ArrayLike, trials: npt.ArrayLike) -> GroupValues:
     """Return rates of many samples of so many trials."""
     p, n = np.broadcast_arrays(np.asarray(rate, dtype=np.float64), np.asarray(trials, dtype=np.float64))
-    return _values("selection_rate", p, np.full(p.shape, np.nan), n)
+    found, counts = _values("selection_rate", p, np.full(p.shape, np.nan), n), p * n
+    return replace(found, weighted=bool((np.abs(counts - np.rint(counts)) > 1e-6).any()))
 
 
 def means(summary: tuple[FloatArray, FloatArray, FloatArray]) -> GroupValues:
@@ -147,6 +149,16 @@ def against_everybody(group: GroupValues, rest: GroupValues, share: npt.ArrayLik
     """Return the audits' limits of groups against everybody, one group a sample."""
     shares = np.broadcast_to(np.asarray(share, dtype=np.float64), group.value.shape)
     everybody = replace(group, rest=rest, share=shares, overall=float("nan"))
-    limits = [gap.limits for gap in to_overall(everybody, np.arange(shares.size), kind, 0.95)]
-    low, high = np.array(limits).T
-    return Interval(low, high)
+    return pairs_with_rest(everybody).limits(kind, 0.95)
+
+
+def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float = 0.95) -> Interval:
+    """Return the audits' limits of two groups, pairwise."""
+    return make_pairs(a, b).limits(kind, confidence)
+
+
+def all_pairs(values: GroupValues) -> Pairs:
+    """Return the audits' comparison of every two groups of one sample."""
+    order = np.argsort(-values.value, kind="stable")
+    first, second = np.triu_indices(order.size, 1)
+    return make_pairs(values.only(order[first]), values.only(order[second]))

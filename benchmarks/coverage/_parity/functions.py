@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, covered
+from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, compare, covered
 from benchmarks.coverage._parity.overall import REST
 from benchmarks.coverage._parity.rates import KINDS
 from evenhand.audits.parity.estimate import GroupValues, ratio_values
-from evenhand.audits.parity.gaps import compare, limit_pairs, overall_limits
+from evenhand.audits.parity.gaps import limit_pairs, pairs_with_rest
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Kind
@@ -73,7 +73,7 @@ def beside_rest(group: IntArray, rest: IntArray, name: str, kind: Kind) -> Inter
     """Return the audits' limits of a group against everybody, one pair of counts a sample."""
     limits = []
     for pair in np.stack([group, rest], axis=1):
-        own = overall_limits(values_of(pair, name).only(np.array([0])), kind, 0.95)
+        own = pairs_with_rest(values_of(pair, name).only(np.array([0]))).limits(kind, 0.95)
         limits += limit_pairs(own)
     low, high = np.array(limits).T
     return Interval(low, high)

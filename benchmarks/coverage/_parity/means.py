@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
-from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, areas, covered, means, stack, survey
+from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, areas, compare, covered, means, stack, survey
 from benchmarks.coverage._parity.rates import KINDS, drawn_weights, pair_name, truth_of
 from evenhand.audits.parity.estimate import GroupValues
-from evenhand.audits.parity.gaps import compare
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.intervals import logit_t, mover_ratio, student_t, welch_difference

@@ -19,7 +19,7 @@ from benchmarks.coverage._parity.core import (
 from benchmarks.coverage._parity.means import AUC, Summary, beta_scores, in_blocks, skewed, summarise
 from benchmarks.coverage._parity.rates import KINDS, discrete, drawn_weights, window
 from evenhand.audits.parity.estimate import auc_values
-from evenhand.audits.parity.gaps import to_overall
+from evenhand.audits.parity.gaps import limit_pairs, pairs_with_rest
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Kind
 from evenhand.stats.bootstrap import CellMoments, resample
@@ -161,7 +161,7 @@ def overall_auc(size: int, prevalence: float, effort: Effort, rng: np.random.Gen
         people = ScoreRows(score=score, positive=positive, weight=ones, squares=ones, groups=cells, binned=False)
         values = auc_values(people, codes, 2, METRICS["auc"])
         for kind, found in limits.items():
-            found.append(to_overall(values, np.array([0]), kind, 0.95)[0].limits)
+            found += limit_pairs(pairs_with_rest(values.only(np.array([0]))).limits(kind, 0.95))
     rarer = round(size * prevalence)
     rows = []
     for (kind, found), truth in zip(limits.items(), (0.0, 1.0), strict=True):

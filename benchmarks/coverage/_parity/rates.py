@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import binom
 
-from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, covered, rates, stack, survey
+from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, compare, covered, rates, stack, survey
 from evenhand.audits.parity.estimate import GroupValues
-from evenhand.audits.parity.gaps import compare
 from evenhand.core.records import Kind
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.intervals import effective_trials

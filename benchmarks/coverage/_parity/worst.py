@@ -9,11 +9,10 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from benchmarks.coverage._parity.core import Effort, Row, areas, covered, means, rates, stack
+from benchmarks.coverage._parity.core import Effort, Row, areas, compare, covered, means, rates, stack
 from benchmarks.coverage._parity.means import AUC, Summary, beta_scores, score_cells, skewed, summarise, welch_log_ratio
 from benchmarks.coverage._parity.rates import KINDS, weighted_sample
 from evenhand.audits.parity.estimate import GroupValues
-from evenhand.audits.parity.gaps import compare
 from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample
@@ -73,7 +72,7 @@ def target(truth: FloatArray, kind: Kind) -> float:
 
 def of_groups(groups: Sequence[GroupValues]) -> Pairwise:
     """Return the audits' simultaneous intervals of pairs of groups."""
-    return lambda i, j, kind, confidence: compare(groups[i], groups[j], kind, confidence, exact=True)
+    return lambda i, j, kind, confidence: compare(groups[i], groups[j], kind, confidence)
 
 
 def of_counts(counts: IntArray, sizes: Sequence[int], *, exact: bool = True) -> Pairwise:
@@ -83,7 +82,7 @@ def of_counts(counts: IntArray, sizes: Sequence[int], *, exact: bool = True) -> 
         code, at = np.unique(counts[i] * (sizes[j] + 1) + counts[j], return_inverse=True)
         a, b = code // (sizes[j] + 1) / sizes[i], code % (sizes[j] + 1) / sizes[j]
         if exact:
-            found = compare(rates(a, sizes[i]), rates(b, sizes[j]), kind, confidence, exact=True)
+            found = compare(rates(a, sizes[i]), rates(b, sizes[j]), kind, confidence)
         else:
             move = mover_difference if kind == "difference" else mover_ratio
             found = move(a, wilson(a, sizes[i], confidence), b, wilson(b, sizes[j], confidence))

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from evenhand.errors import require_at_least
 from evenhand.stats.intervals import mover_difference, mover_ratio, tail_share
-from evenhand.stats.types import FloatArray, IntArray, Interval
+from evenhand.stats.types import FloatArray, Interval
 
 Limits = Callable[[float], Interval]
 """The limits of each group alone, at a confidence; they must be nested."""
@@ -122,12 +121,6 @@ def _pairs(value: FloatArray, limits: Interval, kind: str) -> Interval:
     # For two zeros nothing is known, but that must not widen the limits over many pairs.
     empty = (value[i] == 0) & (value[j] == 0) & ~np.isnan(sides[1].low + sides[3].low)
     return Interval(np.where(empty, 0.0, ratio_limits.low), np.where(empty, np.inf, ratio_limits.high))
-
-
-def pair_differs(value: FloatArray, limits: Interval, high: int, low: int) -> bool:
-    """Return whether the limits of the difference of two groups lie above 0 (MOVER)."""
-    room = np.hypot(value[high] - limits.low[high], limits.high[low] - value[low])
-    return bool(value[high] - value[low] > room)
 
 
 @lru_cache(maxsize=1024)
@@ -258,51 +251,3 @@ def _farthest_z(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ..
             above, below = np.where(side > 0, margin_there, above), np.where(side > 0, below, margin_there)
             low, high, before = np.where(side > 0, middle, low), np.where(side > 0, high, middle), side
     return np.where(none, 0.0, np.where(always, _FARTHEST, middle))
-
-
-def permutation_p(yes: ArrayLike, people: ArrayLike, rng: np.random.Generator, draws: int = 9_999) -> float:
-    """Return the p-value of equal rates in all groups: Pearson's chi-square over shuffled group labels.
-
-    If all groups have one rate, every assignment of the selected people to groups is equally likely, whatever the rate
-    and the sizes: the test is exact. It shows that groups differ, not which. Drawing stops once 20 shuffles are at
-    least as uneven as the data (then p = 20 / shuffles; Besag and Clifford), else p = (1 + how many) / (1 + shuffles).
-    1 if nobody or everybody is selected: then no shuffle differs from the data.
-
-    Parameters
-    ----------
-    yes, people
-        The selected people, and all people, by group.
-    rng
-        Source of randomness.
-    draws
-        The largest number of shuffles.
-
-    References
-    ----------
-    R. A. Fisher (1935), The Design of Experiments. J. Besag and P. Clifford (1991), Sequential Monte Carlo p-values,
-    Biometrika 78.
-
-    Examples
-    --------
-    >>> permutation_p([30, 12], [100, 100], np.random.default_rng(0)) < 0.01
-    True
-    """
-    counts, sizes = np.asarray(yes, dtype=np.int64), np.asarray(people, dtype=np.int64)
-    total, everybody = int(counts.sum()), int(sizes.sum())
-    if total in (0, everybody):
-        return 1.0
-    observed = _unevenness(counts, sizes) * (1 - 1e-12)  # count ties despite rounding
-    enough, beyond, done = 20, 0, 0
-    while done < draws:
-        block = min(max(50, done), 1_000, draws - done)  # if groups are similar, a few dozen are enough
-        shuffled: Any = rng.multivariate_hypergeometric(sizes, total, size=block, method="marginals")
-        reached = np.flatnonzero(_unevenness(shuffled, sizes) >= observed)
-        if beyond + reached.size >= enough:
-            return enough / (done + int(reached[enough - beyond - 1]) + 1)
-        beyond, done = beyond + reached.size, done + block
-    return (1 + beyond) / (1 + draws)
-
-
-def _unevenness(counts: IntArray, sizes: IntArray) -> FloatArray:
-    """Return the varying part of Pearson's chi-square for fixed totals: the sum of x² / n."""
-    return np.asarray((counts.astype(np.float64) ** 2 / sizes).sum(axis=-1))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from evenhand.audits.parity import gaps as between
 from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.equality import Test, equality_tests
 from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values
-from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, limit_pairs
+from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
+from evenhand.audits.parity.pairs import Pairs, make_pairs
 from evenhand.audits.parity.resampled import KINDS, Custom, Resampled, Sums, metric_values
 from evenhand.audits.parity.result import ParityGap
 from evenhand.core.estimates import Estimate, estimates_at
@@ -23,15 +23,10 @@ from evenhand.core.records import OK, OVERALL, Against, Kind, Value
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
-from evenhand.stats.adverse_impact import chance_bound
-from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.types import IntArray, Interval
-from evenhand.stats.worst_pair import permutation_p
 from evenhand.table.roles import MISSING
 
-_SHUFFLES = 9_999
 _CACHED = 4  # confidences whose records stay in memory
-_MIN_EXPECTED_EXCEEDANCES = 1e-6  # expected number of shuffles as uneven as the data; below it, none is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +59,7 @@ class Comparison:
         ends = limit_pairs(clamp_interval(limits, values.value, values.bounds))
         return tuple(self._value_record(position, *ends[position]) for position in range(len(labels)))
 
-    def gap_records(self, p_values: Mapping[Test, float], confidence: float) -> tuple[ParityGap, ...]:
+    def gap_records(self, confidence: float) -> tuple[ParityGap, ...]:
         """Return the gaps with limits at a confidence, differences first."""
         records: list[ParityGap] = []
         for kind in KINDS:
@@ -74,8 +69,7 @@ class Comparison:
                 continue
             gaps = list(self._gaps(kind, confidence))
             for gap, ends in zip(gaps, _possible_limits(gaps, self.values.bounds), strict=True):
-                test = (self.metric.name, gap.against, -1 if gap.against == "worst_pair" else gap.group)
-                records.append(self._gap_record(gap, ends, p_values.get(test, np.nan)))
+                records.append(self._gap_record(gap, ends))
         return tuple(records)
 
     # Numbers ----------------------------------------------------------------------------------------------
@@ -83,18 +77,44 @@ class Comparison:
     def _gaps(self, kind: Kind, confidence: float) -> Iterator[GapNumbers]:
         """Yield the worst pair, then the gaps to the reference and to everybody."""
         values, groups, reference = self.values, self.groups, self.analysis.reference
-        by_bootstrap = self.analysis.by_bootstrap(self.metric)
-        level = None if by_bootstrap else confidence
-        worst = between.worst_pair(values, groups, kind, level)
-        if by_bootstrap:
-            ends, _ = self.drawn_worst_pair(kind, confidence)
-            worst = replace(worst, limits=ends, joint=ends, differs=excludes_equality(kind, ends))
-        yield worst
-        if reference in groups:
-            to_reference = between.to_reference(values, groups, reference, kind, level)
-            yield from self._drawn(to_reference, confidence) if by_bootstrap else to_reference
-        to_overall = between.to_overall(values, groups, kind, level)
-        yield from self._drawn(to_overall, confidence) if by_bootstrap else to_overall
+        worst = between.worst_gap(values, groups, kind)
+        to_reference = between.gaps_to_reference(values, self._others, reference, kind)
+        to_overall = between.gaps_to_overall(values, groups, kind)
+        if self.analysis.by_bootstrap(self.metric):
+            ends, p = self._drawn_worst_pair(kind, confidence)
+            yield replace(worst, limits=ends, joint=ends, p_value=p, differs=excludes_equality(kind, ends))
+            yield from self._drawn(to_reference, confidence)
+            yield from self._drawn(to_overall, confidence)
+        else:
+            yield between.worst_gap_limits(worst, self._all_pairs, self._sides, confidence)
+            yield from between.with_limits(to_reference, self._pairs_with_reference, confidence)
+            yield from between.with_limits(to_overall, self._pairs_with_rest, confidence)
+
+    @cached_property
+    def _others(self) -> IntArray:
+        """The groups that are compared with the reference: none if it is not compared itself."""
+        is_reference = self.groups == self.analysis.reference
+        return self.groups[~is_reference] if is_reference.any() else self.groups[:0]
+
+    @cached_property
+    def _sides(self) -> tuple[IntArray, IntArray]:
+        """The two groups of every pair, those with the higher value first."""
+        order = self.groups[np.argsort(-self.values.value[self.groups], kind="stable")]
+        first, second = np.triu_indices(len(order), 1)
+        return order[first], order[second]
+
+    @cached_property
+    def _all_pairs(self) -> Pairs:
+        return make_pairs(*(self.values.only(side) for side in self._sides))
+
+    @cached_property
+    def _pairs_with_reference(self) -> Pairs:
+        base = np.full(len(self._others), self.analysis.reference)
+        return make_pairs(self.values.only(self._others), self.values.only(base))
+
+    @cached_property
+    def _pairs_with_rest(self) -> Pairs:
+        return between.pairs_with_rest(self.values.only(self.groups))
 
     def _drawn(self, gaps: Sequence[GapNumbers], confidence: float) -> Iterator[GapNumbers]:
         """Yield gaps to one base with limits by the bootstrap."""
@@ -103,24 +123,38 @@ class Comparison:
         block = f"{gaps[0].against}_{gaps[0].kind}"
         groups = np.array([gap.group for gap in gaps], dtype=np.int64)
         alone = limit_pairs(self._drawn_limits(block, groups, confidence))
-        joint = limit_pairs(self._drawn_limits(block, groups, _joint_confidence(confidence, len(gaps))))
+        joint = limit_pairs(self._drawn_limits(block, groups, joint_confidence(confidence, len(gaps))))
+        drawn = self.analysis.draws_of(self.metric)
         for gap, ends, together in zip(gaps, alone, joint, strict=True):
-            yield replace(gap, limits=ends, joint=together, differs=excludes_equality(gap.kind, ends))
+            p = np.nan
+            if drawn is not None:  # the ratio has the p-value of the difference
+                p = float(
+                    drawn.p_values(self.metric.name, f"{gap.against}_difference", self.analysis.method)[gap.group]
+                )
+            yield replace(gap, limits=ends, joint=together, p_value=p, differs=excludes_equality(gap.kind, ends))
 
-    def drawn_worst_pair(self, kind: Kind, confidence: float) -> tuple[tuple[float, float], float]:
-        """Return the limits of the worst pair's gap and its p-value, by the bootstrap."""
+    def _drawn_p_values(self, block: str, groups: IntArray) -> list[float]:
+        drawn = self.analysis.draws_of(self.metric)
+        if drawn is None:
+            return [np.nan] * len(groups)
+        return [float(p) for p in drawn.p_values(self.metric.name, block, self.analysis.method)[groups]]
+
+    def _drawn_worst_pair(self, kind: Kind, confidence: float) -> tuple[tuple[float, float], float]:
+        """Return the limits of the worst pair's gap and the p-value of its difference, by the bootstrap."""
         drawn = self._draws(confidence)
         group_limits = self._drawn_limits("value", self.groups, confidence)
         if drawn is None or np.isnan(group_limits.low).any():  # without spread in a group, its error is unknown
             return (np.nan, np.nan), np.nan
-        return drawn.widest_gap(self.metric.name, self.groups, kind, confidence)
+        name, groups, level = self.metric.name, self.groups, self.analysis.spec.confidence
+        _, p = drawn.widest_gap(name, groups, "difference", level)
+        return drawn.widest_gap(name, groups, kind, confidence)[0], p
 
     def _draws(self, confidence: float) -> Resampled | None:
         """Return the draws, with the intervals computed for all records at a confidence."""
         drawn = self.analysis.draws_of(self.metric)
         if drawn is not None:
             compared = (1, int((self.groups != self.analysis.reference).sum()), len(self.groups))
-            levels = {_joint_confidence(confidence, number) for number in compared}
+            levels = {joint_confidence(confidence, number) for number in compared}
             drawn.compute_intervals(self.metric.name, self.analysis.method, levels)
         return drawn
 
@@ -170,7 +204,7 @@ class Comparison:
             return say("negative_values")
         return None
 
-    def _gap_record(self, gap: GapNumbers, ends: Sequence[float], p_value: float) -> ParityGap:
+    def _gap_record(self, gap: GapNumbers, ends: Sequence[float]) -> ParityGap:
         sides, values = (gap.group, gap.reference), self.values
         limits = dict(zip(("low", "joint_low", "high", "joint_high"), map(finite, ends), strict=True))
         return self._gap(
@@ -181,7 +215,7 @@ class Comparison:
             n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
             value=finite(gap.value),
             **limits,
-            p_value=finite(p_value),
+            p_value=finite(gap.p_value),
             worse_off=self._worse_off(gap),
             status=_gap_status(gap, self.metric),
         )
@@ -204,45 +238,6 @@ class Comparison:
 
     def _label(self, position: int) -> str:
         return OVERALL if position < 0 else self.analysis.cells.labels[position]
-
-
-def _joint_confidence(confidence: float, number: int) -> float:
-    """Return the confidence of each of several simultaneous intervals (Sidak)."""
-    return float(confidence ** (1.0 / max(number, 1)))
-
-
-def metric_tests(comparison: Comparison) -> dict[Test, float]:
-    """Return the p-values of one metric: by the bootstrap, or by permutation for a headline rate."""
-    analysis, groups = comparison.analysis, comparison.groups
-    metric, values = comparison.metric, comparison.values
-    if len(groups) < 2:
-        return {}
-    tests = _drawn_tests(comparison)
-    if metric.method == "rate" and metric.headline and analysis.stratum is None and not analysis.cells.weighted:
-        yes = np.rint(values.value[groups] * values.n[groups]).astype(np.int64)
-        p_value = chance = chance_bound(yes, values.n[groups])
-        if _SHUFFLES * chance > _MIN_EXPECTED_EXCEEDANCES:
-            rng = named_rng(analysis.spec.seed, analysis.model, analysis.grouping, f"permutation {metric.name}")
-            p_value = permutation_p(yes, values.n[groups], rng, _SHUFFLES)
-            if p_value <= 1 / (1 + _SHUFFLES):  # the smallest p-value of shuffles; below it, a bound is valid
-                p_value = min(p_value, chance)
-        tests[metric.name, "worst_pair", -1] = p_value
-    return tests
-
-
-def _drawn_tests(comparison: Comparison) -> dict[Test, float]:
-    """Return the p-values by the bootstrap."""
-    analysis, metric = comparison.analysis, comparison.metric
-    drawn = analysis.draws_of(metric)
-    if drawn is None:
-        return {}
-    _, p_value = comparison.drawn_worst_pair("difference", analysis.spec.confidence)
-    tests: dict[Test, float] = {(metric.name, "worst_pair", -1): p_value}
-    bases: tuple[Against, ...] = ("reference", "overall")
-    for against in bases:
-        p_values = drawn.p_values(metric.name, f"{against}_difference", analysis.method)
-        tests |= {(metric.name, against, int(group)): float(p_values[group]) for group in comparison.groups}
-    return tests
 
 
 def _why_no_interval(metric: ParityMetric) -> Message:
@@ -301,16 +296,14 @@ class Analysed:
 
 def analyse(analysis: Analysis) -> Analysed:
     """Return the values of all groups and the gaps between them."""
-    estimated = [_group_values(analysis, metric, custom) for metric, custom in analysis.metrics]
-    tests = _formula_tests(analysis, estimated)
     confidence = analysis.spec.confidence
     values: list[Estimate[Value]] = []
     gaps: list[Estimate[ParityGap]] = []
-    for each in estimated:
+    for metric, custom in analysis.metrics:
+        each = _group_values(analysis, metric, custom)
         comparison = Comparison(analysis=analysis, values=each, groups=analysis.comparable(each))
-        p_values = tests | metric_tests(comparison)
         values += estimates_at(comparison.value_records, confidence, _key, cached=_CACHED)
-        gaps += estimates_at(partial(comparison.gap_records, p_values), confidence, _key, cached=_CACHED)
+        gaps += estimates_at(comparison.gap_records, confidence, _key, cached=_CACHED)
     return Analysed(tuple(values), tuple(gaps))
 
 
@@ -350,9 +343,3 @@ def _bootstrapped_values(analysis: Analysis, metric: ParityMetric, custom: Custo
         trials=unknown,
         bounds=metric.bounds(analysis.score_range),
     )
-
-
-def _formula_tests(analysis: Analysis, estimated: Sequence[GroupValues]) -> dict[Test, float]:
-    """Return the p-values that follow from formulas, not from the bootstrap."""
-    compared = [(each, analysis.comparable(each)) for each in estimated if not analysis.by_bootstrap(each.metric)]
-    return equality_tests([(each, groups) for each, groups in compared if len(groups) > 1], analysis.reference)

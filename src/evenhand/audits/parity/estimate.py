@@ -35,6 +35,7 @@ class GroupValues:
     stderr : standard errors.
     trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
     bounds : the lowest and highest possible value.
+    weighted : whether the rows have survey weights; otherwise a rate times its trials is a number of people.
     rest, share : the same metric for everybody outside each group, and the group's share of everybody.
     rates : the rates that the metric is a function of.
     overall_stderr, covariance : the standard error of the overall AUC, and its covariance with each group's.
@@ -49,6 +50,7 @@ class GroupValues:
     stderr: FloatArray
     trials: FloatArray
     bounds: tuple[float, float]
+    weighted: bool = False
     rest: GroupValues | None = None
     share: FloatArray | None = None
     rates: tuple[GroupValues, ...] = ()
@@ -141,6 +143,7 @@ def _values(
         stderr=np.sqrt(variance),
         trials=trials,
         bounds=metric.bounds(score_range),
+        weighted=cells.weighted,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues, no_limits
+from evenhand.audits.parity.pairs import LimitPairs, Pairs, make_pairs, worst_p
 from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
-from evenhand.stats import worst_pair as pairs
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 
@@ -26,6 +26,7 @@ class GapNumbers:
     higher : whether the group has the higher value.
     value, limits : the gap; nan where undefined.
     joint : simultaneous limits for all gaps of its kind.
+    p_value : of equality.
     differs : whether this pair differs significantly; the worst pair's limits may come from another pair.
     """
 
@@ -37,6 +38,7 @@ class GapNumbers:
     value: float
     limits: tuple[float, float] = (float("nan"), float("nan"))
     joint: tuple[float, float] = (float("nan"), float("nan"))
+    p_value: float = float("nan")
     differs: bool = False
 
 
@@ -52,67 +54,28 @@ def clamp_interval(
     return Interval(np.minimum(low, value), np.maximum(high, value))
 
 
-def compare(
-    a: GroupValues, b: GroupValues, kind: Kind, confidence: float | FloatArray, *, exact: bool = False
-) -> Interval:
-    """Return limits of a - b or a / b for independent groups, pairwise, from each side's own limits (MOVER).
-
-    One recipe for rates, means and AUCs: it keeps the skewness that the sides' own limits have, which Welch's and
-    Fieller's symmetric limits do not; with few people and skewed scores those cover far too seldom.
-
-    Parameters
-    ----------
-    a, b : the two sides, arrays of one length.
-    kind : difference or ratio.
-    confidence : of each pair on its own.
-    exact : for rates from exact limits, which tests and limits of many pairs need: Wilson's fail far out in the tails.
-    """
-    left, right = (side.limits(confidence, exact=exact) for side in (a, b))
-    move = intervals.mover_difference if kind == "difference" else intervals.mover_ratio
-    return move(a.value, left, b.value, right)
-
-
-def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | None) -> GapNumbers:
-    """Return the largest difference (or the smallest ratio) among some groups.
-
-    See `evenhand.stats.worst_pair`.
-
-    Without a confidence, here and below, it has no limits: the bootstrap sets them.
-    """
-    compared = values.only(groups)
-    order = np.argsort(compared.value, kind="stable")
-    bottom, top = int(order[0]), int(order[-1])
-    highest, lowest = int(groups[top]), int(groups[bottom])
-    gap = GapNumbers(kind=kind, against="worst_pair", group=highest, reference=lowest, higher=True, value=np.nan)
+def worst_gap(values: GroupValues, groups: IntArray, kind: Kind) -> GapNumbers:
+    """Return the largest difference (or the smallest ratio) among some groups, without limits."""
+    order = np.argsort(values.value[groups], kind="stable")
+    lowest, highest = int(groups[order[0]]), int(groups[order[-1]])
+    high, low = float(values.value[highest]), float(values.value[lowest])
     if kind == "difference":
-        gap = replace(gap, value=float(compared.value[top] - compared.value[bottom]))
+        sides: dict[str, Any] = {"group": highest, "reference": lowest, "higher": True, "value": high - low}
     else:
-        value = _quotient(compared.value[bottom], compared.value[top])
-        gap = replace(gap, group=lowest, reference=highest, higher=False, value=value)
-    if confidence is None:
-        return gap
-    limits = partial(compared.limits, exact=True)
-    joint = limits(pairs.range_confidence(confidence, len(groups)))
-    ends = pairs.worst_pair(compared.value, limits, kind, confidence)
-    return replace(gap, limits=ends, joint=ends, differs=pairs.pair_differs(compared.value, joint, top, bottom))
+        sides = {"group": lowest, "reference": highest, "higher": False, "value": _quotient(low, high)}
+    return GapNumbers(kind=kind, against="worst_pair", **sides)
 
 
-def to_reference(
-    values: GroupValues, groups: IntArray, reference: int, kind: Kind, confidence: float | None
-) -> list[GapNumbers]:
-    """Return each group's difference from, or ratio to, the reference group."""
-    others = groups[groups != reference]
-    group, base = values.only(others), values.only(np.full(len(others), reference))
-    gaps = _gaps_to_base(group, float(values.value[reference]), kind)
-    gaps = [replace(gap, group=int(position), reference=reference) for gap, position in zip(gaps, others, strict=True)]
-    return _with_limits(gaps, partial(compare, group, base, kind), confidence)
+def gaps_to_reference(values: GroupValues, groups: IntArray, reference: int, kind: Kind) -> list[GapNumbers]:
+    """Return each group's difference from, or ratio to, the reference group, without limits."""
+    gaps = _gaps_to_base(values.only(groups), float(values.value[reference]), kind)
+    return [replace(gap, group=int(position), reference=reference) for gap, position in zip(gaps, groups, strict=True)]
 
 
-def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | None) -> list[GapNumbers]:
-    """Return each group's difference from, or ratio to, everybody's value."""
+def gaps_to_overall(values: GroupValues, groups: IntArray, kind: Kind) -> list[GapNumbers]:
+    """Return each group's difference from, or ratio to, everybody's value, without limits."""
     gaps = _gaps_to_base(values.only(groups), values.overall, kind)
-    gaps = [replace(gap, against="overall", group=int(position)) for gap, position in zip(gaps, groups, strict=True)]
-    return _with_limits(gaps, partial(overall_limits, values.only(groups), kind), confidence)
+    return [replace(gap, against="overall", group=int(position)) for gap, position in zip(gaps, groups, strict=True)]
 
 
 def _gaps_to_base(values: GroupValues, base: float, kind: Kind) -> list[GapNumbers]:
@@ -125,20 +88,38 @@ def _gaps_to_base(values: GroupValues, base: float, kind: Kind) -> list[GapNumbe
     return gaps
 
 
-def _with_limits(
-    gaps: Sequence[GapNumbers], limits: Callable[..., Interval], confidence: float | None
-) -> list[GapNumbers]:
-    """Return gaps to one base with limits: each with its own, and exact ones that hold for all of them together.
+def worst_gap_limits(gap: GapNumbers, pairs: Pairs, sides: tuple[IntArray, IntArray], confidence: float) -> GapNumbers:
+    """Return the gap of the worst pair with limits and p-value; `sides` are the positions of the groups of all pairs.
+
+    The pair named differs if its own limits, at the level of all pairs together, exclude equality.
+    """
+    number = len(sides[0])
+    ends = pairs.widest(gap.kind, confidence)
+    named = {gap.group, gap.reference}
+    here = next(i for i, pair in enumerate(zip(*(side.tolist() for side in sides), strict=True)) if set(pair) == named)
+    differs = bool(number * pairs.p_values[here] < 1.0 - confidence)
+    return replace(gap, limits=ends, joint=ends, p_value=worst_p(pairs), differs=differs)
+
+
+def with_limits(gaps: Sequence[GapNumbers], pairs: Pairs, confidence: float) -> list[GapNumbers]:
+    """Return gaps to one base with p-values and limits: each with its own, and those of all of them together.
 
     Together at the confidence c^(1/m) each (Sidak): two-sided limits of m comparisons, dependent or not.
     """
-    if confidence is None:
-        return list(gaps)
-    alone, joint = limits(confidence), limits(confidence ** (1.0 / max(len(gaps), 1)), exact=True)
+    if not gaps:
+        return []
+    kind = gaps[0].kind
+    alone, joint = (limit_pairs(pairs.limits(kind, c)) for c in (confidence, joint_confidence(confidence, len(gaps))))
+    p_values = pairs.p_values.tolist()
     return [
-        replace(gap, limits=ends, joint=together, differs=excludes_equality(gap.kind, ends))
-        for gap, ends, together in zip(gaps, limit_pairs(alone), limit_pairs(joint), strict=True)
+        replace(gap, limits=ends, joint=together, p_value=p, differs=p < 1.0 - confidence)
+        for gap, ends, together, p in zip(gaps, alone, joint, p_values, strict=True)
     ]
+
+
+def joint_confidence(confidence: float, number: int) -> float:
+    """Return the confidence of each of several simultaneous intervals (Sidak)."""
+    return float(confidence ** (1.0 / max(number, 1)))
 
 
 def limit_pairs(limits: Interval) -> list[tuple[float, float]]:
@@ -152,70 +133,65 @@ def excludes_equality(kind: Kind, limits: tuple[float, float]) -> bool:
     return bool(limits[0] > equal or limits[1] < equal)
 
 
-def overall_limits(values: GroupValues, kind: Kind, confidence: float | FloatArray, *, exact: bool = False) -> Interval:
-    """Return limits of groups against everybody; nan where only the bootstrap has any."""
+def pairs_with_rest(values: GroupValues) -> Pairs:
+    """Return the comparison of groups with everybody, which tests the group against the rest of all people."""
     if values.metric.method == "rank":
-        return _auc_limits(values, kind, confidence)
+        return LimitPairs(partial(_auc_limits, values))
     if values.rates:
-        return _function_overall_limits(values, kind, confidence, exact=exact)
+        return LimitPairs(partial(_function_overall_limits, values))
     if values.rest is None or values.share is None:
-        return no_limits(len(values.value))
-    against = AgainstRest(group=values, rest=values.rest, share=values.share)
-    return against.limits(kind, confidence, exact=exact)
+        return LimitPairs(partial(_unknown_limits, values))
+    return Overall(make_pairs(values, values.rest), values.share)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AgainstRest:
-    """Groups beside the rest of all people, which is everybody else.
+def _unknown_limits(values: GroupValues, _kind: Kind, _confidence: float | FloatArray) -> Interval:
+    return no_limits(len(values.value))
 
-    Everybody is the group and the rest, which are independent. With p the group's share of everybody,
-    group - everybody = (1 - p) (group - rest) and everybody / group = p + (1 - p) rest / group, so limits against
-    everybody follow from those of the group against the rest. With a share of 0, the rest is everybody.
+
+@dataclass(frozen=True, eq=False)
+class Overall:
+    """Groups against everybody, from groups against the rest of all people, who are others.
+
+    With s the group's share of everybody, group - everybody = (1 - s) (group - rest) and, with r = group / rest,
+    group / everybody = 1 + (1 - s) (r - 1) / (s r + 1 - s). Both rise with the gap to the rest and are equality where
+    it is, so they have its test, and its limits. The share is that of the people in the data.
 
     Parameters
     ----------
-    group, rest : the values, pairwise.
+    rest : the comparison with the rest.
     share : the group's share of everybody.
     """
 
-    group: GroupValues
-    rest: GroupValues
+    rest: Pairs
     share: FloatArray
 
-    def share_error(self, confidence: float | FloatArray) -> FloatArray:
-        """Return how far off the share may be: it is estimated too."""
-        z = intervals.t_quantile(np.inf, confidence)
-        return np.asarray(z * np.sqrt(self.share * (1 - self.share) / (self.group.trials + self.rest.trials)))
+    @property
+    def p_values(self) -> FloatArray:
+        """The p-value of equality of each pair."""
+        return self.rest.p_values
 
-    def limits(self, kind: Kind, confidence: float | FloatArray, *, exact: bool) -> Interval:
-        """Return limits of the groups against everybody.
+    def limits(self, kind: Kind, confidence: float) -> Interval:
+        """Return the limits of each group's difference from, or ratio to, everybody."""
+        return Interval(*(self._of_everybody(kind, end) for end in self.rest.limits(kind, confidence)))
 
-        The error of the share is added in quadrature to both arms.
-        """
-        group, rest, share = self.group, self.rest, self.share
+    def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
+        """Not defined: everybody is no group."""
+        raise NotImplementedError
+
+    def _of_everybody(self, kind: Kind, gap: FloatArray) -> FloatArray:
+        others = 1.0 - self.share
+        if kind == "difference":
+            return np.asarray(others * gap)
         with np.errstate(all="ignore"):
-            error = self.share_error(confidence)
-            if kind == "difference":
-                apart, gap = compare(group, rest, kind, confidence, exact=exact), group.value - rest.value
-                low, high = (np.hypot((1 - share) * (gap - end), error * gap) for end in apart)
-                return Interval((1 - share) * gap - low, (1 - share) * gap + high)
-            apart, ratio = compare(rest, group, kind, confidence, exact=exact), rest.value / group.value
-            low, high = (np.hypot((1 - share) * (ratio - end), error * (1 - ratio)) for end in apart)
-            centre = share + (1 - share) * ratio
-            unbounded = np.isinf(apart.high)
-            below = np.where(unbounded, 0.0, 1 / (centre + high))
-            # Where the group's own value is 0, everybody's over it has no centre: only the end that is known remains.
-            least = np.where(np.isinf(ratio), share + (1 - share) * apart.low, np.maximum(centre - low, share))
-            return Interval(np.where(np.isnan(apart.low), np.nan, below), 1 / least)
+            ratio = 1.0 + others * (gap - 1.0) / (self.share * gap + others)
+            return np.asarray(np.where(np.isinf(gap), 1.0 / self.share, ratio))
 
 
-def _function_overall_limits(
-    values: GroupValues, kind: Kind, confidence: float | FloatArray, *, exact: bool
-) -> Interval:
+def _function_overall_limits(values: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:
     """Return limits of a function of rates in groups against everybody (MOVER).
 
     Everybody's rate is share · group + (1 - share) · rest. So the gap is a function of the rates of the group, those of
-    the rest, and the shares: independent estimates with limits of their own.
+    the rest, independent estimates with limits of their own, and the shares, which are those in the data.
     """
     function = values.metric.function
     if function is None:
@@ -224,10 +200,9 @@ def _function_overall_limits(
     for rate in values.rates:
         if rate.rest is None or rate.share is None:
             return no_limits(len(values.value))
-        error = AgainstRest(group=rate, rest=rate.rest, share=rate.share).share_error(confidence)
-        shares = Interval(np.maximum(rate.share - error, 0.0), np.minimum(rate.share + error, 1.0))
+        shares = Interval(rate.share, rate.share)
         estimates += [rate.value, rate.rest.value, rate.share]
-        limits += [rate.limits(confidence, exact=exact), rate.rest.limits(confidence, exact=exact), shares]
+        limits += [*(side.limits(confidence, exact=True) for side in (rate, rate.rest)), shares]
 
     def gap(*parts: FloatArray) -> FloatArray:
         sides = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))

@@ -87,7 +87,7 @@ class RateComparison:
     def bound(self, side: Side, confidence: float | FloatArray = 0.95) -> FloatArray:
         """Return the one-sided limit of the value, which holds with this confidence."""
         require_choice("side", side, ("lower", "upper"))
-        return self._bound(side, 2.0 * tail_share(_floats(confidence)))
+        return self.bound_at(side, 2.0 * tail_share(_floats(confidence)))
 
     def limits(self, confidence: float | FloatArray = 0.95) -> Interval:
         """Return the limits of the value; they exclude equality exactly if p_value < 1 - confidence.
@@ -96,28 +96,52 @@ class RateComparison:
         ratio of two rates of 0.
         """
         tail = tail_share(_floats(confidence))
-        return Interval(self._bound("lower", tail), self._bound("upper", tail))
+        return Interval(self.bound_at("lower", tail), self.bound_at("upper", tail))
 
-    def _bound(self, side: Side, tail: FloatArray) -> FloatArray:
+    def bound_at(self, side: Side, tail: FloatArray | float) -> FloatArray:
         """Return the limit beyond which is at most the share `tail`."""
         groups, sign = (self._groups, 1.0) if side == "lower" else (self._swapped, -1.0)
         tails = np.broadcast_to(tail, self.n_a.shape).ravel()
         lowest = np.full(len(groups), np.nan)
-        exact, has_limits = self._is_exact.ravel(), self._is_comparable.ravel()
-        if self._is_ratio:
-            has_limits = has_limits & (groups[:, 0] + groups[:, 2] > 0)
+        exact, has_limits = self._is_exact.ravel(), self.has_limits.ravel()
         for i in np.flatnonzero(exact & has_limits):
             lowest[i] = lowest_position(self._counts(groups[i], not self._is_ratio), self._is_ratio, float(tails[i]))
         others = np.flatnonzero(has_limits & ~exact)
         if others.size:
-            from scipy.special import ndtri
+            lowest[others] = self._score_limits(groups[others], tails[others])
+        return self._contrasts(sign * lowest)
 
-            from evenhand.stats.two_rates.kernels import score_limits
+    def asymptotic_bound(self, side: Side, tail: FloatArray | float) -> FloatArray:
+        """Return what `bound_at` would be if every pair was compared asymptotically."""
+        groups, sign = (self._groups, 1.0) if side == "lower" else (self._swapped, -1.0)
+        lowest = self._score_limits(groups, np.broadcast_to(tail, self.n_a.shape).ravel())
+        return np.where(self.has_limits, self._contrasts(sign * lowest), np.nan)
 
-            z = -ndtri(tails[others]) / _shrinkage(groups[others])
-            lowest[others] = score_limits(groups[others], self._is_ratio, z)
-        ends = (sign * lowest).reshape(self.n_a.shape)
-        return np.exp(ends) if self._is_ratio else ends
+    def only(self, pairs: npt.NDArray[np.generic]) -> RateComparison:
+        """Return the comparison of some pairs."""
+        x, m, y, n = (part[pairs] for part in (self.yes_a, self.n_a, self.yes_b, self.n_b))
+        return RateComparison(x, m, y, n, self.kind)
+
+    def _score_limits(self, groups: FloatArray, tails: FloatArray) -> FloatArray:
+        from scipy.special import ndtri
+
+        from evenhand.stats.two_rates.kernels import score_limits
+
+        return score_limits(groups, self._is_ratio, -ndtri(tails) / _shrinkage(groups))
+
+    def _contrasts(self, positions: FloatArray) -> FloatArray:
+        """Return positions on the scale of the kernels as differences or ratios."""
+        return (np.exp(positions) if self._is_ratio else positions).reshape(self.n_a.shape)
+
+    @cached_property
+    def has_limits(self) -> BoolArray:
+        """Whether anything is known: both groups have people, and for a ratio one of them is counted."""
+        return self._is_comparable & ((self.yes_a + self.yes_b > 0) if self._is_ratio else True)
+
+    @property
+    def is_exact(self) -> BoolArray:
+        """Whether a pair is compared by enumeration."""
+        return self._is_exact
 
     @property
     def _is_ratio(self) -> bool:

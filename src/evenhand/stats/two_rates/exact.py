@@ -47,9 +47,9 @@ def lowest_position(counts: Counts, is_ratio: bool, tail: float) -> float:
 
 
 def complemented(counts: Counts) -> Counts:
-    """Return the same comparison from the people who are not counted: one of both, whichever was given."""
+    """Return the same comparison from the people who are not counted: the smaller group first, whichever was given."""
     x, m, y, n = counts
-    return min(counts, (n - y, n, m - x, m))
+    return min(counts, (n - y, n, m - x, m), key=lambda each: (each[1], each))
 
 
 def _floats(counts: Counts) -> tuple[float, float, float, float]:

@@ -24,10 +24,12 @@ _STEP = 0.25  # between nuisance rates, in standard errors of the pooled rate
 _MOST_STEPS = 4096
 _REFINEMENTS = 16
 _NEAR_BEST = 0.98  # maxima of the grid above this share of the largest are refined
+_FAR_FROM_ENOUGH = 0.9  # below this share of what would be enough, refining cannot reach it
 _GOLDEN = 0.6180339887498949
 _NEGLIGIBLE = 1e-18  # chances below this share of the largest are left out
 _FARTHEST = 60.0  # log ratio
-_PRECISION = 1e-10
+_SCORE_PRECISION = 1e-13
+_PRECISION = 1e-3  # of a limit, as a share of the distance of probes
 _PROBES, _PROBE_STEP = 24, 1.0 / 96.0  # beyond a limit, and their distance as a share of the limit's from the estimate
 
 
@@ -166,14 +168,18 @@ def find_reach(groups: Groups, null: Null, ours: Window, theirs: Window) -> IntA
     x, m, y, n = groups
     observed = score(groups, null)
     observed -= _TIE * (1.0 + abs(observed)) if np.isfinite(observed) else 0.0
-    first, second = ours[0], theirs[0]
-    reach, last = np.empty(ours[1].size, dtype=np.int64), -1
+    first, second, size = ours[0], theirs[0], theirs[1].size
+    reach, last, step = np.empty(ours[1].size, dtype=np.int64), -1, 0
     for i in range(reach.size):
-        while last + 1 < theirs[1].size and score((float(first + i), m, float(second + last + 1), n), null) >= observed:
+        before, last = last, min(last + step, size - 1)  # as far as from the count before
+        while last > before and score((float(first + i), m, float(second + last), n), null) < observed:
+            last -= 1
+        while last + 1 < size and score((float(first + i), m, float(second + last + 1), n), null) >= observed:
             last += 1
         if first + i == int(x):
-            last = max(last, min(int(y) - second, theirs[1].size - 1))
+            last = max(last, min(int(y) - second, size - 1))
         reach[i] = last
+        step = last - before
     return reach
 
 
@@ -254,17 +260,19 @@ def largest_tail(groups: Groups, null: Null, span: Span, enough: float) -> float
         if best >= enough or pooled >= high or steps == _MOST_STEPS:
             break
         pooled = high if steps == _MOST_STEPS - 1 else min(high, next_rate(pooled, m, n, null))
-    least = _NEAR_BEST * best
+    if best >= enough or best < _FAR_FROM_ENOUGH * enough <= _FAR_FROM_ENOUGH:
+        return best
+    return refined_best(best, rates[:steps], chances[:steps], enough, tables)
+
+
+@kernel()
+def refined_best(best: float, rates: FloatArray, chances: FloatArray, enough: float, tables: Tables) -> float:
+    """Return the largest chance after refining the maxima of a grid that are near the largest."""
+    least, steps = _NEAR_BEST * best, rates.size
     for i in range(steps):
-        if best >= enough:
-            break
-        if (
-            chances[i] >= least
-            and chances[i] >= chances[max(i - 1, 0)]
-            and chances[i] >= chances[min(i + 1, steps - 1)]
-        ):
-            bracket = rates[max(i - 1, 0)], rates[min(i + 1, steps - 1)]
-            best = max(best, refined(bracket, tables))
+        before, after = max(i - 1, 0), min(i + 1, steps - 1)
+        if best < enough and chances[i] >= max(least, chances[before], chances[after]):
+            best = max(best, refined((rates[before], rates[after]), tables))
     return best
 
 
@@ -279,7 +287,7 @@ def score_limit(groups: Groups, is_ratio: bool, z: float) -> float:
         high = 0.0
     if high == 0.0 and score(groups, (low, is_ratio)) <= z:
         return -np.inf if is_ratio else -1.0
-    while high - low > _PRECISION * 1e-3 * (1.0 + abs(low)):
+    while high - low > _SCORE_PRECISION * (1.0 + abs(low)):
         middle = (low + high) / 2
         if score(groups, (middle, is_ratio)) <= z:
             high = middle
@@ -314,9 +322,9 @@ def is_accepted(position: float, search: Search) -> bool:
 
 
 @kernel()
-def narrowed(rejected: float, accepted: float, search: Search) -> float:
+def narrowed(rejected: float, accepted: float, precision: float, search: Search) -> float:
     """Return the accepted end after bisecting between a rejected and an accepted position."""
-    while accepted - rejected > _PRECISION:
+    while accepted - rejected > precision:
         middle = (rejected + accepted) / 2
         if is_accepted(middle, search):
             accepted = middle
@@ -350,7 +358,7 @@ def outermost(accepted: float, lowest: float, step: float, search: Search) -> fl
     while probe <= _PROBES and accepted - probe * step > lowest:
         position = accepted - probe * step
         if is_accepted(position, search):
-            accepted = narrowed(max(position - step, lowest), position, search)
+            accepted = narrowed(max(position - step, lowest), position, _PRECISION * step, search)
             probe = 0
         probe += 1
     return accepted
@@ -377,5 +385,5 @@ def exact_limit(search: Search, guess: float) -> float:
         lowest = 0.0
     start = min(max(guess, lowest), highest)
     rejected, accepted = enclosed(start, (lowest, highest), 0.1 * max(estimate - start, 1e-3), search)
-    accepted = narrowed(rejected, accepted, search)
+    accepted = narrowed(rejected, accepted, _PRECISION * max(estimate - accepted, 1e-3) * _PROBE_STEP, search)
     return outermost(accepted, lowest, max(estimate - accepted, 1e-3) * _PROBE_STEP, search)

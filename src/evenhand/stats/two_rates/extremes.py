@@ -1,0 +1,54 @@
+"""The outermost of many pairs' limits, without the limits of all pairs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from evenhand.stats.two_rates.comparison import RateComparison, Side
+from evenhand.stats.types import BoolArray, FloatArray
+
+
+def extreme_bound(
+    pairs: RateComparison, side: Side, tail: float, which: Literal["smallest", "largest"], so_far: float
+) -> float:
+    """Return the smallest or largest of the pairs' bounds of one side, or `so_far` if that is beyond all of them.
+
+    A bound is beyond a value exactly if the one-sided test of this value says so, and a test costs a hundredth of an
+    exact bound. So bounds are computed from the one that is asymptotically the outermost on, and only while a test
+    shows that there is another one beyond. Pairs without limits do not count.
+
+    Examples
+    --------
+    >>> from evenhand.stats.two_rates import compare_rates
+    >>> pairs = compare_rates([9, 5, 30], [50, 40, 90], [2, 4, 12], [30, 50, 80])
+    >>> round(extreme_bound(pairs, "upper", 0.025, "largest", -1.0), 4)
+    0.2607
+    """
+    left = pairs.only(np.flatnonzero(pairs.has_limits.ravel()))
+    sign = 1.0 if which == "largest" else -1.0
+    farthest = sign * so_far
+    by_formula = ~left.is_exact
+    if by_formula.any():
+        bounds = left.only(np.flatnonzero(by_formula)).bound_at(side, tail)
+        farthest = max(farthest, float((sign * bounds).max()))
+        left = left.only(np.flatnonzero(~by_formula))
+    guess = sign * left.asymptotic_bound(side, tail) if left.n_a.size else np.empty(0)
+    while guess.size:
+        beyond = _is_beyond(left, side, tail, which, sign * farthest)
+        left, guess = left.only(beyond), guess[beyond]
+        if guess.size:
+            first = np.arange(guess.size) == np.argmax(guess)
+            farthest = max(farthest, float((sign * left.only(first).bound_at(side, tail))[0]))
+            left, guess = left.only(~first), guess[~first]
+    return sign * farthest
+
+
+def _is_beyond(pairs: RateComparison, side: Side, tail: float, which: str, value: float) -> BoolArray:
+    """Return whether each pair's bound is beyond a value."""
+    if not np.isfinite(value):
+        return np.full(pairs.n_a.shape, value < 0 if which == "largest" else value > 0)
+    p: FloatArray = pairs.one_sided(side, value)
+    is_rejected = p < tail
+    return np.asarray(is_rejected if (side == "lower") == (which == "largest") else ~is_rejected)
