@@ -230,6 +230,9 @@ ODD_COLUMNS: dict[str, Any] = {
     "tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((20, 2, 2))),
     "uuid": pa.array([bytes(16)] * 20, pa.uuid()),
     "struct": pa.array([{"a": 1}] * 20),
+    "run-end dictionary": pa.RunEndEncodedArray.from_arrays(
+        pa.array([10, 20], pa.int32()), pa.array(["x", "y"]).dictionary_encode()
+    ),
 }
 PLAIN_COLUMNS: dict[str, Any] = {
     "run-end": pa.RunEndEncodedArray.from_arrays(pa.array([10, 20], pa.int32()), pa.array(["x", "y"])),
@@ -266,11 +269,24 @@ def test_long_weights_of_pandas(kind: str) -> None:
     assert table.cells.sums["w"].sum() == 10.0 * (2**53 + 2)
 
 
-def test_decimals_beside_missing_values_in_pandas() -> None:
+@pytest.mark.parametrize("make", [lambda columns: columns, pd.DataFrame])
+def test_decimals_beside_missing_values(make: Callable[[dict[str, Any]], Any]) -> None:
     values: Sequence[Any] = [Decimal("0.25"), pd.NA, Decimal("0.75"), None] * 5
-    data = pd.DataFrame({"g": ["A", "A", "B", "B"] * 5, "s": pd.Series(values, dtype=object)})
+    data = make({"g": ["A", "A", "B", "B"] * 5, "s": pd.Series(values, dtype=object)})
     table = Table(data, groups="g", predictions={"m": {"column": "s", "kind": "score"}}, missing="drop")
     assert sorted(set(table.score_rows("m").score.tolist())) == [0.25, 0.75]
+
+
+def test_missing_values_of_pandas_in_lists() -> None:
+    days = [pd.NaT, dt.date(2020, 1, 1), dt.date(2021, 1, 1), None] * 5
+    assert groups({"g": days}) == {"2020-01-01": 5, "2021-01-01": 5, "(missing)": 10}
+    assert groups({"g": [pd.NA, "a", "b", float("nan")] * 5}) == {"a": 5, "b": 5, "(missing)": 10}
+
+
+@pytest.mark.parametrize("values", [[np.array([1, 2]), np.array([1])] * 10, [{}, {1}] * 10, [[1], "a"] * 10])
+def test_nested_values_in_lists_are_refused(values: list[Any]) -> None:
+    with pytest.raises(DataError, match="group column 'g' holds times, nested, binary"):
+        groups({"g": values})
 
 
 def test_decisions_as_text_of_fractions() -> None:

@@ -6,14 +6,16 @@ import io
 import json
 import os
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
 from evenhand._version import __version__
 from evenhand.cli import audit, commands, init, report, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
-from evenhand.errors import DataError, EvenhandError
+from evenhand.errors import ConfigError, DataError, EvenhandError, brief
 
 _JSON_ERRORS = "--json-errors"
 
@@ -64,24 +66,52 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code; errors are printed as a sentence, without a traceback."""
-    _print_any_text()
+    _open_streams()
     words = sys.argv[1:] if arguments is None else arguments
     tell = _print_error_json if _JSON_ERRORS in words else _print_error_text
     try:
-        sys.exit(_run([word for word in words if word != _JSON_ERRORS]))
+        code = _run([word for word in words if word != _JSON_ERRORS])
+        sys.stdout.flush()
+        sys.exit(code)
     except (EvenhandError, typer.TyperException) as error:
-        tell(error, BAD_INPUT)
+        _fail(tell, error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
-        tell(error, INTERRUPTED)
+        _fail(tell, error, INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard(sys.stdout)
         sys.exit(0)
+    except OSError as error:
+        _fail(tell, _of_system(error), BAD_INPUT)
     except Exception as error:
         if "KeyboardInterrupt" in str(error):  # an engine was interrupted and raised its own error
-            tell(KeyboardInterrupt(), INTERRUPTED)
+            _fail(tell, KeyboardInterrupt(), INTERRUPTED)
         if os.environ.get("EVENHAND_DEBUG"):
             raise
-        tell(error, BUG)
+        _fail(tell, error, BUG)
+
+
+def _fail(tell: Callable[[BaseException, int], None], error: BaseException, code: int) -> NoReturn:
+    """Print an error and exit with its code, even if nothing can be printed."""
+    for stream, write in ((sys.stdout, sys.stdout.flush), (sys.stderr, lambda: tell(error, code))):
+        try:
+            write()
+        except OSError:
+            _discard(stream)
+    sys.exit(code)
+
+
+def _of_system(error: OSError) -> ConfigError:
+    """Return an error of the operating system as a sentence of ours."""
+    why = error.strerror or error
+    if error.filename is None:
+        return ConfigError("the output cannot be written: {why}.", why=why)
+    return ConfigError("{file} cannot be used: {why}.", file=brief(os.fspath(error.filename)), why=why)
+
+
+def _discard(stream: TextIO) -> None:
+    """Write the rest of a stream to nowhere; Python would fail to flush it at the end, and change the exit code."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(words: list[str]) -> int:
@@ -97,14 +127,21 @@ def _run(words: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _print_any_text() -> None:
-    """Replace characters that a terminal lacks by question marks instead of failing."""
+def _open_streams() -> None:
+    """Open closed standard streams, so that no file takes their place; print "?" for what a terminal lacks."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # the lowest free number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 open to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def _print_error_text(error: BaseException, code: int) -> NoReturn:
+def _print_error_text(error: BaseException, code: int) -> None:
     """Print an error as a sentence; an invalid option in Typer's style, with the usage line."""
     if code == INTERRUPTED:
         print_error("Stopped.")
@@ -117,10 +154,9 @@ def _print_error_text(error: BaseException, code: int) -> NoReturn:
         print_error(output.getvalue().rstrip("\n"))
     else:
         print_error(f"Error: {error}")
-    sys.exit(code)
 
 
-def _print_error_json(error: BaseException, code: int) -> NoReturn:
+def _print_error_json(error: BaseException, code: int) -> None:
     """Write an error as one line of JSON to standard error."""
     message = getattr(error, "format_message", error.__str__)() or "stopped"
     record = {
@@ -130,7 +166,6 @@ def _print_error_json(error: BaseException, code: int) -> NoReturn:
         "exit_code": code,
     }
     typer.echo(json.dumps(record), err=True)
-    sys.exit(code)
 
 
 if __name__ == "__main__":

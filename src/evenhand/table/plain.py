@@ -19,7 +19,7 @@ from narwhals.dtypes import DType
 from evenhand.table.engines import Frame, remote_engine_name
 from evenhand.table.keys import ZONE, Kind, kind_of, label_of, plain_value, unusable
 
-_NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
+NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
 """Python types that no column may hold."""
 
 
@@ -148,6 +148,8 @@ def _plain_arrow(values: Any, *, decode: bool = False) -> Any:
     pa = import_module("pyarrow")
     kind, types = values.type, pa.types
     if types.is_run_end_encoded(kind):
+        if types.is_dictionary(kind.value_type):
+            return values  # Arrow does not decode these
         return _plain_arrow(import_module("pyarrow.compute").run_end_decode(values), decode=decode)
     if types.is_dictionary(kind) and (decode or "string" not in str(kind.value_type)):
         return _plain_arrow(values.cast(kind.value_type))
@@ -188,7 +190,7 @@ def _typed_objects(native: Any, words: Sequence[str]) -> Any:
     if kinds == {date}:
         return column.astype("datetime64[us]")
     too_long = kinds == {int}  # otherwise pandas would have inferred a type
-    return native if too_long or kinds & _NOT_PLAIN else column.map(label_of, na_action="ignore")
+    return native if too_long or kinds & NOT_PLAIN else column.map(label_of, na_action="ignore")
 
 
 def _without_words(frame: Frame, names: Sequence[str], words: Sequence[str]) -> Frame:

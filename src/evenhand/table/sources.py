@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,7 @@ from evenhand.table.formats import matching_files, read_foreign, refuse_repeated
 from evenhand.table.frames import BACKENDS, Column, TableData, check_shapes
 from evenhand.table.keys import NUMBERS, Kind, kinds_of, label_of, unusable
 from evenhand.table.messages import say
-from evenhand.table.plain import is_long, plain_columns
+from evenhand.table.plain import NOT_PLAIN, is_long, plain_columns
 from evenhand.table.roles import Prediction, Roles
 
 if TYPE_CHECKING:
@@ -279,13 +279,23 @@ def _readable(array: npt.NDArray[Any], missing: Sequence[str]) -> npt.NDArray[An
 def _readable_objects(array: npt.NDArray[Any], missing: Sequence[str]) -> npt.NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray):
         return array
-    array = _without_words(array, {word for word in missing if word})
-    kinds = {bool if isinstance(v, np.bool_) else type(v) for v in array if v is not None and v == v}
-    return np.array([_text_or_none(v) for v in array], dtype=object) if _is_mixed(kinds) else array
+    words = set(filter(None, missing))
+    values = [None if _is_missing(v, words) else v for v in array]
+    kinds = {bool if isinstance(v, np.bool_) else type(v) for v in values if v is not None}
+    if kinds & NOT_PLAIN:
+        return np.full(len(array), b"", dtype=object)  # which are refused
+    return np.array([_text_or_none(v) for v in values] if _is_mixed(kinds) else values, dtype=object)
 
 
-def _without_words(array: npt.NDArray[Any], words: Collection[str]) -> npt.NDArray[Any]:
-    return np.array([None if isinstance(v, str) and v in words else v for v in array], dtype=object) if words else array
+def _is_missing(value: Any, words: Collection[str]) -> bool:
+    """Return whether a Python value is a word for missing, None, not-a-number, not-a-time or the NA of pandas."""
+    if isinstance(value, str):
+        return value in words
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    with suppress(ValueError):  # of arrays
+        return bool(value != value)
+    return False
 
 
 def _is_mixed(kinds: set[type]) -> bool:
@@ -295,7 +305,7 @@ def _is_mixed(kinds: set[type]) -> bool:
 
 
 def _text_or_none(value: object) -> str | None:
-    return None if value is None or value != value else label_of(value)
+    return None if value is None else label_of(value)
 
 
 def _sha256(path: str) -> str:
