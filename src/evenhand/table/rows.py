@@ -288,6 +288,11 @@ class DerivedRows:
         arrays = self._run(lambda frame: fetch_arrays(frame.select(**columns)))
         return {name: np.asarray(values) for name, values in arrays.items()}
 
+    def first(self, rows: int, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
+        """Return expressions of the first rows as arrays, in the engine's order."""
+        arrays = self._run(lambda frame: fetch_arrays(frame.head(rows).select(**columns)))
+        return {name: np.asarray(values) for name, values in arrays.items()}
+
     def rows(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
         """Return expressions as arrays; raise if a remote engine would send too many rows."""
         self._run(require_few_rows)

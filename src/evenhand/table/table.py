@@ -27,6 +27,7 @@ from evenhand.table.frames import (
 from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.opening import OpenedTable, open_table
+from evenhand.table.repeats import repeat_notes
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source
@@ -503,6 +504,15 @@ class Table:
     def outcome_state(self) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each row's outcome; NO if there is no outcome."""
         return self._opened.keys.outcome_state()
+
+    def states(self) -> dict[str, nw.Expr]:
+        """Return the state of each row's outcome and decisions, by the key of their cells."""
+        return {key.name: key.expression for key in self._opened.keys.states()}
+
+    @cached_property
+    def person_notes(self) -> tuple[Message, ...]:
+        """The notes of an audit that takes every row for another person: on the data, and on rows that repeat."""
+        return (*self.source.notes, *repeat_notes(self))
 
     def _weights(self) -> list[ColumnSum]:
         return self._opened.keys.weights(self._checked.weights.exponent)

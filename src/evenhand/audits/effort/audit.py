@@ -200,7 +200,7 @@ def _draft(
         spec=spec.without_code() if spec.history is not None or spec.distance.norm in ("learned", "own") else spec,
         findings=(),
         left_out=tuple(_left_out(subjects.dropped, table)),
-        notes=(*table.source.notes, *notes),
+        notes=(*table.person_notes, *notes),
         backend=table.backend,
         values=tuple(value.record for value in values),
         gaps=tuple(gap.record for gap in gaps),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add, mul, or_
@@ -20,6 +20,7 @@ from evenhand.stats.effort import linear_weights
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, ColumnSum, score_sums, weight_sums
 from evenhand.table.keys import Key, as_number
+from evenhand.table.repeats import CHANCE, hash_stages
 from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
 
@@ -36,7 +37,7 @@ _STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the
 OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")
-_CHANCE = nw.col(f"{OURS}chance")
+_CHANCE = nw.col(CHANCE)
 _BUCKETS = 2**17  # six times the largest possible number of frequent kinds
 _FEW_BUCKETS = 1_000  # that one condition names
 
@@ -230,7 +231,7 @@ class LargeTable:
         all kinds would need memory for about one entry per person.
         """
         bucket = (_CHANCE * _BUCKETS).floor().cast(nw.Int64)
-        mixed = [*stages, *_hash_stages(columns.values()), {f"{OURS}bucket": bucket}]
+        mixed = [*stages, *hash_stages(columns.values()), {f"{OURS}bucket": bucket}]
         cells = DerivedRows(self.table, mixed).cells([Key("bucket", nw.col(f"{OURS}bucket"))], [], groups=False)
         full = cell_numbers(cells, "bucket")[cells.n >= least].tolist()
         if not full:
@@ -241,18 +242,10 @@ class LargeTable:
     def _random_share(self, columns: Mapping[str, nw.Expr], stages: Stages, share: float) -> dict[str, Any]:
         """Return a share of the people, chosen by the digits of their numbers."""
         steps = (nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size)
-        mixing = _hash_stages([*self._scores.values(), *steps])
+        mixing = hash_stages([*self._scores.values(), *steps])
         weight = self.table.weight_and_exponent()[0]
         weighted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
         return DerivedRows(self.table, [*stages, *mixing, share > _CHANCE]).rows(weighted)
-
-
-def _hash_stages(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
-    """Yield the stages that hash each row's numbers to a pseudo-random number between 0 and 1."""
-    yield {f"{OURS}chance": nw.lit(0.5)}
-    for number in [*numbers, nw.lit(0.0), nw.lit(0.0)]:
-        yield {f"{OURS}chance": (_CHANCE + number * 997.13) * 12_345.6789}
-        yield {f"{OURS}chance": _CHANCE - _CHANCE.floor()}
 
 
 def gather_large(table: Table, spec: EffortSpec) -> LargeTable:

@@ -130,7 +130,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         spec=spec,
         findings=(),
         left_out=sample.left_out,
-        notes=(*table.source.notes, *make_notes(inputs, trials)),
+        notes=(*table.person_notes, *make_notes(inputs, trials)),
         backend=table.backend,
         values=values,
         gaps=tuple(estimate.gap_records(inputs, trials)),

@@ -80,7 +80,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     values = [value.record for value in whole.values]
     _require_computed(spec, {value.metric for value in values})
     dropped = [LeftOut(n=table.dropped, reason=shared("rows_dropped"))] if table.dropped else []
-    notes = [*table.source.notes, *spec.translated, *_replacement_notes(spec), *whole.notes]
+    notes = [*table.person_notes, *spec.translated, *_replacement_notes(spec), *whole.notes]
     result = ParityResult(
         spec=spec,
         findings=(),
