@@ -96,12 +96,12 @@ def test_a_finding_is_clear_where_holm_over_all_tested_ones_allows_it() -> None:
     assert [one.p_adjusted for one in said] == [pytest.approx(0.06), None, pytest.approx(0.06), None]
     assert said[0].family == said[2].family == Family(2, "tested_findings", ("parity", "effort"))
     assert said[0].family.message.text == "2 tested findings of parity and effort"
-    assert [one.significance for one in check_claims([asked(0.01), asked(0.03)])] == ["significant", "significant"]
+    assert [one.significance for one in check_claims([asked(0.01), asked(0.03)])] == ["directed", "directed"]
 
 
 def test_findings_of_audits_with_different_levels_keep_the_strictest() -> None:
     looser = ClaimCheck("improvability", claim(gap(0.04)), None, 0.1)
-    assert [one.significance for one in check_claims([looser])] == ["significant"]
+    assert [one.significance for one in check_claims([looser])] == ["directed"]
     assert [one.significance for one in check_claims([looser, asked(0.9)])] == ["not_significant", "not_significant"]
 
 
@@ -127,7 +127,7 @@ def with_limit(p: float | None, value: float, **more: Any) -> ClaimCheck:
 
 def test_a_limit_does_not_remove_the_claim_of_a_difference() -> None:
     met, also_met = check_claims([with_limit(0.001, 0.05), with_limit(0.6, 0.04)])
-    assert (met.verdict, met.significance, met.p_adjusted) == ("meets", "significant", 0.002)
+    assert (met.verdict, met.significance, met.p_adjusted) == ("meets", "directed", 0.002)
     assert (also_met.verdict, also_met.significance, also_met.p_adjusted) == ("meets", "not_significant", 0.6)
     assert met.family == Family(2, "tested_findings", ("parity",))
     assert met.verdict_family == Family(2, "verdicts", ("parity",))
@@ -143,10 +143,36 @@ def test_a_test_that_two_checks_state_counts_once() -> None:
     ] * 2
 
 
+def of_several(p: float, named_to: float, pairs: int = 3) -> ClaimCheck:
+    """Return a test of several groups, whose limits name a pair down to a level."""
+
+    def at(confidence: float) -> Gap:
+        return replace(gap(p), worse_off="b" if 1 - confidence >= named_to - 1e-12 else None)
+
+    return ClaimCheck("parity", claim(at(0.95), at, pairs=pairs, named_by="limits"), None, 0.05)
+
+
+def test_a_pair_is_named_at_limits_adjusted_for_all_tests() -> None:
+    named, unnamed, two = check_claims([of_several(1e-6, 0.0166), of_several(1e-6, 0.03), asked(0.9)])
+    assert (named.significance, unnamed.significance, two.significance) == (
+        "directed",
+        "significant",
+        "not_significant",
+    )
+    closed = check_claims([of_several(1e-6, 0.0166), of_several(1e-6, 0.025), asked(1e-6)])
+    assert [one.significance for one in closed] == ["directed"] * 3  # a test of two groups leaves its share
+    assert [one.significance for one in check_claims([of_several(1e-6, 0.05)])] == ["directed"]
+
+
+def test_a_test_of_several_groups_leaves_no_share_to_others() -> None:
+    """Others of its pairs may be equal: 0.05 / 2 stays the level of each."""
+    assert [q.significance for q in check_claims([of_several(1e-6, 1e-6), asked(0.03)])] == ["directed", "significant"]
+
+
 def test_a_verdict_that_is_withheld_tests_nothing() -> None:
     withheld, tested = check_claims([with_limit(0.001, 0.05, withheld=Message("too few")), with_limit(0.03, 0.05)])
     assert (withheld.significance, withheld.p_adjusted) == (None, None)
-    assert (tested.significance, tested.p_adjusted) == ("significant", 0.03)
+    assert (tested.significance, tested.p_adjusted) == ("directed", 0.03)
 
 
 def test_meets_is_held_for_each_alone() -> None:
@@ -209,7 +235,7 @@ def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() ->
 
 
 def test_an_adjusted_p_value_at_the_level_is_clear() -> None:
-    assert [said.significance for said in check_claims([asked(0.05)])] == ["significant"]
+    assert [said.significance for said in check_claims([asked(0.05)])] == ["directed"]
     assert [said.significance for said in check_claims([asked(0.0501), asked(None)])] == ["not_significant", "untested"]
 
 

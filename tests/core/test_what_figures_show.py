@@ -37,7 +37,11 @@ def finding(model: str, **changes: Any) -> Finding:
         "p_adjusted": 0.001,
         "n": 100,
     }
-    return Finding(**{**values, **changes})
+    p_adjusted = {**values, **changes}["p_adjusted"]
+    broken = changes.get("verdict") == "does_not_meet"
+    clear = broken or (p_adjusted is not None and p_adjusted <= 0.05)
+    significance = "directed" if clear else "not_significant"
+    return Finding(**{**values, "significance": significance, **changes})
 
 
 def test_a_difference_that_is_clear_under_every_model_is_told_of_all() -> None:

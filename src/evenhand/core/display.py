@@ -226,7 +226,7 @@ _COMPARISON = attrgetter("metric", "grouping", "kind", "against")
 def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> Message:
     """Return the sentence of the leading finding, with the models that share it."""
     same, all_models = ([f for f in among if _COMPARISON(f) == _COMPARISON(lead)] for among in (clear, findings))
-    worse = {finding.arguments.get("worse_off") for finding in same}
+    worse = {f.arguments.get("worse_off") if f.significance == "directed" else None for f in same}
     if len(worse) == 1 and None not in worse:
         sentence = "figure_people_worse_off" if lead.arguments.get("people") else "figure_worse_off"
     else:

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", bound=Gap)
 
-Significance = Literal["significant", "not_significant", "untested"]
-"""Whether a difference is significant in its family; a broken limit is significant."""
+Significance = Literal["directed", "significant", "not_significant", "untested"]
+"""Whether a difference is significant in its family, and if directed, also between which two groups.
+
+A broken limit is significant.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,15 @@ class ClaimCheck:
     def tested(self) -> float | None:
         """The p-value of equality; None if it is not tested, or if the verdict is withheld."""
         return None if self.threshold is not None and self.claim.withheld is not None else self.claim.tested
+
+    def establishes_direction(self, level: float) -> bool:
+        """Return whether the pair of groups that the claim states differs at this level."""
+        if self.tested is not None and self.tested > level:
+            return False
+        if self.claim.named_by == "p_value":
+            return True
+        record = self.claim.estimates[0].at(1.0 - level)
+        return isinstance(record, Gap) and record.worse_off is not None
 
     @property
     def test_key(self) -> Hashable:
@@ -141,15 +153,36 @@ def _test(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
     made = [check for check in checks if check.tested is not None]
     family = _family(len(p_values), "tested_findings", made)
     level = min((check.test_alpha or check.alpha for check in made), default=1.0)  # the strictest of its levels
-    outcomes = []
-    for check in checks:
-        record, p = check.claim.records[0], adjusted.get(check.test_key) if check.tested is not None else None
-        if p is None:
-            outcomes.append(ClaimOutcome(record, significance="untested" if check.threshold is None else None))
-        else:
-            significance: Significance = "significant" if p <= level else "not_significant"
-            outcomes.append(ClaimOutcome(record, significance=significance, p_adjusted=p, family=family))
-    return outcomes
+    directed = {id(check) for check in _directed(made, len(p_values), level)}
+
+    def outcome(check: ClaimCheck) -> ClaimOutcome:
+        record = check.claim.records[0]
+        if check.tested is None:
+            return ClaimOutcome(record, significance="untested" if check.threshold is None else None)
+        p = adjusted[check.test_key]
+        clear: Significance = "directed" if id(check) in directed and isinstance(record, Gap) else "significant"
+        return ClaimOutcome(
+            record, significance=clear if p <= level else "not_significant", p_adjusted=p, family=family
+        )
+
+    return [outcome(check) for check in checks]
+
+
+def _directed(checks: Sequence[ClaimCheck], tests: int, alpha: float) -> list[ClaimCheck]:
+    """Return the checks that establish which two groups differ, at a level adjusted for all tests.
+
+    The level is alpha over the number of open tests. A test of two groups is closed once it establishes its direction;
+    one of several pairs stays open, since others of its pairs may be equal. So the chance that any pair is wrongly
+    named in a run is at most alpha (Holm's argument, over tests that contain an equal pair).
+    """
+    closed: set[Hashable] = set()
+    while True:
+        level = alpha / max(tests - len(closed), 1)
+        directed = [check for check in checks if check.test_key in closed or check.establishes_direction(level)]
+        now_closed = {check.test_key for check in directed if check.claim.pairs == 1}
+        if now_closed == closed:
+            return directed
+        closed = now_closed
 
 
 def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> Iterator[ClaimOutcome]:
@@ -162,16 +195,24 @@ def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> It
     for position, (check, test, unadjusted) in enumerate(zip(checks, tests, alone, strict=True)):
         record, doubtful = check.judged()[0], position in broken - confirmed
         verdict: Verdict = "insufficient_evidence" if doubtful else unadjusted
-        clear = verdict == "does_not_meet" and not getattr(check.claim.records[0], "signed", False)
         yield replace(
             test,
             record=record,
             verdict=verdict,
             alone=unadjusted,
-            significance="significant" if clear else test.significance,
+            significance=_significance_beside(verdict, check, test, total),
             verdict_family=family,
             widened=_widened(check, total - len(confirmed)) if doubtful else None,
         )
+
+
+def _significance_beside(verdict: Verdict, check: ClaimCheck, test: ClaimOutcome, verdicts: int) -> Significance | None:
+    """Return the significance of a difference beside a verdict; a broken limit is a difference."""
+    record = check.claim.records[0]
+    if verdict != "does_not_meet" or getattr(record, "signed", False):
+        return test.significance
+    directed = test.significance == "directed" or check.establishes_direction(check.alpha / verdicts)
+    return "directed" if directed and isinstance(record, Gap) else "significant"
 
 
 def _widened(check: ClaimCheck, others: int) -> Value | Gap | None:

@@ -79,12 +79,14 @@ class Finding(Record):
     p_value: float | None = column("p-value of this comparison alone", None)
     p_adjusted: float | None = column("p-value adjusted for all tested findings of the run (Holm)", None)
     significance: Significance | None = column(
-        "whether a difference is established after adjustment: significant, not_significant or untested", None
+        "whether a difference is established after adjustment: directed (also between which two groups), significant, "
+        "not_significant or untested",
+        None,
     )
     family: Message | None = column("what the adjusted p-value holds for together", None)
     verdict_family: Message | None = column("what the verdict holds for together", None)
     joint_family: Message | None = column("what the joint limits hold for together", None)
-    n: int = column("the people (or answers) behind it")
+    n: int = column("the people (or answers) behind it; if several groups were tested together, of all of them")
     threshold: Message | None = column("the limit in words", None)
     limit: float | None = column("the limit as a number", None)
     verdict: Verdict = column("whether the interval lies within the limit, beyond it, or covers both", "no_threshold")
@@ -139,8 +141,12 @@ class Claim:
     ----------
     estimates : the headline states the first; a threshold is broken if it is for any of them, met if it is for all.
     sentence_id : the sentence of its headline, a key of the audit's catalogue or of the shared one.
-    when : changes to the claim by significance in its family; a broken limit is significant, and a claim with a
-        threshold that is not tested stays as it is.
+    pairs : the number of pairs of groups among which the claim states one; with several, what names that pair as
+        different belongs to the significance "directed".
+    named_by : what establishes that the pair differs: its p-value, or its limits if the p-value is of a joint test.
+    tested_people : the people of all groups that were tested together, if they are more than those of the record.
+    when : changes to the claim by significance in its family; a broken limit is significant, a directed difference has
+        the changes of a significant one, too, and a claim with a threshold that is not tested stays as it is.
     arguments : the arguments of the sentence, or a function of the record that returns them; always with `where` and
         `title`.
     headline : whether it is a finding when no threshold is about it.
@@ -167,6 +173,9 @@ class Claim:
     test_key: Hashable | None = None
     withheld: Message | None = None
     omitted: Omitted = field(default_factory=Omitted)
+    pairs: int = 1
+    named_by: Literal["p_value", "limits"] = "p_value"
+    tested_people: int | None = None
     when: Mapping[Significance, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -182,7 +191,8 @@ class Claim:
 
     def with_wording_for(self, significance: Significance | None) -> Claim:
         """Return the claim with the wording for this significance."""
-        return self if significance is None else replace(self, **self.when.get(significance, {}))
+        wider = self.when.get("significant", {}) if significance == "directed" else {}
+        return self if significance is None else replace(self, **{**wider, **self.when.get(significance, {})})
 
     def sentence_of(self, record: Value | Gap) -> str:
         """Return the id of the sentence that states a record."""
@@ -267,7 +277,7 @@ class FindingMaker:
             family=None if outcome.family is None else outcome.family.message,
             verdict_family=None if outcome.verdict_family is None else outcome.verdict_family.message,
             joint_family=claim.family,
-            n=record.n,
+            n=record.n if claim.tested_people is None else claim.tested_people,
             threshold=threshold.message(points=metric.style(kind) == "points") if threshold else None,
             limit=threshold.limit if threshold else None,
             verdict=outcome.verdict,
@@ -290,7 +300,7 @@ class FindingMaker:
         if outcome.p_adjusted is not None and claim.tested is not None:
             parts.append(_p_values(outcome, claim.tested, self.spec.finding_alpha))
         if record.value is not None:
-            parts.append(say("people_behind", n=record.n))
+            parts.append(say("people_behind", n=record.n if claim.tested_people is None else claim.tested_people))
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
         numbers = [say("detail", parts=tuple(parts))] if parts else []
         not_compared = None if outcome.verdict == "meets" else claim.omitted.names()

@@ -133,7 +133,7 @@ def _by_verdict(left: Sequence[Finding], judged: Sequence[Finding], wording: Pag
 
 def _is_different(finding: Finding) -> bool:
     """Return whether groups differ beyond chance, whatever the verdict."""
-    return finding.kind is not None and finding.significance == "significant"
+    return finding.kind is not None and finding.significance in ("directed", "significant")
 
 
 _ORDER: tuple[Verdict, ...] = ("does_not_meet", "meets", "insufficient_evidence")

@@ -57,11 +57,13 @@ def _gap_claims(
     for estimate in gaps:
         gap = estimate.record
         metric = metrics[gap.metric]
+        pairs = comb(sizes[gap.grouping] + 1, 2) if gap.against == "worst_pair" else 1
         same = gap.value is None or abs(gap.value) <= SAME
         yield Claim(
             estimates=(estimate,),
             sentence_id="same" if same else "two_values",
-            when={} if same else _sentence_by_significance(gap, metric),
+            when={} if same else _sentence_by_significance(gap, metric, several=pairs > 1),
+            pairs=pairs,
             arguments=_arguments(gap, metric, by_group),
             headline=gap.metric in headline_names and gap.value is not None,
             aside=_of_some(gap),
@@ -104,15 +106,19 @@ def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:
 
 
 def _sentence_by_significance(
-    gap: AgreementGap, metric: AgreementMetric
+    gap: AgreementGap, metric: AgreementMetric, *, several: bool
 ) -> dict[Significance, dict[str, str | Message | None]]:
-    """Return the sentence on a gap: less agreement if the metric measures only that, else a lower value."""
+    """Return the sentence on a gap: less agreement if the metric measures only that, else a lower value.
+
+    Of several pairs, a significant gap may be that of another pair.
+    """
     clear: dict[str, str | Message | None] = {"sentence_id": "less_agreement" if metric.direct else "lower"}
     if metric.moves_with and not metric.direct:
         moves, some = say("moves_with", title=metric.title, moves_with=metric.moves_with), _of_some(gap)
         clear["aside"] = join_sentences([moves] if some is None else [some, moves])
     return {
-        "significant": clear,
+        "directed": clear,
+        "significant": {"sentence_id": "some_groups_differ"} if several else clear,
         "not_significant": {"sentence_id": "no_clear_difference"},
         "untested": {"sentence_id": "not_tested"},
     }

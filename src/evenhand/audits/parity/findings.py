@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import comb
 
 from evenhand.audits.parity.messages import NOT_COMPARED, say
 from evenhand.audits.parity.metrics import ParityMetric
@@ -35,17 +37,30 @@ def make_claims(
         groups, number = by_place.get(_value_key(gap), {}), compared.get(_value_key(gap), 0)
         on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
         is_worst = (gap.kind, gap.against) == ("difference", "worst_pair")
-        yield Claim(
+        claim = Claim(
             estimates=(estimate,),
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
-            aside=_groups_between(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
-            omitted=_omitted(groups.values()) if gap.against == "worst_pair" else Omitted(),
-            family=shared("all_pairs") if gap.against == "worst_pair" and number > 2 else None,
             test_key=_test_key(gap),
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
+        yield _with_other_groups(claim, gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else claim
+
+
+def _with_other_groups(claim: Claim, gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Claim:
+    """Return the claim on a worst pair with the groups between the two, and those that are not compared."""
+    compared = [record for record in groups.values() if _is_compared(record)]
+    claim = replace(claim, aside=_groups_between(gap, groups, metric), omitted=_omitted(groups.values()))
+    if len(compared) <= 2:
+        return claim
+    return replace(
+        claim,
+        family=shared("all_pairs"),
+        pairs=comb(len(compared), 2),
+        named_by="limits",
+        tested_people=sum(record.n for record in compared),
+    )
 
 
 def _value_key(record: Value | ParityGap) -> _ValueKey:
@@ -68,12 +83,10 @@ def _sentence_by_significance(gap: ParityGap, groups: int) -> dict[Significance,
 
     Among many groups, a significant difference need not be between these two.
     """
-    if gap.worse_off is not None:
-        clear = "two_values_worse_off"
-    else:
-        clear = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
+    differ = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
     ids: dict[Significance, str] = {
-        "significant": clear,
+        "directed": differ if gap.worse_off is None else "two_values_worse_off",
+        "significant": differ,
         "not_significant": "no_clear_difference",
         "untested": "not_tested",
     }
