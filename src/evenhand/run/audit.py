@@ -18,14 +18,12 @@ from evenhand.after.extras import SECTIONS
 from evenhand.after.profiles.result import ProfileResult
 from evenhand.after.profiles.section import profile_section
 from evenhand.after.records import Extra
-from evenhand.audits import REGISTRY
-from evenhand.core.descriptor import study_analysis
 from evenhand.core.display import Section
 from evenhand.core.families import family_sentences
 from evenhand.core.files import write_files
 from evenhand.core.findings import Finding
 from evenhand.core.progress import step, timed
-from evenhand.core.records import Gap
+from evenhand.core.records import Gap, Value
 from evenhand.core.result import Result, badge, plain_cell
 from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, EvenhandError, require_choice
@@ -33,7 +31,7 @@ from evenhand.messages import Message
 from evenhand.messages.formats import json_text, rounded
 from evenhand.report.front import in_order
 from evenhand.run.config import AuditConfig
-from evenhand.run.saved import read_run, require_contents
+from evenhand.run.saved import read_run, require_contents, require_sentences, result_type
 from evenhand.table.frames import build_frame
 
 if TYPE_CHECKING:
@@ -125,7 +123,9 @@ class Audit:
             )
         try:
             require_contents(written)
-            return cls._rebuilt(written, run)
+            audit = cls._rebuilt(written, run)
+            require_sentences(written)
+            return audit
         except EvenhandError:
             raise
         except Exception as error:  # written before a table or a column was added, or by another program
@@ -144,10 +144,11 @@ class Audit:
             raise ValueError("an audit is missing")
         for name, values in written["audits"].items():
             findings = [finding for finding in written["findings"] if finding["audit"] == name]
-            results[name] = _result_type(name).from_dict(values, findings)
+            results[name] = result_type(name).from_dict(values, findings)
             _ = results[name].descriptor.messages  # loads the catalogue that translates its sentences
-            for finding in findings:
-                require_choice("metric", finding["metric"], results[name].metrics)
+            rows = chain(results[name].findings, *results[name].tables.values())
+            for metric in {row.metric for row in rows if isinstance(row, Finding | Value | Gap)}:
+                require_choice("metric", metric, results[name].metrics)
         specs = {name: result.spec for name, result in results.items()}
         config = AuditConfig.recorded(written["config"], specs)
         profiles = tuple(map(ProfileResult.from_dict, written["profiles"]))
@@ -269,10 +270,3 @@ class Audit:
         seconds = {**self.run["seconds"], "report": round(sum(record["seconds"] for record in spent), 3)}
         run = {**self.run, "seconds": seconds, "steps": [*self.run.get("steps", ()), *spent], "sha256": sums}
         return write_files(folder, {**encoded, "run.json": json_text(run)})
-
-
-def _result_type(name: str) -> type[Result]:
-    if name == "study":
-        return study_analysis().result
-    require_choice("audit", name, list(REGISTRY))
-    return REGISTRY[name].result

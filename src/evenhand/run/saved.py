@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter, create_model, model_validator
 
+from evenhand.after.profiles import PROFILES
+from evenhand.after.profiles.result import TABLES, ProfileResult
+from evenhand.after.records import EXTRAS
+from evenhand.audits import REGISTRY
+from evenhand.core.descriptor import study_analysis
 from evenhand.core.findings import Finding
-from evenhand.errors import ConfigError, brief
+from evenhand.core.records import Record
+from evenhand.core.result import Result
+from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.messages import Message
 from evenhand.settings import read_json
 
@@ -70,6 +78,11 @@ class _Prediction(_Saved):
 
 
 class _Requested(_Saved):
+    id: str | None = None
+    outcome: str | None = None
+    weight: str | None = None
+    people: str | None = None
+    groups: list[list[str]] = []
     predictions: dict[str, _Prediction] = {}
 
 
@@ -77,29 +90,87 @@ class _Config(_Saved):
     data: _Requested
 
 
-def _written_finding() -> type[_Saved]:
-    """Return the columns of a finding with their types; messages include their text."""
-    hints: dict[str, Any] = get_type_hints(Finding)
+@cache
+def _written_record(record: type[Record]) -> type[_Saved]:
+    """Return the columns of a record with their types; messages include their text."""
+    hints = get_type_hints(record)
+    return _model(
+        record, {item.name: (hints[item.name], ... if item.default is MISSING else None) for item in fields(record)}
+    )
+
+
+@cache
+def _written_result(result: type[Result]) -> type[_Saved]:
+    """Return the tables and plain fields of a result with their types; `from_dict` checks its settings."""
+    hints = get_type_hints(result)
+    tables = {name: (_list_of(kind), ...) for name, kind in result.record_types().items()}
+    plain = {name: (hints[name], ...) for name in result.plain_fields()}
+    return _model(result, {**tables, **plain, "notes": (list[_Message], ...)})
+
+
+def _list_of(record: type[Record]) -> Any:
+    return list[_written_record(record)]  # type: ignore[misc,arg-type]  # a type that is made here
+
+
+def _model(kind: type, columns: Mapping[str, tuple[Any, Any]]) -> type[_Saved]:
     written = {Message: _Message, Message | None: _Message | None}
-    columns: dict[str, Any] = {
-        item.name: (written.get(hints[item.name], hints[item.name]), ... if item.default is MISSING else item.default)
-        for item in fields(Finding)
-    }
-    return create_model("_Finding", __base__=_Saved, **columns)
+    typed: dict[str, Any] = {name: (written.get(hint, hint), default) for name, (hint, default) in columns.items()}
+    return create_model(kind.__name__, __base__=_Saved, **typed)
+
+
+class _Profile(_Saved):
+    name: Literal[tuple(PROFILES)]  # type: ignore[valid-type]
+    date: str
+    notes: list[_Message]
+    tables: _model(ProfileResult, {name: (_list_of(kind), []) for name, kind in TABLES.items()})  # type: ignore[valid-type]
 
 
 class _Contents(_Saved):
     data: _Data
     plan: _SavedPlan | None
     config: _Config
-    findings: list[_written_finding()]  # type: ignore[valid-type]
+    findings: _list_of(Finding)  # type: ignore[valid-type]
+    profiles: list[_Profile]
 
 
 def require_contents(written: Mapping[str, Any]) -> None:
-    """Raise a `ValueError` unless `results.json` has the data, plan, roles and findings that `save` writes."""
+    """Raise a `ValueError` unless `results.json` has the data, plan, roles and records that `save` writes."""
+    # As JSON, since strict validation of Python objects accepts no mapping for a record.
     checked = {name: written[name] for name in _Contents.model_fields if name in written}
-    # As JSON, since strict validation of Python objects accepts no mapping for a finding.
     _Contents.model_validate_json(json.dumps(checked))
+    for name, values in written["audits"].items():
+        kind: Any = result_type(name)
+        _written_result(kind).model_validate_json(json.dumps(values))
+    for extra in written["extras"]:
+        for name, record in EXTRAS[extra["name"]].items():
+            TypeAdapter(_list_of(record)).validate_json(json.dumps(extra["tables"][name]))
+
+
+def result_type(name: str) -> type[Result]:
+    """Return the result of an audit or a study by its name."""
+    if name == "study":
+        return study_analysis().result
+    require_choice("audit", name, list(REGISTRY))
+    return REGISTRY[name].result
+
+
+def require_sentences(written: Any) -> None:
+    """Raise a `ValueError` if a message in `results.json` lacks an argument, or has one of another kind."""
+    sentences = {json.dumps(message, sort_keys=True): message for message in _messages(written)}
+    for message in sentences.values():
+        try:
+            _ = Message.from_dict(message).text
+        except Exception:
+            raise ValueError(f"the sentence {brief(message['id'])} cannot be written with its arguments") from None
+
+
+def _messages(written: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages that are in no other one."""
+    if isinstance(written, dict) and written.keys() == {"id", "args", "text"}:
+        yield written
+    elif isinstance(written, dict | list):
+        for part in written.values() if isinstance(written, dict) else written:
+            yield from _messages(part)
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
