@@ -16,8 +16,8 @@ from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.counting import GroupSeries
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
+from evenhand.report.answer import answer
 from evenhand.report.page import render
-from evenhand.report.short import drift_in_short
 from evenhand.report.wording import page_wording
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.sequences import gap_drift, period_gaps, rate_sequence, spent
@@ -161,12 +161,14 @@ def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() ->
     audit = over_time(months(0.35))
     (drift,) = audit.extras[0].tables["drifts"]
     assert f"points before {drift.changed_from} and " in drift.headline.text
-    (english,), (german,) = drift_in_short(audit), drift_in_short(audit, page_wording("de"))
+    english, german = (answer(audit, page_wording(code)).sentences[0] for code in ("en", "de"))
     assert english in render(audit)
-    assert english.startswith("The gap in selection rate between M and F, by sex (screen), has drifted over time")
-    assert drift.first_period in german
-    assert "zuerst zu sehen" in german
-    assert drift_in_short(over_time(months(0.0))) == []
+    assert english.startswith(
+        f"Since {drift.changed_from} the gap in selection rate between M and F (by sex, screen) is"
+    )
+    assert german.startswith(f"Seit {drift.changed_from} beträgt der Abstand")
+    calm = answer(over_time(months(0.0)))
+    assert not any(row.question == "Since when?" for row in calm.rows)
 
 
 def test_months_come_by_the_calendar_and_names_without_an_order_are_told() -> None:

@@ -76,7 +76,7 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
         "- Thresholds set by: The board",
         "One office.",
         "### At a glance",
-        "- Selection rate, by sex (at most 5 points): hired: Does not meet",
+        "- Selection rate, by sex (at most 5 points): hired 20.0 points does not meet",
         "### Who was compared",
         "- sex: F 300 · M 300 · X 3 (too few to compare) · not known 4",
     ):

@@ -1,4 +1,4 @@
-"""The front page: order, the answer in short, who was compared, the small pictures."""
+"""The front page: order, who was compared, the small pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.thresholds import Verdict
 from evenhand.messages import Message
 from evenhand.messages.shared import say
-from evenhand.report import front, short
+from evenhand.report import front
 from evenhand.report.formats import make_files
 from evenhand.report.wording import page_wording
 
@@ -71,88 +71,6 @@ def test_what_has_no_number_comes_last_of_its_kind() -> None:
     unknown = finding("insufficient_evidence", value=None, low=None, high=None)
     known = finding("insufficient_evidence", value=0.1, low=0.05, high=0.15)
     assert front.rank([unknown, known]) == [known, unknown]
-
-
-def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -> None:
-    findings = [
-        finding(value=0.3, low=0.28, high=0.32, headline=Message("xgboost selects more of A."), model="xgboost"),
-        finding(model="logistic"),
-        finding("meets", model="forest", value=0.02, low=0.01, high=0.03),
-        finding("insufficient_evidence", model="boosting", value=0.1, low=0.05, high=0.15),
-    ]
-    worst, same = short.in_short(findings)
-    assert worst == "xgboost selects more of A: 30.0 points apart (28.0 to 32.0), where at most 10 points are allowed."
-    assert same == (
-        "The same limit for other models: logistic does not meet it either; for boosting the data cannot tell; "
-        "forest meets it."
-    )
-
-
-def test_the_answer_names_the_other_limits_by_verdict_and_the_models_where_not_all_fare_alike() -> None:
-    ratio: dict[str, Any] = {
-        "metric": "mean_score",
-        "kind": "ratio",
-        "threshold": say("at_least", limit=0.8),
-        "limit": 0.8,
-        "unit": "index",
-    }
-    findings = [
-        finding(value=0.3, low=0.28, high=0.32, headline=Message("a selects more of A.", {"title": "rate"}), model="a"),
-        finding(model="a", value=0.5, low=0.4, high=0.6, **ratio),
-        finding("insufficient_evidence", model="b", value=0.7, low=0.6, high=0.9, **ratio),
-        finding("meets", model="a", metric="tpr", grouping="sex", value=0.02, low=0.01, high=0.03),
-        finding("meets", model="b", metric="tpr", grouping="sex", value=0.02, low=0.01, high=0.03),
-        finding("meets", audit="effort", model="a", grouping=None, kind=None, metric="eaif"),
-    ]
-    assert short.in_short(findings)[1:] == [
-        "The limit on mean score by race (a) is not met either.",
-        "The limits on tpr by sex and eaif are met.",
-        "The data cannot tell whether the limit on mean score by race (b) is met.",
-    ]
-
-
-def test_a_limit_that_one_group_breaks_is_not_said_to_be_met() -> None:
-    """Of several groups of one model the least good verdict counts."""
-    groups = [finding(group="c", value=0.3, low=0.28, high=0.32), finding("meets", group="d", value=0.02)]
-    said = short.in_short([*groups, finding("meets", metric="tpr")])
-    assert said[1:] == ["The limit on tpr by race is met."]
-
-
-def test_long_lists_of_limits_are_counted() -> None:
-    names = ("tpr", "fpr", "ppv", "npv", "fnr", "tnr")
-    said = short.in_short([finding("insufficient_evidence"), *(finding("meets", metric=name) for name in names)])
-    assert said[0] == "The limits on tpr by race, fpr by race, ppv by race and 3 others are met."
-
-
-@pytest.mark.parametrize(
-    ("verdict", "said"),
-    [
-        ("insufficient_evidence", "The data decide none of the 2 comparisons with thresholds."),
-        ("does_not_meet", "None of the 2 comparisons with thresholds meets its limit."),
-        ("meets", "All 2 comparisons with thresholds meet them."),
-    ],
-)
-def test_verdicts_of_one_kind_share_a_sentence(verdict: Verdict, said: str) -> None:
-    assert short.in_short([finding(verdict), finding(verdict, model="b")])[-1] == said
-
-
-@pytest.mark.parametrize("audits", range(1, 9))
-@pytest.mark.parametrize("verdict", ["does_not_meet", "insufficient_evidence", "meets", "no_threshold"])
-def test_the_answer_has_at_most_six_sentences(audits: int, verdict: Verdict) -> None:
-    findings = [finding(verdict, audit=f"audit {number}", model=f"m{number}") for number in range(audits)]
-    assert 1 <= len(short.in_short(findings)) <= short.MOST_SENTENCES
-
-
-def test_nothing_found_is_an_answer_too() -> None:
-    assert short.in_short([]) == ["No thresholds were set, so nothing here is a verdict."]
-
-
-def test_a_single_threshold_is_called_so() -> None:
-    assert short.in_short([finding("meets", value=0.02, low=0.01, high=0.03)]) == [
-        "By race, logistic selects 20.0% of A and 5.0% of B: 2.0 points apart (1.0 to 3.0), "
-        "where at most 10 points are allowed.",
-        "The only threshold is met.",
-    ]
 
 
 def test_findings_without_a_threshold_that_say_the_same_share_a_line() -> None:
@@ -247,14 +165,6 @@ def test_who_was_compared_counts_people_and_not_the_denominator_of_a_metric() ->
     audit = eh.audit(table, parity={"metrics": ["tpr"]})
     assert audit.data["groups"] == {"race": {"A": 60, "B": 40}}
     assert [item.sizes for item in front.groups_compared(audit)] == [(("A", 60), ("B", 40))]
-
-
-def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:
-    data = {"race": ["A"] * 60 + ["B"] * 60, "hired": [1] * 50 + [0] * 10 + [1] * 10 + [0] * 50}
-    limit = [{"metric": "selection_rate", "max": 0.1}]
-    audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={}, thresholds=limit)
-    judged = [found for found in audit.findings if found.threshold is not None]
-    assert short.in_short(audit.findings)[0].startswith(judged[0].headline.text.rstrip("."))
 
 
 def test_a_headline_keeps_to_25_words_where_groups_have_names_of_two() -> None:

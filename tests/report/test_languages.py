@@ -243,5 +243,4 @@ def test_a_saved_audit_is_translated_in_a_new_process(tmp_path: Path) -> None:
     eh.audit(eh.Table(data, groups="sex", predictions="hired"), thresholds=limits, report=report).save(tmp_path)
     program = "import evenhand, sys; print(evenhand.Audit.load(sys.argv[1]).to_html())"
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert '<p class="short">' in done.stdout
-    assert '<p class="short" lang="en">' not in done.stdout
+    assert "<strong>Möglicherweise.</strong>" in done.stdout or "<strong>Ja.</strong>" in done.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from time import perf_counter
@@ -129,9 +129,9 @@ def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
 
 
 def print_summary(audit: Audit, most: int = 8) -> None:
-    """Print the verdicts, then at most the given number of other findings; the report has the rest."""
+    """Print the answer, the verdicts, and at most the given number of other findings; the report has the rest."""
+    from evenhand.report.answer import answer
     from evenhand.report.front import in_order
-    from evenhand.report.short import drift_in_short, missing_in_short
 
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
@@ -139,16 +139,25 @@ def print_summary(audit: Audit, most: int = 8) -> None:
         changes = " ".join(change["text"] for change in audit.plan["changes"])
         followed = "followed" if audit.plan["followed"] else f"not followed. {changes}"
         _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
+    told = answer(audit)
+    _print_answer(told.word, told.sentences)
     lines = in_order(audit.findings)
     judged = [group for group in lines if group[0].threshold is not None]
     others = lines[len(judged) :]
     out.print(_table(judged or others[:most]))
-    for sentence in (*missing_in_short(audit), *drift_in_short(audit)):
-        out.print(Text(sentence))
+    for row in told.rows[2:]:
+        _print_answer(row.question, row.lines)
     _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):
         _print_dim(str(line))
+
+
+def _print_answer(word: str, sentences: Sequence[str]) -> None:
+    """Print a question, or the word that answers the first, with its sentences."""
+    if sentences:
+        end = "" if word.endswith("?") else "."
+        out.print(Text.assemble((f"{word}{end} ", "bold"), " ".join(sentences)))
 
 
 def _print_dim(line: str) -> None:

@@ -98,6 +98,7 @@ class AuditDescriptor:
     question : the question it answers.
     order : its position in a report; audits with the same order are sorted by name.
     evidence : what it is evidence of, in the terms of legal profiles, such as 'gaps'.
+    remedy : whether it looks for a way to reduce a gap, so that a report without it proposes it.
     spec : its settings.
     metrics : its metrics by name.
     result : what it returns.
@@ -127,6 +128,7 @@ class AuditDescriptor:
     question: str
     order: int = 100
     evidence: tuple[str, ...] = ()
+    remedy: bool = False
     spec: Lazy[type[Spec]] = Lazy()
     metrics: Lazy[Mapping[str, Metric]] = Lazy()
     result: Lazy[type[Result]] = Lazy()

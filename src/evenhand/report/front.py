@@ -153,17 +153,17 @@ def missing_data_sentences(
     return [*complete, wording.say("rows_left_out", dropped=dropped, rows=rows)]
 
 
-LEAST_AT_A_GLANCE = 4
-"""The number of verdicts below which a list says as much as an overview."""
+LEAST_AT_A_GLANCE = 2
+"""The number of verdicts below which the answer says as much as an overview."""
 
 
 @dataclass(frozen=True)
 class Glance:
-    """One threshold with the worst verdict on each model, "" for models it does not judge."""
+    """One threshold with the worst verdict on each model and its number; "" for models it does not judge."""
 
     what: str
     limit: str
-    verdicts: tuple[tuple[str, Verdict], ...]
+    verdicts: tuple[tuple[str, Verdict, str], ...]
 
 
 def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance]:
@@ -182,7 +182,7 @@ def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance
             Glance(
                 _limited_quantity(audit, first, wording),
                 wording.limit(first),
-                tuple((model, worst.verdict) for model, worst in findings_by_model.items()),
+                tuple((model, worst.verdict, wording.amount(worst)) for model, worst in findings_by_model.items()),
             )
         )
     return lines

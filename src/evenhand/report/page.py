@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,11 @@ from evenhand._version import __version__
 from evenhand.charts import Curve, Forest, Panel, columns_for, legend_of, mark_path, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.progress import step
-from evenhand.core.thresholds import VERDICTS
 from evenhand.messages import Message, Setting
 from evenhand.messages.formats import rounded
 from evenhand.messages.settings import SettingStyle
-from evenhand.report import front, short
+from evenhand.report import front
+from evenhand.report.answer import Answer, answer
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.wording import PageWording, page_wording
 
@@ -39,16 +38,16 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
     `sections` saves building the audit's sections again.
     """
     findings, wording = audit.findings, wording_of(audit)
-    in_short = short.wording_of_answer(audit, wording)
     judged = front.lines((finding for finding in findings if finding.threshold is not None), wording)
+    told = answer(audit, wording)
     return render_page(
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
         title=wording.title(audit.config.report.title),
         facts=facts(audit, wording),
-        short=short.answer(audit, in_short),
-        short_is_english=in_short.code == "en",
+        answer=told,
+        answers=answer_rows(told, wording, paged=paged),
         wording=wording,
         front=front,
         compared=front.groups_compared(audit),
@@ -57,7 +56,6 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         others=front.lines((finding for finding in findings if finding.threshold is None), wording),
         families=audit.families,
         shown_findings=SHOWN_FINDINGS,
-        counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
         left_out=left_out(audit),
         data=audit.data,
@@ -73,6 +71,20 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         with_code=with_code,
         to_message=Message.from_dict,
     )
+
+
+def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> list[dict[str, Any]]:
+    """Return the rows of the answer, drawn: the interval that decides, and the groups."""
+    rows = []
+    for row in told.rows:
+        strip = front.lines([row.finding], wording)[0].picture if row.finding is not None else ""
+        drawn = None if row.groups is None else _groups_view(row.groups, paged=paged)
+        rows.append({"question": row.question, "lines": row.lines, "strip": strip, "groups": drawn})
+    return rows
+
+
+def _groups_view(panel: Forest, *, paged: bool) -> dict[str, Any]:
+    return forest_on_paper(panel, _PAPER - 120) if paged else forest_view(panel)
 
 
 def wording_of(audit: Audit) -> PageWording:

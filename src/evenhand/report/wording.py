@@ -48,10 +48,6 @@ class PageWording:
         """Return the word for a verdict."""
         return self.say(verdict, "verdicts")
 
-    def tile(self, verdict: Verdict, number: int) -> str:
-        """Return the text behind the number of verdicts of a kind."""
-        return self.say(f"{verdict}_one" if number == 1 else verdict, "tiles")
-
     def fact(self, term: str) -> str:
         """Return the translated name of a fact below the title; unknown terms stay."""
         return self.language.word("fact", term)

@@ -40,6 +40,16 @@ class Impact(Record):
     flip_one: Flip = column("what selecting one person in place of another would change", reveals="number")
     status: Message = column("'ok', or what to know of the row", OK, reveals="name")
 
+    @property
+    def is_far(self) -> bool:
+        """Whether the rate lies two standard deviations or more below the highest."""
+        return self.standard_deviations is not None and self.standard_deviations <= -2
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether an indicator is raised: below four fifths, or two standard deviations."""
+        return self.group != self.highest and (bool(self.below_four_fifths) or self.is_far)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Record):

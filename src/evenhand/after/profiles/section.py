@@ -156,8 +156,7 @@ def _highest_rate_note(rows: list[Impact], counted: Result) -> str:
 def _indicators(row: Impact, highest: str) -> str:
     if row.group == row.highest:
         return highest
-    far = row.standard_deviations is not None and row.standard_deviations <= -2
-    named = [word for word, holds in (("4/5", row.below_four_fifths), ("2 SD", far)) if holds]
+    named = [word for word, holds in (("4/5", row.below_four_fifths), ("2 SD", row.is_far)) if holds]
     return ", ".join(named) or "none"
 
 

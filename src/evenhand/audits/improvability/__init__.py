@@ -19,6 +19,7 @@ AUDIT = AuditDescriptor(
     question="Could the decisions be fairer without being worse at their job?",
     order=60,
     evidence=("alternatives",),
+    remedy=True,
     spec="evenhand.audits.improvability.spec:ImprovabilitySpec",
     metrics="evenhand.audits.improvability.metrics:METRICS",
     result="evenhand.audits.improvability.result:ImprovabilityResult",

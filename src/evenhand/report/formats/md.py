@@ -10,7 +10,8 @@ from evenhand.core.display import Cell, DisplayTable, Number, escape_markdown, m
 from evenhand.core.findings import Finding
 from evenhand.messages import showable
 from evenhand.messages.formats import rounded
-from evenhand.report import front, page, short
+from evenhand.report import front, page
+from evenhand.report.answer import answer
 from evenhand.report.formats import Files
 from evenhand.report.wording import PageWording
 
@@ -32,7 +33,7 @@ def make(audit: Audit) -> Files:
         audit=audit,
         wording=wording,
         facts=page.facts(audit, wording),
-        answer=" ".join(short.answer(audit, short.wording_of_answer(audit, wording))),
+        answer=answer(audit, wording),
         glance=front.at_a_glance(audit, wording),
         compared=compared,
         missing=" ".join(front.missing_data_sentences(compared, audit.data, wording, hidden=hidden)),

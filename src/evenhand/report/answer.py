@@ -1,0 +1,239 @@
+"""The answer on the front page: six questions, answered by rule from what the run found.
+
+Is there a problem, how big, how sure, for whom, since when, and what next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evenhand.after.records import Drift
+from evenhand.charts import Forest, forest, forest_row
+from evenhand.core.findings import Finding
+from evenhand.messages.formats import DASH
+from evenhand.report.concerns import (
+    Certainty,
+    Concern,
+    concerns,
+    is_beyond_alone,
+    is_established,
+    profile_line,
+    values_line,
+)
+from evenhand.report.frequencies import GroupValues, group_values
+from evenhand.report.front import comparison_key, rank
+from evenhand.report.next_steps import much_missing, next_steps
+from evenhand.report.reversals import Reversal, reversal_of
+from evenhand.report.wording import PageWording, page_wording
+
+if TYPE_CHECKING:
+    from evenhand.run.audit import Audit
+
+MOST_SENTENCES = 3
+"""The most sentences that say whether there is a problem."""
+MOST_DRAWN = 12
+"""The most groups in the picture of whom it concerns."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The answer to one question: lines of text, the finding to draw as a strip, and the groups to draw."""
+
+    question: str
+    lines: tuple[str, ...]
+    finding: Finding | None = None
+    groups: Forest | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a run.
+
+    Parameters
+    ----------
+    certainty : whether there is a problem.
+    word : the same in a word.
+    sentences : what it is, most serious first.
+    rows : the other questions that have an answer.
+    """
+
+    certainty: Certainty
+    word: str
+    sentences: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def text(self) -> str:
+        """Whether there is a problem, and what it is."""
+        return f"{self.word}. {' '.join(self.sentences)}"
+
+
+def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
+    """Return the answer of a run in a language."""
+    wording = wording or page_wording()
+    found = concerns(audit, wording)
+    reversal = reversal_of(audit, wording)
+    certainty: Certainty = found[0].certainty if found else _nothing_found(audit)
+    told = [concern for concern in found if reversal is None or not reversal.tells(concern.finding)]
+    sentences = [reversal.sentence] if reversal else []
+    sentences += _sentences(told, audit, wording) if told or not reversal else ()
+    lead = _lead(found, audit)
+    return Answer(
+        certainty,
+        wording.say(certainty, "answer"),
+        tuple(sentences[:MOST_SENTENCES]),
+        tuple(_rows(audit, found, lead, reversal, wording)),
+    )
+
+
+def _nothing_found(audit: Audit) -> Certainty:
+    """Return whether a run without concerns compared anything."""
+    return "not_shown" if any(finding.value is not None for finding in audit.findings) else "cannot_tell"
+
+
+def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield the first concern of each certainty, each place once, or that nothing was found.
+
+    Rules have a row of their own.
+    """
+    told = set[object]()
+    for concern in found:
+        is_rule = concern.finding is None and concern.drift is None
+        source = (concern.certainty, concern.drift is None)
+        if told.isdisjoint({source, concern.place}) and not (is_rule and told):
+            told |= {source} if concern.place is None else {source, concern.place}
+            yield concern.sentence
+    if not found:
+        yield from _all_clear(audit, wording)
+
+
+def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield that nothing was found, and how large a difference could have been missed."""
+    compared = [f for f in rank(audit.findings) if f.value is not None]
+    judged = [finding for finding in compared if finding.threshold is not None]
+    if not compared:
+        yield wording.say("nothing_judged", "answer")
+        return
+    key = "none_established" if not judged else "one_met" if len(judged) == 1 else "all_met"
+    yield wording.say(key, "answer", number=len(judged))
+    if wording.interval(compared[0]) != DASH:
+        values = values_line(audit, compared[0], wording)
+        yield wording.say("largest_possible", "answer", values=values, interval=wording.interval(compared[0]))
+
+
+def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
+    """Return the finding that the rows are about: that of the first concern, or the first of the run."""
+    findings = [concern.finding for concern in found if concern.finding is not None]
+    ranked = [finding for finding in rank(audit.findings) if finding.value is not None]
+    if found and (drift := found[0].drift) is not None:
+        place = (drift.audit, drift.model, drift.grouping, drift.metric)
+        findings[:0] = [f for f in ranked if (f.audit, f.model, f.grouping, f.metric) == place]
+    return next(iter([*findings, *ranked]), None)
+
+
+# The rows -------------------------------------------------------------------------------------------------------------
+
+
+def _rows(
+    audit: Audit, found: Sequence[Concern], lead: Finding | None, reversal: Reversal | None, wording: PageWording
+) -> Iterator[Row]:
+    """Yield the answers to the questions below the first."""
+    if lead is not None:
+        yield Row(wording.say("how_big", "answer"), tuple(_how_big(audit, lead, wording)))
+        yield Row(wording.say("how_sure", "answer"), tuple(_how_sure(audit, lead, wording)), finding=lead)
+        groups = group_values(audit, lead)
+        drawn = None if groups is None else _drawn_groups(groups, lead)
+        if (lines := tuple(_not_compared(audit, wording))) or drawn:
+            yield Row(wording.say("for_whom", "answer"), lines, groups=drawn)
+    if drift := next((concern.drift for concern in found if concern.drift is not None), None):
+        yield Row(wording.say("since_when", "answer"), (_change(drift, wording),))
+    if law := tuple(filter(None, (profile_line(profile, wording) for profile in audit.profiles))):
+        yield Row(wording.say("law", "answer"), law)
+    if steps := tuple(next_steps(audit, found, reversal, wording)):
+        yield Row(wording.say("next", "answer"), steps)
+
+
+def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
+    """Yield the size of the gap, its limit, and the same of other models."""
+    if finding.kind == "ratio":
+        yield wording.say("ratio", "answer", gap=finding.value)
+    elif finding.kind is not None:
+        key = "gap_points" if finding.style.endswith("points") else "gap"
+        yield wording.say(key, "answer", gap=abs(finding.value or 0.0))
+    else:
+        yield wording.say("value_is", "answer", value=finding.value, unit=finding.style)
+    if finding.threshold is not None:
+        yield wording.say("limit", "answer", limit=wording.limit(finding))
+    others = [
+        _other_model(other, wording)
+        for other in audit.findings
+        if comparison_key(other) == comparison_key(finding) and other.model != finding.model
+    ]
+    if others:
+        yield wording.say("other_models", "answer", models=tuple(others))
+
+
+def _other_model(finding: Finding, wording: PageWording) -> str:
+    key = "other_model" if finding.threshold is not None else "other_model_alone"
+    verdict = wording.verdict(finding.verdict).lower() if finding.threshold is not None else ""
+    return wording.say(key, "answer", model=finding.model, amount=wording.amount(finding), verdict=verdict)
+
+
+def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
+    """Yield the interval, and what decided."""
+    confidence = audit.results[finding.audit].spec.confidence
+    amount, interval = wording.amount(finding), wording.interval(finding)
+    yield wording.say("interval", "answer", amount=amount, confidence=confidence, interval=interval)
+    if finding.verdict == "does_not_meet":
+        yield _considering("sure_broken", finding.verdict_family, wording)
+    elif is_beyond_alone(finding):
+        yield _considering("sure_beyond", finding.verdict_family, wording)
+    elif finding.reason is not None:
+        yield wording.message(finding.reason)
+    elif is_established(finding):
+        yield _considering("sure_established", finding.family, wording)
+
+
+def _considering(key: str, family: Any, wording: PageWording) -> str:
+    """Return a sentence on certainty with the number of statements it holds for together."""
+    number = None if family is None else family.args["number"].args["n"]
+    alone = "_alone" if key != "sure_beyond" and (number or 1) == 1 else ""
+    return wording.say(f"{key}{alone}", "answer", number=number)
+
+
+def _drawn_groups(groups: GroupValues, finding: Finding) -> Forest:
+    """Return the values of all groups, highest first; of many, the highest, the lowest, and those that are named."""
+    values = list(groups.values)
+    if len(values) > MOST_DRAWN:
+        named = {value.group for value in groups.named}
+        outer = {value.group for value in (*values[: MOST_DRAWN // 2], *values[-MOST_DRAWN // 2 :])}
+        values = [value for value in values if value.group in named | outer]
+    rows = [{**forest_row(value, value.group), "small": value.group not in groups.compared} for value in values]
+    ends = [end for row in rows for end in (row["value"], row["high"]) if end is not None]
+    return forest(
+        rows,
+        title=finding.grouping or "",
+        style=groups.style(),
+        domain=(0.0, max(ends)) if min(ends) >= 0 else None,
+        zero=groups.overall,
+    )
+
+
+def _change(drift: Drift, wording: PageWording) -> str:
+    """Return how much a gap has changed, with its limits, and when that was first shown."""
+    numbers = {name: getattr(drift, name) for name in ("change", "low", "high")}
+    return wording.say("change", "answer", **numbers, period=drift.changed_from, first=drift.first_period)
+
+
+def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield who is in no comparison: groups too small beside a limit that is met, and people of unknown group."""
+    reasons = (f.reason for f in audit.findings if f.verdict == "meets" and f.reason is not None)
+    yield from dict.fromkeys(map(wording.message, reasons))
+    if missing := much_missing(audit):
+        named = [
+            wording.say("missing_share", "answer", grouping=item.grouping, share=wording.number(f"{share:.0%}"))
+            for item, share in missing
+        ]
+        yield wording.say("missing", "answer", groups=tuple(named))

@@ -1,0 +1,198 @@
+"""What is wrong, or may be: one concern for each statement of a run that asks for attention, most serious first.
+
+The sources are limits that are not met, differences that are established without a limit, gaps that have grown over
+time, indicators of legal profiles, and limits that the data cannot judge. Every concern comes from a finding or a
+record by a fixed rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from evenhand.after.profiles import PROFILES
+from evenhand.after.profiles.result import ProfileResult
+from evenhand.after.records import Drift
+from evenhand.audits import REGISTRY
+from evenhand.core.findings import Finding
+from evenhand.core.thresholds import is_least, size_of_gap
+from evenhand.messages import Message
+from evenhand.report.frequencies import group_values, lead_of, told_values
+from evenhand.report.wording import PageWording
+from evenhand.table.roles import TIMES
+
+if TYPE_CHECKING:
+    from evenhand.run.audit import Audit
+
+Certainty = Literal["yes", "differs", "possibly", "cannot_tell", "not_shown"]
+"""Whether there is a problem: shown, a difference that no limit judges, perhaps, open, and not found."""
+
+CERTAINTIES: tuple[Certainty, ...] = ("yes", "differs", "possibly", "cannot_tell", "not_shown")
+
+
+@dataclass(frozen=True)
+class Concern:
+    """A statement that asks for attention.
+
+    Parameters
+    ----------
+    certainty : how sure it is that there is a problem.
+    sentence : what is the matter.
+    finding : the finding that says so, if any.
+    drift : the gap that has grown, if any.
+    """
+
+    certainty: Certainty
+    sentence: str
+    finding: Finding | None = None
+    drift: Drift | None = None
+
+    @property
+    def place(self) -> tuple[object, ...] | None:
+        """What the finding compares: the same numbers under several limits have the same place."""
+        return None if self.finding is None else place_of(self.finding)
+
+
+def concerns(audit: Audit, wording: PageWording) -> list[Concern]:
+    """Return all concerns of a run, most serious first."""
+    everything = [
+        *_limits(audit, wording),
+        *_drifts(audit, wording),
+        *_differences(audit, wording),
+        *_indicators(audit, wording),
+    ]
+    return sorted(everything, key=lambda concern: CERTAINTIES.index(concern.certainty))
+
+
+def is_beyond_alone(finding: Finding) -> bool:
+    """Tell whether an interval lies beyond its limit, but not when it is widened for all questions of the run."""
+    why = None if finding.reason is None else finding.reason.args.get("text")
+    return finding.verdict == "insufficient_evidence" and isinstance(why, Message) and "widened" in why.id
+
+
+def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
+    """Return the values of a finding's groups as a clause, or its headline where it has none."""
+    groups = group_values(audit, finding)
+    if groups is None:
+        return wording.headline(finding).rstrip(".")
+    return wording.say("values", "answer", lead=lead_of(finding, groups, wording), groups=told_values(groups, wording))
+
+
+def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
+    """Yield limits that are not met, that may not be met, and that cannot be judged.
+
+    Shares come before other numbers, such as mean scores; within them the largest comes first.
+    """
+    judged = (finding for finding in audit.findings if finding.threshold is not None)
+    for finding in sorted(judged, key=lambda finding: (finding.unit != "share", -_size(finding))):
+        if finding.verdict == "does_not_meet":
+            yield Concern("yes", _limit_sentence("broken", audit, finding, wording), finding)
+        elif finding.verdict == "insufficient_evidence" and _is_value_beyond(finding):
+            yield Concern("possibly", _limit_sentence("beyond", audit, finding, wording), finding)
+        elif finding.verdict == "insufficient_evidence":
+            yield Concern("cannot_tell", _limit_sentence("open", audit, finding, wording), finding)
+
+
+def _is_value_beyond(finding: Finding) -> bool:
+    """Tell whether a number, without its interval, lies beyond its limit."""
+    if finding.value is None or finding.limit is None or finding.threshold is None:
+        return False
+    value, _, _ = size_of_gap(finding.kind, finding.value, None, None)
+    return (value or 0.0) < finding.limit if is_least(finding.threshold) else (value or 0.0) > finding.limit
+
+
+def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWording) -> str:
+    return wording.say(key, "answer", values=values_line(audit, finding, wording), limit=wording.limit(finding))
+
+
+def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
+    """Yield established differences that no broken limit covers: shares before other numbers, the largest first."""
+    judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", "insufficient_evidence")}
+    found = [finding for finding in audit.findings if is_established(finding) and place_of(finding) not in judged]
+    met = {place_of(finding): finding for finding in found if finding.verdict == "meets"}
+    found.sort(key=lambda finding: (finding.unit != "share", -_size(finding)))
+    told = set()
+    for finding in found:
+        if place_of(finding) in told:
+            continue
+        told.add(place_of(finding))
+        values = values_line(audit, finding, wording)
+        limited = met.get(place_of(finding))
+        if limited is None:
+            yield Concern("differs", wording.say("established", "answer", values=values), finding)
+        else:
+            limit = wording.limit(limited)
+            yield Concern("differs", wording.say("established_met", "answer", values=values, limit=limit), limited)
+
+
+def is_established(finding: Finding) -> bool:
+    """Tell whether groups differ beyond chance, with all tests of the run considered."""
+    return finding.kind is not None and finding.significance in ("directed", "significant")
+
+
+def place_of(finding: Finding) -> tuple[object, ...]:
+    """Return what a finding compares, whatever its limit."""
+    return finding.audit, finding.model, finding.grouping, finding.stratum, finding.metric
+
+
+def _size(finding: Finding) -> float:
+    """Return how far a gap is from equality, on one scale for differences and ratios."""
+    value = finding.value or 0.0
+    return abs(1.0 - value) if finding.kind == "ratio" else abs(value)
+
+
+def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:
+    """Yield gaps that have grown beyond chance, the clearest first; intersections of groupings last."""
+    drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ()) if drift.drifted]
+    for drift in sorted(drifts, key=lambda drift: (TIMES in drift.grouping, -_distance_from_no_change(drift))):
+        if abs(drift.since or 0.0) > abs(drift.before or 0.0):
+            yield Concern("yes", drift_sentence(drift, wording), drift=drift)
+
+
+def _distance_from_no_change(drift: Drift) -> float:
+    return max(drift.low or 0.0, -(drift.high or 0.0))
+
+
+def drift_sentence(drift: Drift, wording: PageWording) -> str:
+    """Return since when a gap is another one, and what it was before."""
+    title = REGISTRY[drift.audit].metrics[drift.metric].title_in_sentence
+    return wording.say(
+        "since",
+        "answer",
+        period=drift.changed_from,
+        title=wording.metric(title),
+        group=wording.label(drift.group),
+        reference=wording.label(drift.reference),
+        model=drift.model,
+        grouping=drift.grouping,
+        since=drift.since,
+        before=drift.before,
+    )
+
+
+def _indicators(audit: Audit, wording: PageWording) -> Iterator[Concern]:
+    """Yield the indicators that legal profiles raise."""
+    for profile in audit.profiles:
+        if line := profile_line(profile, wording):
+            yield Concern("possibly", line)
+
+
+def profile_line(profile: ProfileResult, wording: PageWording) -> str:
+    """Return how many groups a profile flags, and the clearest of them; nothing if it flags none."""
+    flagged = [row for row in profile.tables.get("impact", ()) if row.is_flagged]
+    if not flagged:
+        return ""
+    worst = min(flagged, key=lambda row: (row.ratio if row.ratio is not None else 1.0, row.standard_deviations or 0.0))
+    groups = sum(row.group != row.highest for row in profile.tables["impact"])
+    return wording.say(
+        "indicators",
+        "answer",
+        profile=PROFILES[profile.name].title,
+        n=len(flagged),
+        total=groups,
+        group=wording.label(worst.group),
+        highest=wording.label(worst.highest),
+        grouping=worst.grouping,
+        ratio=worst.ratio,
+    )

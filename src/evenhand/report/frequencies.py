@@ -1,0 +1,173 @@
+"""The values of the groups behind a finding, as natural frequencies: "28 of 100"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenhand.core.findings import Finding
+from evenhand.core.metrics import Metric
+from evenhand.core.records import OK, Against, Gap, Value, coordinates_of
+from evenhand.messages import Argument, Message
+from evenhand.messages.formats import Format, show
+from evenhand.messages.shared import say
+from evenhand.report.wording import PageWording
+from evenhand.table.roles import UNNAMED
+
+if TYPE_CHECKING:
+    from evenhand.core.result import Result
+    from evenhand.run.audit import Audit
+
+
+_Place = tuple[str | None, str | None, str | None, str]
+"""A model, a grouping, a stratum and a metric."""
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """The values of all groups that a finding compares.
+
+    Parameters
+    ----------
+    metric : their metric.
+    values : by group, highest first.
+    pair : the two groups that the finding is about.
+    largest : the largest group of the data, if it is among them.
+    reference : the group that others are compared with, if there is one.
+    overall : the value of everybody, if there is one.
+    compared : the groups that are large enough to be compared.
+    """
+
+    metric: Metric
+    values: tuple[Value, ...]
+    pair: tuple[str, ...]
+    largest: str | None = None
+    reference: str | None = None
+    overall: float | None = None
+    compared: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> list[Value]:
+        """The pair, the largest group and the reference group: what is always said."""
+        names = {*self.pair, self.largest, self.reference}
+        return [value for value in self.values if value.group in names]
+
+    def per(self) -> int | None:
+        """Return the round number of people that shares are counted among; None for other values.
+
+        Examples
+        --------
+        Shares that differ are told apart: 0.04 and 0.043 are 40 and 43 of 1,000.
+        """
+        shares = [value.value for value in self.named if value.value is not None]
+        if self.metric.unit != "share" or not all(0 <= share <= 1 for share in shares):
+            return None
+        for number in (100, 1_000, 10_000):
+            rounded = {share: round(share * number) for share in shares}
+            if len(set(rounded.values())) == len(rounded) and all(n or not share for share, n in rounded.items()):
+                return number
+        return None
+
+    def style(self) -> Format:
+        """Return the format of the values where they are not counted."""
+        return self.metric.style()
+
+
+def group_values(audit: Audit, finding: Finding, stratum: str | None = None) -> GroupValues | None:
+    """Return the values of the groups that a finding compares; None where its audit has no such table.
+
+    `stratum` is another one than that of the finding.
+    """
+    result = audit.results[finding.audit]
+    where = (finding.model, finding.grouping, stratum or finding.stratum, finding.metric)
+    values = list(_values(result, where, finding))
+    found = {value.group: value for value in values}
+    pair = tuple(name for name in (finding.group, finding.reference) if name in found)
+    if len(found) < len(values) or not pair:
+        return None
+    sizes = audit.data.get("groups", {}).get(finding.grouping, {})
+    return GroupValues(
+        metric=result.spec.known_metrics()[finding.metric],
+        values=tuple(sorted(values, key=lambda value: (-(value.value or 0.0), value.group))),
+        pair=pair,
+        largest=max(found, key=lambda name: (sizes.get(name, 0), name)),
+        reference=next((gap.reference for gap in _gaps(result, where, "reference")), None),
+        overall=_overall(result, where, found),
+        compared=tuple(value.group for value in values if value.status == OK),
+    )
+
+
+def _values(result: Result, where: _Place, finding: Finding) -> Iterator[Value]:
+    """Yield the values of the named groups of a place, with the coordinates of a finding."""
+    for value in result.tables.get("values", ()):
+        if not isinstance(value, Value) or value.value is None or value.group in UNNAMED:
+            continue
+        if _place(value) == where and _same_coordinates(value, finding):
+            yield value
+
+
+def _gaps(result: Result, where: _Place, against: Against) -> Iterator[Gap]:
+    """Yield the gaps of a place to a reference group, or to everybody."""
+    gaps = (gap for gap in result.tables.get("gaps", ()) if isinstance(gap, Gap))
+    return (gap for gap in gaps if gap.against == against and _place(gap) == where)
+
+
+def _overall(result: Result, where: _Place, values: Mapping[str, Value]) -> float | None:
+    """Return the value of everybody: that of a group less its gap to everybody."""
+    for gap in _gaps(result, where, "overall"):
+        value = values.get(gap.group or "")
+        if gap.kind == "difference" and gap.value is not None and value is not None and value.value is not None:
+            return value.value - gap.value
+    return None
+
+
+def _place(record: Value | Gap) -> _Place:
+    return record.model, record.grouping, record.stratum, record.metric
+
+
+def _same_coordinates(value: Value, finding: Finding) -> bool:
+    own = coordinates_of(value)
+    return all(own[name] == finding.coordinates[name] for name in own.keys() & finding.coordinates.keys())
+
+
+def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value] | None = None) -> str:
+    """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"."""
+    per = groups.per()
+    parts = []
+    for value in groups.named if shown is None else shown:
+        number = show(value.value, groups.style()) if per is None else wording.count(round((value.value or 0.0) * per))
+        is_aside = value.group == groups.largest and value.group not in groups.pair
+        parts.append(
+            wording.say(
+                "largest_group" if is_aside else "group_value",
+                "answer",
+                group=wording.label(value.group),
+                value=wording.number(number),
+            )
+        )
+    return ", ".join(parts)
+
+
+def lead_of(finding: Finding, groups: GroupValues, wording: PageWording) -> str:
+    """Return what the values of groups count: "Of 100 households in each group, xgboost flags"."""
+    per = groups.per()
+    clause = finding.headline.args.get("clause")
+    arguments = dict(clause.args if isinstance(clause, Message) else finding.headline.args)
+    title = groups.metric.title_in_sentence
+    arguments |= {"title": title, "model": finding.model or "", "per": wording.count(per or 0)}
+    own = _share_sentence(finding, arguments)
+    if per is not None and own is not None:
+        return wording.message(own)
+    key = ("values_of" if per is None else "shares_of") + ("_model" if finding.model else "")
+    place = arguments.get("place") or say("by", grouping=finding.grouping)
+    return wording.say(key, "answer", title=title, place=place, model=finding.model, per=per)
+
+
+def _share_sentence(finding: Finding, arguments: Mapping[str, Argument]) -> Message | None:
+    """Return the audit's own sentence on a share, if it has one."""
+    from evenhand.audits import REGISTRY
+
+    catalogue = REGISTRY[finding.audit].messages if finding.audit in REGISTRY else None
+    name = f"share_{finding.metric}"
+    return catalogue(name, **arguments) if catalogue is not None and name in catalogue else None

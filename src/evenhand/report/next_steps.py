@@ -1,0 +1,50 @@
+"""What to do next, by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from evenhand.audits import REGISTRY
+from evenhand.report.concerns import Concern
+from evenhand.report.front import Compared, groups_compared
+from evenhand.report.reversals import Reversal
+from evenhand.report.wording import PageWording
+
+if TYPE_CHECKING:
+    from evenhand.run.audit import Audit
+
+_MUCH_MISSING = 0.05
+"""The share of people of unknown group from which the front page says so."""
+
+
+def next_steps(
+    audit: Audit, found: Sequence[Concern], reversal: Reversal | None, wording: PageWording
+) -> Iterator[str]:
+    """Yield what to do next: look at a change, compare within strata, get more data, set a limit, look for a remedy."""
+    if drift := next((concern.drift for concern in found if concern.drift is not None), None):
+        yield wording.say("next_change", "answer", period=drift.changed_from)
+    if reversal is not None:
+        yield wording.say("next_within", "answer", factor=reversal.factor)
+    yield from _more_data(audit, found, wording)
+    if not any(finding.threshold is not None for finding in audit.findings):
+        yield wording.say("next_limits", "answer")
+    if found and found[0].certainty in ("yes", "differs"):
+        for name, descriptor in REGISTRY.items():
+            if descriptor.remedy and name not in audit.results:
+                yield wording.say("next_audit", "answer", question=descriptor.question, audit=name)
+
+
+def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
+    """Yield how many people would settle the first open limit, and which groups are not known."""
+    open_limits = [concern.finding for concern in found if concern.certainty in ("possibly", "cannot_tell")]
+    if reason := next((finding.reason for finding in open_limits if finding is not None and finding.reason), None):
+        yield wording.message(reason)
+    if missing := much_missing(audit):
+        yield wording.say("next_missing", "answer", groupings=tuple(item.grouping for item, _ in missing))
+
+
+def much_missing(audit: Audit) -> list[tuple[Compared, float]]:
+    """Return the groupings in which the group of many people is unknown, with their share."""
+    shares = [(item, item.missing / max(item.people, 1)) for item in groups_compared(audit)]
+    return [(item, share) for item, share in shares if share > _MUCH_MISSING]

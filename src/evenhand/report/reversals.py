@@ -1,0 +1,71 @@
+"""Gaps that point the other way once people are compared within strata, as at Berkeley."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenhand.core.findings import Finding
+from evenhand.core.records import STANDARDISED
+from evenhand.report.concerns import values_line
+from evenhand.report.frequencies import GroupValues, group_values, told_values
+from evenhand.report.wording import PageWording
+from evenhand.table.roles import TIMES
+
+if TYPE_CHECKING:
+    from evenhand.run.audit import Audit
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """A gap that points the other way once people are compared within strata.
+
+    Parameters
+    ----------
+    finding : the pooled gap.
+    sentence : the pooled and the standardised values.
+    factor : what the strata are.
+    """
+
+    finding: Finding
+    sentence: str
+    factor: str
+
+    def tells(self, other: Finding | None) -> bool:
+        """Tell whether the sentence says what another finding says."""
+        own = self.finding
+        place = (own.model, own.grouping, own.metric)
+        return other is not None and (other.model, other.grouping, other.metric) == place
+
+
+def reversal_of(audit: Audit, wording: PageWording) -> Reversal | None:
+    """Return the largest established gap whose standardised gap has another sign, if there is one."""
+    pooled = [f for f in audit.findings if f.significance == "directed" and f.stratum is None]
+    for finding in sorted(pooled, key=lambda finding: -abs(finding.value or 0.0)):
+        crude, adjusted = group_values(audit, finding), group_values(audit, finding, STANDARDISED)
+        if crude is not None and adjusted is not None and _points_the_other_way(crude, adjusted):
+            return _told(audit, finding, adjusted, wording)
+    return None
+
+
+def _points_the_other_way(crude: GroupValues, adjusted: GroupValues) -> bool:
+    """Tell whether the pair of the pooled gap is in the other order once it is standardised."""
+    before, after = (_difference(groups, crude.pair) for groups in (crude, adjusted))
+    return before is not None and after is not None and before * after < 0
+
+
+def _difference(groups: GroupValues, pair: tuple[str, ...]) -> float | None:
+    values = {value.group: value.value or 0.0 for value in groups.values}
+    if len(pair) < 2 or not set(pair) <= values.keys():
+        return None
+    return values[pair[0]] - values[pair[1]]
+
+
+def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWording) -> Reversal:
+    factor = TIMES.join(getattr(audit.results[finding.audit].spec, "within", ()))
+    shown = [value for value in adjusted.values if value.group in (finding.group, finding.reference)]
+    groups = told_values(adjusted, wording, shown)
+    standardised = wording.say("standardised", "answer", factor=factor, groups=groups)
+    pooled = values_line(audit, finding, wording)
+    sentence = wording.say("reversed", "answer", pooled=pooled, standardised=standardised, factor=factor)
+    return Reversal(finding, sentence, factor)

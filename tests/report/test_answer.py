@@ -1,0 +1,196 @@
+"""The answer on the front page: six questions, answered by rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.report.answer import MOST_SENTENCES, Answer, answer
+from evenhand.report.wording import page_wording
+
+BERKELEY = {
+    "A": (512, 313, 89, 19),
+    "B": (353, 207, 17, 8),
+    "C": (120, 205, 202, 391),
+    "D": (138, 279, 131, 244),
+    "E": (53, 138, 94, 299),
+    "F": (22, 351, 24, 317),
+}
+"""Admitted and rejected men, admitted and rejected women, by department (Bickel, Hammel and O'Connell 1975)."""
+
+
+def two_groups(first: int, second: int, n: int = 100, **names: Any) -> eh.Table:
+    """Return a table in which so many of n people of each of two groups are selected."""
+    data = {
+        "group": [names.get("a", "A")] * n + [names.get("b", "B")] * n,
+        "hired": [1] * first + [0] * (n - first) + [1] * second + [0] * (n - second),
+    }
+    settings = {name: value for name, value in names.items() if name not in "ab"}
+    return eh.Table(data, groups="group", predictions={"screen": {"column": "hired", **settings}})
+
+
+def audited(table: eh.Table, **sections: Any) -> eh.Audit:
+    return eh.audit(table, **{"parity": {"metrics": "selection_rate"}, **sections})
+
+
+def told(table: eh.Table, *limits: dict[str, Any], **report: Any) -> Answer:
+    return answer(audited(table, thresholds=list(limits), report=report))
+
+
+def lines(given: Answer, question: str) -> str:
+    return " ".join(next(row.lines for row in given.rows if row.question == question))
+
+
+def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
+    given = told(two_groups(60, 30), {"metric": "selection_rate", "max": 0.1})
+    assert (given.certainty, given.word) == ("yes", "Yes")
+    assert given.sentences[0] == (
+        "By group, of 100 in each group, screen selects: A 60, B 30. The limit is at most 10 points."
+    )
+    assert lines(given, "How big?") == "30.0 points apart. The limit is at most 10 points."
+    assert "whole interval is beyond the limit" in lines(given, "How sure?")
+    assert "improvability" in lines(given, "What next?")
+
+
+def test_a_lenient_limit_does_not_hide_a_difference() -> None:
+    given = told(two_groups(60, 30), {"metric": "selection_rate", "max": 0.5})
+    assert given.certainty == "differs"
+    assert given.sentences[0].endswith("A 60, B 30. The limit of at most 50 points is met.")
+
+
+def test_a_difference_without_a_limit_is_no_verdict_and_asks_for_a_limit() -> None:
+    given = told(two_groups(60, 30))
+    assert given.word == "Groups differ"
+    assert "set it as a limit" in lines(given, "What next?")
+
+
+def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_cannot_be_told() -> None:
+    beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
+    assert beyond.certainty == "possibly"
+    assert beyond.sentences[0].endswith("That is beyond the limit of at most 10 points, but not confirmed.")
+    within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
+    assert within.certainty == "cannot_tell"
+    assert "cannot be told" in within.sentences[0]
+
+
+def test_nothing_found_says_how_large_a_difference_could_have_been_missed() -> None:
+    given = told(two_groups(500, 503, 1000), {"metric": "selection_rate", "max": 0.1})
+    assert given.certainty == "not_shown"
+    assert given.sentences[0] == "The limit is met, and no difference between groups is established."
+    assert given.sentences[1].startswith("By group, of 1,000 in each group, screen selects: B 503, A 500.")
+    assert "could be anything from 0.0 to" in given.sentences[1]
+
+
+def test_nothing_compared_is_not_the_same_as_nothing_found() -> None:
+    data = {"group": ["A"] * 100 + ["B"] * 3, "hired": [1, 0] * 51 + [1]}
+    given = told(eh.Table(data, groups="group", predictions="hired"))
+    assert given.certainty == "cannot_tell"
+    assert given.sentences == ("Nothing could be compared.",)
+
+
+def test_a_reversal_comes_first_and_is_told_once() -> None:
+    rows = [
+        (sex, department, admitted)
+        for department, counts in BERKELEY.items()
+        for (sex, admitted), n in zip((("M", 1), ("M", 0), ("F", 1), ("F", 0)), counts, strict=True)
+        for _ in range(n)
+    ]
+    sex, department, admitted = zip(*rows, strict=True)
+    table = eh.Table({"sex": sex, "department": department, "admitted": admitted}, groups="sex", predictions="admitted")
+    given = answer(audited(table, parity={"metrics": "selection_rate", "within": "department"}))
+    assert given.sentences == (
+        "By sex, of 100 in each group, admitted selects: M 45, F 30; standardised over department: F 43, M 39. The "
+        "difference points the other way once groups are compared within department.",
+    )
+    assert "within department" in lines(given, "What next?")
+
+
+def test_a_gap_that_has_grown_is_a_problem_with_a_date() -> None:
+    rng = np.random.default_rng(4)
+    month, sex = np.repeat(np.arange(1, 13), 500), np.tile(["F", "M"], 3000)
+    hired = (rng.uniform(size=6000) < 0.5 - 0.35 * ((sex == "F") & (month > 8))).astype(int)
+    table = eh.Table({"month": month, "sex": sex, "hired": hired}, groups="sex", predictions="hired")
+    given = told(table, period="month")
+    assert given.certainty == "yes"
+    assert given.sentences[0].startswith(
+        "Since month = 9 the gap in selection rate between M and F (by sex, hired) is +"
+    )
+    assert "first shown after" in lines(given, "Since when?")
+    assert lines(given, "What next?").startswith("Look at what changed in month = 9.")
+
+
+def test_an_indicator_of_a_rule_is_possibly_a_problem() -> None:
+    given = told(two_groups(12, 8, 40, favourable="selected"), profile=["ugesp-1978"])
+    assert given.certainty == "possibly"
+    assert given.sentences[0] == "UGESP (1978): 1 of 1 groups is flagged, B by group at 0.667 of the rate of A."
+    assert lines(given, "What the rules ask") == given.sentences[0]
+
+
+def test_shares_are_counted_among_so_many_that_the_groups_can_be_told_apart() -> None:
+    given = told(two_groups(430, 404, 10_000))
+    assert "of 1,000 in each group, screen selects: A 43, B 40" in given.sentences[-1]
+    assert "of 100 in each group" in told(two_groups(20, 60)).sentences[0]
+
+
+def test_the_largest_group_and_all_groups_are_shown_beside_the_worst_pair() -> None:
+    data = {
+        "race": ["A"] * 100 + ["B"] * 400 + ["C"] * 100 + ["D"] * 5,
+        "hired": [1] * 80 + [0] * 20 + [1] * 200 + [0] * 200 + [1] * 20 + [0] * 80 + [1, 0, 1, 0, 1],
+    }
+    given = told(eh.Table(data, groups="race", predictions="hired"))
+    assert given.sentences[0].endswith("A 80, B 50 (the largest group), C 20.")
+    drawn = next(row.groups for row in given.rows if row.groups is not None)
+    assert [(row["label"], row["small"]) for row in drawn.rows] == [
+        ("A", False),
+        ("D", True),
+        ("B", False),
+        ("C", False),
+    ]
+    assert drawn.zero == pytest.approx(303 / 605)
+
+
+def test_people_of_unknown_group_are_named() -> None:
+    data = {"race": ["A"] * 50 + ["B"] * 50 + [None] * 60, "hired": [1, 0] * 80}
+    given = told(eh.Table(data, groups="race", predictions="hired"))
+    assert lines(given, "For whom?") == "Not known, and in no comparison: race of 38% of people."
+    assert "Find the missing values of race" in lines(given, "What next?")
+
+
+def test_decisions_come_before_scores_and_there_are_few_sentences() -> None:
+    rng = np.random.default_rng(1)
+    group = np.repeat(["A", "B", "C"], 300)
+    score = np.clip(rng.normal(0.3 + 0.2 * (group == "A"), 0.2), 0, 1)
+    table = eh.Table(
+        {"g": group, "m": score, "k": score / 2, "y": score > 0.4}, groups="g", outcome="y", predictions=["m", "k"]
+    )
+    limits = [{"metric": "mean_score", "kind": "ratio", "min": 0.8}, {"metric": "selection_rate", "max": 0.1}]
+    given = answer(eh.audit(table, parity={}, thresholds=limits))
+    assert "m selects: A" in given.sentences[0]
+    assert len(given.sentences) <= MOST_SENTENCES
+
+
+def test_a_saved_answer_is_the_same_and_a_german_one_is_german(tmp_path: Path) -> None:
+    limits = [{"metric": "selection_rate", "max": 0.1}]
+    audit = audited(two_groups(60, 30), thresholds=limits, report={"profile": ["ugesp-1978"]})
+    audit.save(tmp_path)
+    saved = answer(eh.Audit.load(tmp_path))
+    assert saved.text == answer(audit).text
+    assert [(row.question, row.lines) for row in saved.rows] == [
+        (row.question, row.lines) for row in answer(audit).rows
+    ]
+    german = answer(audit, page_wording("de"))
+    assert german.text.startswith(
+        "Ja. Nach group, wie viele von je 100 screen auswählt: A 60, B 30. Die Grenze ist höchstens 10 Prozentpunkte."
+    )
+    english = {line for row in saved.rows for line in row.lines}
+    assert not english & {line for row in german.rows for line in row.lines}
+
+
+def test_hostile_names_stay_text() -> None:
+    audit = audited(two_groups(60, 30, a="<script>alert(1)</script>", b="{model}"))
+    assert "{model} 30" in answer(audit).sentences[0]
+    assert "<script>" not in audit.to_html()
