@@ -97,7 +97,7 @@ def test_a_german_report_marks_its_sentences_as_english(installed: Path) -> None
     assert f'<p class="headline" lang="en">{finding.headline.text}' in page
     assert '<p class="lead">Do some groups wait longer than others' in page  # in a section that is English as a whole
     assert '<span class="verdict does_not_meet">Nicht eingehalten</span>' in page
-    assert '<p class="short" lang="en">By ward: south waited' in page
+    assert '<section id="answer" aria-labelledby="answer-title" lang="en">' in page
     markdown = str(make_files(german, ["md"])["report.md"])
     assert finding.headline.text in markdown
     assert "**Nicht eingehalten** (höchstens 2)" in markdown

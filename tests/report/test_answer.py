@@ -49,7 +49,7 @@ def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
     given = told(two_groups(60, 30), {"metric": "selection_rate", "max": 0.1})
     assert (given.certainty, given.word) == ("yes", "Yes")
     assert given.sentences[0] == (
-        "By group, of 100 in each group, screen selects: A 60, B 30. The limit is at most 10 points."
+        "By group, of 100 in each group, screen selects: A 60, B 30. The limit is at most 10 points. (F1)"
     )
     assert lines(given, "How big?") == "30.0 points apart. The limit is at most 10 points."
     assert "whole interval is beyond the limit" in lines(given, "How sure?")
@@ -59,7 +59,7 @@ def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
 def test_a_lenient_limit_does_not_hide_a_difference() -> None:
     given = told(two_groups(60, 30), {"metric": "selection_rate", "max": 0.5})
     assert given.certainty == "differs"
-    assert given.sentences[0].endswith("A 60, B 30. The limit of at most 50 points is met.")
+    assert given.sentences[0].endswith("A 60, B 30. The limit of at most 50 points is met. (F1)")
 
 
 def test_a_difference_without_a_limit_is_no_verdict_and_asks_for_a_limit() -> None:
@@ -71,7 +71,7 @@ def test_a_difference_without_a_limit_is_no_verdict_and_asks_for_a_limit() -> No
 def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_cannot_be_told() -> None:
     beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
     assert beyond.certainty == "possibly"
-    assert beyond.sentences[0].endswith("That is beyond the limit of at most 10 points, but not confirmed.")
+    assert beyond.sentences[0].endswith("That is beyond the limit of at most 10 points, but not confirmed. (F1)")
     within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
     assert within.certainty == "cannot_tell"
     assert "cannot be told" in within.sentences[0]
@@ -142,7 +142,7 @@ def test_the_largest_group_and_all_groups_are_shown_beside_the_worst_pair() -> N
         "hired": [1] * 80 + [0] * 20 + [1] * 200 + [0] * 200 + [1] * 20 + [0] * 80 + [1, 0, 1, 0, 1],
     }
     given = told(eh.Table(data, groups="race", predictions="hired"))
-    assert given.sentences[0].endswith("A 80, B 50 (the largest group), C 20.")
+    assert given.sentences[0].endswith("A 80, B 50 (the largest group), C 20. (F1)")
     drawn = next(row.groups for row in given.rows if row.groups is not None)
     assert [(row["label"], row["small"]) for row in drawn.rows] == [
         ("A", False),

@@ -28,6 +28,7 @@ from evenhand.cli.main import main
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError, MissingExtraError
 from evenhand.report import page
+from evenhand.report.answer import answer
 from evenhand.report.forests import forest_on_paper
 from evenhand.report.formats import FORMATS, make_files
 
@@ -91,7 +92,7 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
         "## Nicht berücksichtigt",
     ):
         assert f"\n{line}\n" in german, line
-    assert "- **Nicht eingehalten** (höchstens 5 Prozentpunkte): Nach sex" in german
+    assert "- F1 **Nicht eingehalten** (höchstens 5 Prozentpunkte): Nach sex" in german
     assert {"## Nicht berücksichtigt", "## Herkunft"} <= set(german.splitlines())
     (told,) = (line for line in german.splitlines() if "(höchstens 5 Prozentpunkte): Nach sex" in line)
     assert "interval" not in told
@@ -114,7 +115,9 @@ def test_a_workbook_holds_numbers_as_numbers_and_formulas_as_text(audit: eh.Audi
     content = make_files(audit, ["xlsx"])["tables.xlsx"]
     assert isinstance(content, bytes)
     book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-    assert book.sheet_names[:2] == ["findings", "parity-values"]
+    assert book.sheet_names[:3] == ["summary", "findings", "parity-values"]
+    summary = {str(row[0]): row[1] for row in book.get_sheet_by_name("summary").to_python()}
+    assert summary["Is there a problem?"] == answer(audit).text
     header, *rows = book.get_sheet_by_name("parity-values").to_python()
     assert len(rows) == len(audit["parity"].tables["values"])
     value, group = header.index("value"), header.index("group")
@@ -139,7 +142,10 @@ def test_junit_has_a_case_for_every_threshold(audit: eh.Audit) -> None:
     failure = suite.find("testcase/failure")
     assert failure is not None
     assert failure.text is not None
-    assert failure.text.startswith("By sex, =model selects")
+    assert failure.text.startswith("F1: By sex, =model selects")
+    names = [case.get("name", "") for case in suite.iter("testcase")]
+    assert len(set(names)) == len(names)
+    assert names[0].startswith("=model/selection_rate/sex/difference/worst_pair/")
 
 
 def test_a_model_card_has_the_fields_of_google_and_a_head_for_the_hub(audit: eh.Audit) -> None:

@@ -52,6 +52,7 @@ _MOST_TIMES = 1_000
 class Finding(Record):
     """A statement of a run, with its numbers."""
 
+    number: str = column("its number in the report, such as F1", "")
     audit: str = column("the audit")
     model: str | None = column("the model", None)
     model_reference: str | None = column("the model it is compared with", None)

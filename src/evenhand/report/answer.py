@@ -53,16 +53,20 @@ class Answer:
 
     Parameters
     ----------
-    certainty : whether there is a problem.
+    question : is there a problem?
+    certainty : whether there is.
     word : the same in a word.
     sentences : what it is, most serious first.
     rows : the other questions that have an answer.
+    language : the code of the language it is in.
     """
 
+    question: str
     certainty: Certainty
     word: str
     sentences: tuple[str, ...]
     rows: tuple[Row, ...]
+    language: str = "en"
 
     @property
     def text(self) -> str:
@@ -71,8 +75,9 @@ class Answer:
 
 
 def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
-    """Return the answer of a run in a language."""
-    wording = wording or page_wording()
+    """Return the answer of a run in a language; in English where a headline has no translation."""
+    if wording is None or not all(wording.translates(finding.headline) for finding in audit.findings):
+        wording = page_wording()
     found = concerns(audit, wording)
     reversal = reversal_of(audit, wording)
     certainty: Certainty = found[0].certainty if found else _nothing_found(audit)
@@ -81,10 +86,12 @@ def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
     sentences += _sentences(told, audit, wording) if told or not reversal else ()
     lead = _lead(found, audit)
     return Answer(
+        wording.say("is_there", "answer"),
         certainty,
         wording.say(certainty, "answer"),
         tuple(sentences[:MOST_SENTENCES]),
         tuple(_rows(audit, found, lead, reversal, wording)),
+        wording.code,
     )
 
 
@@ -104,7 +111,7 @@ def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> 
         source = (concern.certainty, concern.drift is None)
         if told.isdisjoint({source, concern.place}) and not (is_rule and told):
             told |= {source} if concern.place is None else {source, concern.place}
-            yield concern.sentence
+            yield concern.sentence if concern.finding is None else f"{concern.sentence} ({concern.finding.number})"
     if not found:
         yield from _all_clear(audit, wording)
 

@@ -65,9 +65,13 @@ class Audit:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of all audits, in the order of every format: not met, undecided, met, without a threshold."""
+        """The findings of all audits, in the order of every format: not met, undecided, met, without a threshold.
+
+        They are numbered in this order.
+        """
         everything = chain.from_iterable(result.findings for result in self.results.values())
-        return tuple(chain.from_iterable(in_order(everything)))
+        ordered = chain.from_iterable(in_order(everything))
+        return tuple(replace(finding, number=f"F{position}") for position, finding in enumerate(ordered, 1))
 
     @property
     def notes(self) -> dict[str, tuple[Message, ...]]:

@@ -1,8 +1,7 @@
-"""Every table of an audit as rows of plain cells, for formats that hold tables."""
+"""Every table of an audit as rows of plain values, for formats that hold tables."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +45,5 @@ def _row(record: Record, columns: Iterable[str]) -> list[Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a value as one cell, with the digits of `results.json`."""
-    plain = rounded(plain_cell(value))
-    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
+    """Return a value as plain data, with the digits of `results.json`."""
+    return rounded(plain_cell(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from evenhand.core.csv_text import write_csv
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 def make(audit: Audit) -> Files:
     """Return one CSV file per table."""
     return {
-        f"{name}.csv": write_csv({column: [row[position] for row in rows] for position, column in enumerate(columns)})
+        f"{name}.csv": write_csv({column: [_cell(row[at]) for row in rows] for at, column in enumerate(columns)})
         for name, columns, rows in all_tables(audit)
     }
+
+
+def _cell(value: object) -> object:
+    """Return a value as one cell: several values as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

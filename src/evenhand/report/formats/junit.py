@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from evenhand.core.findings import Finding
 from evenhand.messages import showable
 from evenhand.report.formats import Files
 
@@ -13,20 +15,36 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return a test case for every threshold: broken is a failure, undecided is skipped, with the finding's text."""
+    """Return a test case for every threshold: broken is a failure, undecided is skipped, with the finding's text.
+
+    Names hold no numbers of the data, so that a build server can follow a case from run to run.
+    """
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     broken = sum(finding.verdict == "does_not_meet" for finding in judged)
     undecided = sum(finding.verdict == "insufficient_evidence" for finding in judged)
     counts = {"tests": str(len(judged)), "failures": str(broken), "skipped": str(undecided), "errors": "0"}
     suite = ElementTree.Element("testsuite", {"name": showable(audit.config.report.title), **counts})
+    seen = Counter[str]()
     for finding in judged:
-        name = f"{finding.headline} Limit: {finding.threshold}."
+        name = case_name(finding)
+        seen[name] += 1
+        name = name if seen[name] == 1 else f"{name} ({seen[name]})"
         case = ElementTree.SubElement(suite, "testcase", {"classname": finding.audit, "name": showable(name)})
+        told = f"{finding.number}: {finding.text} Limit: {finding.threshold}."
         if finding.verdict == "does_not_meet":
-            ElementTree.SubElement(case, "failure", {"message": showable(finding.headline.text)}).text = showable(
-                finding.text
-            )
+            message = {"message": showable(finding.headline.text)}
+            ElementTree.SubElement(case, "failure", message).text = showable(told)
         elif finding.verdict == "insufficient_evidence":
             ElementTree.SubElement(case, "skipped", {"message": showable(str(finding.reason or finding.headline))})
+        else:
+            ElementTree.SubElement(case, "system-out").text = showable(told)
     ElementTree.indent(suite, " ")
     return {"junit.xml": ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)}
+
+
+def case_name(finding: Finding) -> str:
+    """Return what a threshold limits, as in 'xgboost/selection_rate/race/difference/worst_pair'."""
+    group = finding.group if finding.against not in ("worst_pair", None) or finding.kind is None else None
+    place = (finding.model, finding.metric, finding.grouping, finding.stratum, finding.kind, finding.against, group)
+    own = (f"{name}={value}" for name, value in finding.coordinates.items())
+    return "/".join(str(part) for part in (*place, *own) if part is not None)
