@@ -81,7 +81,13 @@ def test_worst_pairs_use_exact_limits() -> None:
 def test_a_group_without_spread_decides_nothing_about_means() -> None:
     data = {"group": ["a"] * 500 + ["b"] * 15, "hired": [0.1] * 450 + [0.8] * 50 + [0.1] * 15}
     result = eh.parity(eh.Table(data, groups="group", predictions="hired"), metrics="mean_score", resamples=100)
-    assert all(gap.low is None for gap in result.gaps)
+    for gap in result.gaps:
+        equal = 0.0 if gap.kind == "difference" else 1.0
+        assert gap.low is not None
+        assert gap.high is not None
+        assert gap.low <= equal <= gap.high
+        assert gap.rests_on == "bounds"
+    assert "In one group all values are equal" in result.findings[0].text
 
 
 def test_groups_that_are_not_compared_are_named() -> None:

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.audits.parity.pairs import MeanPairs, worst_p
+from evenhand.core.records import Kind
+from evenhand.stats.permutation import GroupedValues, compare_means
 from evenhand.stats.two_rates import compare_rates
+
+KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
 
 def decided(counts: dict[str, tuple[int, int]], column: str = "group", **settings: Any) -> eh.ParityResult:
@@ -61,3 +66,57 @@ def test_the_worst_pair_has_the_smallest_p_value_of_all_pairs_times_their_number
     pairs = [(counts[i], counts[j]) for i, j in (("a", "b"), ("a", "c"), ("b", "c"))]
     each = [float(compare_rates(*one, *other).p_value) for one, other in pairs]
     assert result.get("gaps", kind="difference", against="worst_pair").p_value == pytest.approx(3 * min(each))
+
+
+def scored(scores: dict[str, list[float]], column: str = "group", **settings: Any) -> eh.ParityResult:
+    groups = [name for name, values in scores.items() for _ in values]
+    everybody = [score for values in scores.values() for score in values]
+    table = eh.Table({column: groups, "s": everybody}, groups=column, predictions={"m": "s"})
+    return eh.parity(table, metrics="mean_score", **settings)
+
+
+def fraud(seed: int, people: int) -> list[float]:
+    rng = np.random.default_rng(seed)
+    extreme = rng.random(people) < 0.05
+    return [float(score) for score in np.where(extreme, rng.uniform(0.97, 1, people), rng.beta(1, 20, people))]
+
+
+def test_means_have_the_permutation_of_their_people_and_its_interval() -> None:
+    scores = {"a": fraud(1, 60), "b": fraud(2, 300)}
+    values = np.array(scores["a"] + scores["b"])
+    is_a = np.arange(360) < 60
+    expected = compare_means(values, is_a, ~is_a, bounds=(0.0, 1.0), level=0.05 / 20)
+    result = scored(scores, reference="b")
+    for against in ("worst_pair", "reference", "overall"):
+        gap = result.rows("gaps", kind="difference", against=against)[0]
+        assert gap.p_value == pytest.approx(expected.p_value)
+        assert gap.rests_on == expected.rests_on
+    alone = result.get("gaps", kind="difference", against="reference")
+    assert (alone.low, alone.high) == pytest.approx(expected.limits())
+    assert numbers(scored(scores, "race", seed=7, reference="b")) == numbers(result)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_gap_of_means_excludes_equality_exactly_if_its_p_value_is_below_alpha(seed: int) -> None:
+    sizes = np.random.default_rng(seed).integers(12, 400, 4)
+    result = scored({f"g{i}": fraud(10 * seed + i, int(n)) for i, n in enumerate(sizes)})
+    for gap in result.gaps:
+        assert gap.low is not None
+        assert gap.p_value is not None
+        equal = 0.0 if gap.kind == "difference" else 1.0
+        excluded = gap.low > equal or (gap.high is not None and gap.high < equal)
+        assert excluded == (gap.p_value < 0.05), gap
+
+
+def test_many_groups_give_the_worst_pair_of_all_comparisons() -> None:
+    """Of 66 pairs only those that can decide are drawn; the answer is that of drawing all."""
+    people = np.repeat(np.arange(12), np.arange(20, 80, 5))
+    values = np.array(fraud(3, people.size)) + 0.1 * (people == 4)
+    grouped = GroupedValues(values, np.ones(people.size, dtype=np.int64), people, None, 12)
+    order = np.argsort(-np.bincount(people, weights=values) / np.bincount(people))
+    first, second = (np.eye(12, dtype=np.bool_)[order[side]] for side in np.triu_indices(12, 1))
+    few, every = (MeanPairs(grouped, first, second, (0.0, 2.0), of_worst) for of_worst in (True, False))
+    assert sum(found.draws > 0 for found in few.compared) < sum(found.draws > 0 for found in every.compared)
+    assert worst_p(few) == worst_p(every)
+    for kind in KINDS:
+        assert few.widest(kind, 0.95) == every.widest(kind, 0.95)

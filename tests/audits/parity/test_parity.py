@@ -279,8 +279,8 @@ def test_polarity_is_never_guessed(households: pd.DataFrame) -> None:
 
 
 def test_a_gap_without_an_interval_says_why() -> None:
-    data = {"group": ["a"] * 20 + ["b"] * 20, "score": [0.2] * 20 + [0.7] * 20}
-    result = eh.parity(eh.Table(data, groups="group", predictions="score"), metrics="mean_score", resamples=100)
+    people = {"group": ["a"] * 20 + ["b"] * 20, "score": [0.5] * 20 + [0.3, 0.8] * 10, "y": [0, 1] * 20}
+    result = eh.parity(eh.Table(people, groups="group", outcome="y", predictions="score"), metrics="auc")
     assert "no interval: one of the groups has none of its own" in result.findings[0].text
 
 

@@ -12,8 +12,10 @@ from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.resampled import DrawCache, Method, Metrics, Resampled, Support, resample_groups
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.stats.permutation import GroupedValues
 from evenhand.stats.types import IntArray
 from evenhand.table.rows import ScoreRows
+from evenhand.table.table import FINE_BINS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +32,7 @@ class Analysis:
     rng : source of randomness for the bootstrap; it is copied, so the draws are the same at every confidence.
     score_range : lowest and highest possible score.
     favourable : the side of the decision that is good for the person.
-    ranks : the scores by group code, for AUC.
+    ranks : the scores by group code, for AUC and means.
     support : for each metric the strata used, when values are standardised over strata.
     draws : the cached draws of all analyses of one audit.
     """
@@ -80,6 +82,23 @@ class Analysis:
             drawn = next(batches)
             self.draws.keep(self, drawn)
         return drawn
+
+    def people(self, metric: ParityMetric) -> GroupedValues | None:
+        """Return the values of people that a metric is the mean of; None if it is not a mean or scores are unknown."""
+        if metric.method != "mean" or metric.ratio is None or self.ranks is None:
+            return None
+        rows, codes = self.ranks
+        number = rows.groups.n
+        if rows.binned and self.cells.weighted:
+            return None
+        score = rows.score
+        if rows.binned:
+            low, high = self.score_range
+            score = low + (score + 0.5) / FINE_BINS * (high - low)
+        ((measure, _),) = metric.ratio.numerator
+        values = score if measure == "score" else (score - rows.positive) ** 2
+        weights = rows.weight if self.cells.weighted else None
+        return GroupedValues(values, number, codes, weights, len(self.cells.labels))
 
     def comparable(self, values: GroupValues) -> IntArray:
         """Return the groups that enter gaps: not missing, large enough, defined."""

@@ -296,11 +296,14 @@ def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
 
 
 def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[Message]]:
-    """Return the ranked scores if AUC needs them, and notes on them."""
-    if not any(metric.method == "rank" for metric, _ in metrics):
+    """Return the scores of people if AUC or means need them, and notes on those of AUC."""
+    methods = {metric.method for metric, _ in metrics}
+    if not methods & {"rank", "mean"}:
         return None, []
     step(f"Ranking the scores of {model}")
     rows = table.score_rows(model)
+    if "rank" not in methods:
+        return rows, []
     notes = []
     if rows.binned:
         bins = rows.score.astype(np.int64)

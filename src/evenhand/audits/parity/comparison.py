@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.audits.parity import gaps as between
 from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values
+from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values, with_people
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
@@ -82,7 +82,8 @@ class Comparison:
         to_overall = between.gaps_to_overall(values, groups, kind)
         if self.analysis.by_bootstrap(self.metric):
             ends, p = self._drawn_worst_pair(kind, confidence)
-            yield replace(worst, limits=ends, joint=ends, p_value=p, differs=excludes_equality(kind, ends))
+            found = replace(worst, limits=ends, joint=ends, p_value=p, rests_on="bootstrap")
+            yield replace(found, differs=excludes_equality(kind, ends))
             yield from self._drawn(to_reference, confidence)
             yield from self._drawn(to_overall, confidence)
         else:
@@ -105,7 +106,7 @@ class Comparison:
 
     @cached_property
     def _all_pairs(self) -> Pairs:
-        return make_pairs(*(self.values.only(side) for side in self._sides))
+        return make_pairs(*(self.values.only(side) for side in self._sides), of_worst=True)
 
     @cached_property
     def _pairs_with_reference(self) -> Pairs:
@@ -124,14 +125,10 @@ class Comparison:
         groups = np.array([gap.group for gap in gaps], dtype=np.int64)
         alone = limit_pairs(self._drawn_limits(block, groups, confidence))
         joint = limit_pairs(self._drawn_limits(block, groups, joint_confidence(confidence, len(gaps))))
-        drawn = self.analysis.draws_of(self.metric)
-        for gap, ends, together in zip(gaps, alone, joint, strict=True):
-            p = np.nan
-            if drawn is not None:  # the ratio has the p-value of the difference
-                p = float(
-                    drawn.p_values(self.metric.name, f"{gap.against}_difference", self.analysis.method)[gap.group]
-                )
-            yield replace(gap, limits=ends, joint=together, p_value=p, differs=excludes_equality(gap.kind, ends))
+        p_values = self._drawn_p_values(f"{gaps[0].against}_difference", groups)  # those of the ratio, too
+        for gap, ends, together, p in zip(gaps, alone, joint, p_values, strict=True):
+            found = replace(gap, limits=ends, joint=together, p_value=p, rests_on="bootstrap")
+            yield replace(found, differs=excludes_equality(gap.kind, ends))
 
     def _drawn_p_values(self, block: str, groups: IntArray) -> list[float]:
         drawn = self.analysis.draws_of(self.metric)
@@ -217,6 +214,7 @@ class Comparison:
             **limits,
             p_value=finite(gap.p_value),
             worse_off=self._worse_off(gap),
+            rests_on=gap.rests_on,
             status=_gap_status(gap, self.metric),
         )
 
@@ -318,7 +316,9 @@ def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | Non
     if metric.method == "rank" and analysis.ranks is not None:
         return auc_values(*analysis.ranks, len(analysis.cells.labels), metric)
     if analysis.support is None and custom is None:
-        return ratio_values(analysis.cells, metric, analysis.score_range)
+        values = ratio_values(analysis.cells, metric, analysis.score_range)
+        people = analysis.people(metric)
+        return values if people is None else with_people(values, people)
     return _bootstrapped_values(analysis, metric, custom)
 
 

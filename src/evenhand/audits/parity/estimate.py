@@ -17,6 +17,7 @@ from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
 from evenhand.stats import intervals
 from evenhand.stats.auc import auc_influence
+from evenhand.stats.permutation import GroupedValues
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
@@ -35,6 +36,7 @@ class GroupValues:
     stderr : standard errors.
     trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
     bounds : the lowest and highest possible value.
+    people, members : the values of people for a mean, and (groups, all groups) whose people each group's are.
     weighted : whether the rows have survey weights; otherwise a rate times its trials is a number of people.
     rest, share : the same metric for everybody outside each group, and the group's share of everybody.
     rates : the rates that the metric is a function of.
@@ -51,6 +53,8 @@ class GroupValues:
     trials: FloatArray
     bounds: tuple[float, float]
     weighted: bool = False
+    people: GroupedValues | None = None
+    members: BoolArray | None = None
     rest: GroupValues | None = None
     share: FloatArray | None = None
     rates: tuple[GroupValues, ...] = ()
@@ -78,10 +82,17 @@ class GroupValues:
 
     def only(self, groups: IntArray) -> GroupValues:
         """Return the values of some groups."""
-        named = ("value", "n", "counted", "stderr", "trials", "share", "covariance")
+        named = ("value", "n", "counted", "stderr", "trials", "share", "covariance", "members")
         arrays = {name: values[groups] for name in named if (values := getattr(self, name)) is not None}
         rest = None if self.rest is None else self.rest.only(groups)
         return replace(self, rest=rest, rates=tuple(rate.only(groups) for rate in self.rates), **arrays)
+
+
+def with_people(values: GroupValues, people: GroupedValues) -> GroupValues:
+    """Return the mean of groups with the values of their people, by which means are compared."""
+    own = np.eye(people.groups, dtype=np.bool_)
+    rest = values.rest and replace(values.rest, people=people, members=~own)
+    return replace(values, people=people, members=own, rest=rest)
 
 
 def no_limits(groups: int) -> Interval:

@@ -12,7 +12,7 @@ from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
-from evenhand.core.findings import Arguments, Claim
+from evenhand.core.findings import Arguments, Claim, join_sentences
 from evenhand.core.omitted import Omitted
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.messages import Message
@@ -42,16 +42,17 @@ def make_claims(
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
+            aside=join_sentences(list(_asides(gap, groups, metrics[gap.metric]))),
             test_key=_test_key(gap),
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
-        yield _with_other_groups(claim, gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else claim
+        yield _with_other_groups(claim, groups) if gap.against == "worst_pair" else claim
 
 
-def _with_other_groups(claim: Claim, gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Claim:
+def _with_other_groups(claim: Claim, groups: Mapping[str, Value]) -> Claim:
     """Return the claim on a worst pair with the groups between the two, and those that are not compared."""
     compared = [record for record in groups.values() if _is_compared(record)]
-    claim = replace(claim, aside=_groups_between(gap, groups, metric), omitted=_omitted(groups.values()))
+    claim = replace(claim, omitted=_omitted(groups.values()))
     if len(compared) <= 2:
         return claim
     return replace(
@@ -129,6 +130,15 @@ def _omitted(groups: Collection[Value]) -> Omitted:
     defined = [record for record in groups if record.value is not None]
     left_out = tuple(record for record in defined if not _is_compared(record))
     return Omitted(left_out, tuple(record.value or 0.0 for record in defined if _is_compared(record)))
+
+
+def _asides(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Iterator[Message]:
+    """Yield what few people leave open and, of a worst pair, the values of the other groups."""
+    if gap.rests_on in ("bounds", "few people"):
+        yield say(f"rests_on_{gap.rests_on.replace(' ', '_')}")
+    between = _groups_between(gap, groups, metric) if gap.against == "worst_pair" else None
+    if between is not None:
+        yield between
 
 
 def _groups_between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:

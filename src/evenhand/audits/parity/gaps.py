@@ -28,6 +28,7 @@ class GapNumbers:
     joint : simultaneous limits for all gaps of its kind.
     p_value : of equality.
     differs : whether this pair differs significantly; the worst pair's limits may come from another pair.
+    rests_on : what test and limits rest on; of the worst pair, those of the two groups named.
     """
 
     kind: Kind
@@ -40,6 +41,7 @@ class GapNumbers:
     joint: tuple[float, float] = (float("nan"), float("nan"))
     p_value: float = float("nan")
     differs: bool = False
+    rests_on: str | None = None
 
 
 def clamp_interval(
@@ -98,7 +100,8 @@ def worst_gap_limits(gap: GapNumbers, pairs: Pairs, sides: tuple[IntArray, IntAr
     named = {gap.group, gap.reference}
     here = next(i for i, pair in enumerate(zip(*(side.tolist() for side in sides), strict=True)) if set(pair) == named)
     differs = bool(number * pairs.p_values[here] < 1.0 - confidence)
-    return replace(gap, limits=ends, joint=ends, p_value=worst_p(pairs), differs=differs)
+    rests_on = pairs.rests_on[here]
+    return replace(gap, limits=ends, joint=ends, p_value=worst_p(pairs), differs=differs, rests_on=rests_on)
 
 
 def with_limits(gaps: Sequence[GapNumbers], pairs: Pairs, confidence: float) -> list[GapNumbers]:
@@ -110,10 +113,11 @@ def with_limits(gaps: Sequence[GapNumbers], pairs: Pairs, confidence: float) -> 
         return []
     kind = gaps[0].kind
     alone, joint = (limit_pairs(pairs.limits(kind, c)) for c in (confidence, joint_confidence(confidence, len(gaps))))
-    p_values = pairs.p_values.tolist()
     return [
-        replace(gap, limits=ends, joint=together, p_value=p, differs=p < 1.0 - confidence)
-        for gap, ends, together, p in zip(gaps, alone, joint, p_values, strict=True)
+        replace(gap, limits=ends, joint=together, p_value=p, differs=p < 1.0 - confidence, rests_on=rests_on)
+        for gap, ends, together, p, rests_on in zip(
+            gaps, alone, joint, pairs.p_values.tolist(), pairs.rests_on, strict=True
+        )
     ]
 
 
@@ -169,6 +173,11 @@ class Overall:
     def p_values(self) -> FloatArray:
         """The p-value of equality of each pair."""
         return self.rest.p_values
+
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on."""
+        return self.rest.rests_on
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each group's difference from, or ratio to, everybody."""

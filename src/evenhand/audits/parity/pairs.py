@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -13,9 +13,14 @@ from evenhand.audits.parity.estimate import GroupValues
 from evenhand.core.records import Kind
 from evenhand.stats import intervals
 from evenhand.stats.multiplicity import adjusted_p
+from evenhand.stats.permutation import GroupedValues, MeanComparison
 from evenhand.stats.two_rates import RateComparison, compare_rates, extreme_bound
-from evenhand.stats.types import FloatArray, Interval
+from evenhand.stats.types import BoolArray, FloatArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, smallest_alpha, widest_difference
+
+_CLEAR = 0.05  # the level of a report
+_MOST_DRAWN, _NEAR_LEAST = 50, 20.0
+_FINDINGS = 20.0  # that share it, for which there are enough draws
 
 
 class Pairs(Protocol):
@@ -24,6 +29,10 @@ class Pairs(Protocol):
     @property
     def p_values(self) -> FloatArray:
         """The p-value of equality of each pair, the same for both kinds of gap."""
+
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on."""
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each pair's difference or ratio; they exclude equality exactly if p < 1 - confidence."""
@@ -42,8 +51,10 @@ def worst_p(pairs: Pairs) -> float:
     return float(np.nan_to_num(adjusted_p(pairs.p_values, "bonferroni"), nan=np.inf).min(initial=np.inf))
 
 
-def make_pairs(a: GroupValues, b: GroupValues) -> Pairs:
-    """Return the comparison of groups, pairwise; those of a worst pair with the higher value first."""
+def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> Pairs:
+    """Return the comparison of groups, pairwise; `of_worst` of all pairs, those with the higher value first."""
+    if a.people is not None and a.members is not None and b.members is not None:
+        return MeanPairs(a.people, a.members, b.members, a.bounds, of_worst)
     if a.metric.method == "rate" and not a.weighted:
         counts = (np.rint(side.value * side.trials) for side in (a, b))
         yes_a, yes_b = (np.nan_to_num(count) for count in counts)
@@ -80,6 +91,11 @@ class RatePairs:
         """The p-value of equality of each pair."""
         return self.difference.p_value
 
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on: "exact" or "asymptotic"."""
+        return [str(method) for method in self.difference.method]
+
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each pair's difference or ratio."""
         compared = self.difference if kind == "difference" else self.ratio
@@ -98,6 +114,83 @@ class RatePairs:
             return 0.0, near
         far = extreme_bound(self.inverse, "lower", tail, "smallest", near)
         return (1.0 / extreme_bound(self.inverse, "upper", tail, "largest", 1.0 / far) if far > 0 else 0.0), near
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPairs:
+    """Pairs of means: see `evenhand.stats.permutation`.
+
+    Parameters
+    ----------
+    people : the values of people in all groups.
+    first, second : (pairs, groups) whose people both sides of each pair are.
+    bounds : the lowest and highest possible value.
+    of_worst : whether only the worst pair matters: then of more than 50 pairs those far from deciding are compared by
+        moments.
+    """
+
+    people: GroupedValues
+    first: BoolArray
+    second: BoolArray
+    bounds: tuple[float, float]
+    of_worst: bool = False
+
+    @cached_property
+    def compared(self) -> list[MeanComparison]:
+        """The comparison of each pair."""
+        sides = [(np.flatnonzero(a), np.flatnonzero(b)) for a, b in zip(self.first, self.second, strict=True)]
+        level = _CLEAR / _FINDINGS / max(1, len(sides))
+        rough: list[MeanComparison | None] = [None] * len(sides)
+        if self.of_worst and len(sides) > _MOST_DRAWN:
+            rough = _those_that_do_not_decide([self.people.approximate(a, b, self.bounds) for a, b in sides])
+        return [
+            found or self.people.compare(a, b, self.bounds, _CLEAR, level)
+            for (a, b), found in zip(sides, rough, strict=True)
+        ]
+
+    @property
+    def p_values(self) -> FloatArray:
+        """The p-value of equality of each pair."""
+        return np.array([found.p_value for found in self.compared])
+
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on: see `MeanComparison`."""
+        return [found.rests_on for found in self.compared]
+
+    def limits(self, kind: Kind, confidence: float) -> Interval:
+        """Return the limits of each pair's difference or ratio."""
+        ends = [replace(found, contrast=kind).limits(2.0 * intervals.tail_share(confidence)) for found in self.compared]
+        low, high = np.array(ends).reshape(-1, 2).T
+        return Interval(low, high)
+
+    def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
+        """Return the limits of the largest difference, or of the smallest ratio, of all pairs."""
+        return _widest(self, kind, confidence, len(self.first))
+
+
+def _those_that_do_not_decide(rough: list[MeanComparison | None]) -> list[MeanComparison | None]:
+    """Return the comparisons by moments that cannot be the worst pair's limit or p-value; None for the others.
+
+    A pair cannot be if its p-value is more than 20 times the smallest one, and its limits, twice as far from its
+    estimate, are not the farthest.
+    """
+    found = [each for each in rough if each is not None]
+    p = np.array([each.p_value for each in found])
+    decides = p <= _NEAR_LEAST * p.min(initial=1.0)
+    for kind in ("difference", "ratio"):
+        estimate = _sizes(np.array([replace(each, contrast=kind).estimate for each in found]), kind)
+        ends = np.array([replace(each, contrast=kind).limits(_CLEAR) for each in found]).reshape(-1, 2)
+        far = np.maximum(*(_sizes(end, kind) for end in ends.T))
+        decides |= ~(2.0 * far - estimate < far.max(initial=0.0))
+    kept = iter(decides.tolist())
+    return [None if each is None or next(kept) else each for each in rough]
+
+
+def _sizes(gaps: FloatArray, kind: str) -> FloatArray:
+    """Return how far gaps are from equality."""
+    with np.errstate(all="ignore"):
+        return np.abs(gaps if kind == "difference" else np.log(gaps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,15 +214,24 @@ class LimitPairs:
 
         return smallest_alpha(margin, self.limits("difference", 0.5).low.shape)
 
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on: those of the two groups."""
+        return ["group limits"] * self.limits("difference", 0.5).low.size
+
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each pair's difference or ratio."""
         return self.limits_at(kind, confidence)
 
     def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
         """Return the limits of the largest difference, or of the smallest ratio, of all pairs."""
-        pairs = self.limits("difference", 0.5).low.size
-        near, far = (self.limits(kind, level) for level in (intervals.bonferroni(confidence, pairs), confidence))
-        return widest_difference(near, far) if kind == "difference" else narrowest_ratio(near, far)
+        return _widest(self, kind, confidence, self.limits("difference", 0.5).low.size)
+
+
+def _widest(pairs: Pairs, kind: Kind, confidence: float, number: int) -> tuple[float, float]:
+    """Return the limits of the worst pair from those of all pairs."""
+    near, far = (pairs.limits(kind, level) for level in (intervals.bonferroni(confidence, number), confidence))
+    return widest_difference(near, far) if kind == "difference" else narrowest_ratio(near, far)
 
 
 def _moved(a: GroupValues, b: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:

@@ -101,8 +101,7 @@ class TwoGroupCells:
         n = self.people
         w, wz, ww, wwz, wwzz = self._sums_of(sums)
         mean = wz / w
-        row = (wwzz - 2.0 * mean * wwz + mean**2 * ww) / ww  # the variance of a person's value
-        row = np.where(row > _NO_VARIANCE * (wwzz / ww + _NO_VARIANCE), row, 0.0)
+        row = row_variance(ww, wwz, wwzz, mean)
         with np.errstate(all="ignore"):
             row = np.where(n > 1, row * n / (n - 1.0), self._pooled_variance)
         return (self.shares * mean).sum(axis=-1), (self.shares**2 * row * ww / w**2).sum(axis=-1)
@@ -147,14 +146,7 @@ class TwoGroupCells:
         second, third, fourth = (
             self.shares**power * self.by_stratum(pooled * away**power) / size for power in (2, 3, 4)
         )
-        n_a, n_b = self.people
-        variance = float((second * (1 / n_a + 1 / n_b)).sum())
-        if variance == 0:
-            return 0.0, 0.0
-        return (
-            float((third * (1 / n_a**2 - 1 / n_b**2)).sum() / variance**1.5),
-            float((fourth * (1 / n_a**3 + 1 / n_b**3)).sum() / variance**2),
-        )
+        return shape_of(second, third, fourth, *self.people)
 
     # The order that contents decide ---------------------------------------------------------------------------
 
@@ -249,6 +241,25 @@ class TwoGroupCells:
         strata = np.zeros(size.size, dtype=np.int64)
         strata[cell] = self.strata
         return replace(self, values=value, weights=weight, counts=counts, strata=strata)
+
+
+def row_variance(ww: FloatArray, wwz: FloatArray, wwzz: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the variance of a person's value about a mean, from the sums of w², w² z and w² z²; 0 if rounding."""
+    row = (wwzz - 2.0 * mean * wwz + mean**2 * ww) / ww
+    return np.asarray(np.where(row > _NO_VARIANCE * (wwzz / ww + _NO_VARIANCE), row, 0.0))
+
+
+def shape_of(
+    second: FloatArray, third: FloatArray, fourth: FloatArray, n_a: FloatArray, n_b: FloatArray
+) -> tuple[float, float]:
+    """Return skewness and fourth standardised moment from the moments of people by stratum: see `shape`."""
+    variance = float((second * (1 / n_a + 1 / n_b)).sum())
+    if variance <= 0:
+        return 0.0, 0.0
+    return (
+        float((third * (1 / n_a**2 - 1 / n_b**2)).sum() / variance**1.5),
+        float((fourth * (1 / n_a**3 + 1 / n_b**3)).sum() / variance**2),
+    )
 
 
 def two_group_cells(

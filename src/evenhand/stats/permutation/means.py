@@ -21,6 +21,7 @@ Basis = Literal["permutation", "approximation", "bounds", "none"]
 DRAWS, MORE_DRAWS = 9_999, 99_999
 _NEAR = 2.0  # a p-value within this factor of the level that decides gets more draws
 _MOST_SKEWNESS, _MOST_KURTOSIS = 0.15, 0.02  # of the difference of means: below, moments suffice
+_FEW_CARRIERS = 5.0
 _FEW_VALUES, _MOST_KURTOSIS_OF_FEW = 100, 0.003  # with few distinct values t has few values, too
 
 
@@ -87,6 +88,11 @@ class MeanComparison:
     def stderr(self) -> float:
         """The standard error of the difference of means."""
         return float(np.sqrt(self.variance_a + self.variance_b))
+
+    @property
+    def rests_on(self) -> str:
+        """The basis, or "few people" if fewer than 5 of the smaller group carry the variance."""
+        return "few people" if self.basis == "permutation" and self.carriers < _FEW_CARRIERS else self.basis
 
     @property
     def draws(self) -> int:
@@ -265,11 +271,11 @@ def compare_means(
     cells, is_swapped = cells.oriented()
     reference, basis, carriers = _reference_of(cells, alpha, alpha if level is None else level)
     extremes = float(cells.values.min()), float(cells.values.max())
-    found = _comparison(cells.means(), contrast, basis, carriers, reference, bounds or extremes)
+    found = comparison_of(cells.means(), contrast, basis, carriers, reference, bounds or extremes)
     return found.swapped() if is_swapped else found
 
 
-def _comparison(means: Means, *rest: Any) -> MeanComparison:
+def comparison_of(means: Means, *rest: Any) -> MeanComparison:
     """Return a comparison from the means, variances and effective sizes of both groups, and the other attributes."""
     (a, b), (variance_a, variance_b), (n_a, n_b) = (pair.tolist() for pair in means)
     return MeanComparison(a, b, variance_a, variance_b, (n_a, n_b), *rest)
@@ -314,7 +320,7 @@ def compare_moments(
     kurtosis = float(fourth.sum()) / total**2 if total > 0 else 0.0
     means = Means((share * value).sum(axis=1), of_mean.sum(axis=1), 1.0 / (share**2 / n).sum(axis=1))
     basis: Basis = "approximation" if (means.variance > 0).all() else "bounds"
-    return _comparison(means, contrast, basis, np.inf, Approximated(0.0, kurtosis), bounds)
+    return comparison_of(means, contrast, basis, np.inf, Approximated(0.0, kurtosis), bounds)
 
 
 def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Reference, Basis, float]:
@@ -324,8 +330,7 @@ def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Ref
     approximated = Approximated(skewness, kurtosis)
     mean, variance, _ = cells.means()
     basis: Basis = "bounds" if (variance == 0).any() else "permutation"
-    most = _MOST_KURTOSIS if cells.values.size > _FEW_VALUES else _MOST_KURTOSIS_OF_FEW
-    if abs(skewness) <= _MOST_SKEWNESS and kurtosis <= most:
+    if is_fine(approximated, cells.values.size):
         return approximated, "approximation" if basis == "permutation" else basis, carriers
     t = studentised(mean[0] - mean[1], variance.sum())
     drawn = Drawn(cells.draw(DRAWS))
@@ -335,9 +340,15 @@ def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Ref
     return drawn, basis, carriers
 
 
+def is_fine(reference: Approximated, values: int = 0) -> bool:
+    """Return whether moments suffice for people with so many distinct values."""
+    most = _MOST_KURTOSIS if values > _FEW_VALUES else _MOST_KURTOSIS_OF_FEW
+    return abs(reference.skewness) <= _MOST_SKEWNESS and reference.kurtosis <= most
+
+
 def _nothing(contrast: Contrast) -> MeanComparison:
     """Return the comparison of groups that have no people to compare."""
     unknown = np.full(2, np.nan)
-    return _comparison(
+    return comparison_of(
         Means(unknown, unknown, np.zeros(2)), contrast, "none", 0.0, Approximated(0.0, 1.0), (np.nan, np.nan)
     )

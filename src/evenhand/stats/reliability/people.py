@@ -18,7 +18,6 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 MEANS = ("pabak", SPREAD_ADJUSTED)
 """Metrics that are means over people; the others are ratios of such means."""
 RestsOn = Literal["permutation", "approximation", "bounds", "rates", "none"]
-_FEW_CARRIERS = 5.0
 _STEP = 1e-6
 _DIGITS = 8
 
@@ -178,7 +177,7 @@ def _of_means(found: MeanComparison) -> PeopleGap:
         p_value=found.p_value,
         limits=lambda confidence: found.limits(2.0 * float(tail_share(confidence))),
         rests_on=found.basis,
-        few=found.basis == "permutation" and found.carriers < _FEW_CARRIERS,
+        few=found.rests_on == "few people",
         freedom=float(parts.sum() ** 2 / weight) if weight > 0 else float("inf"),
     )
 

@@ -29,7 +29,8 @@ _GOLDEN = 0.6180339887498949
 _NEGLIGIBLE = 1e-18  # chances below this share of the largest are left out
 _FARTHEST = 60.0  # log ratio
 _SCORE_PRECISION = 1e-13
-_PRECISION = 1e-3  # of a limit, as a share of the distance of probes
+_FAR_BEYOND = 0.6  # below this share of the tail, p-values do not reach it again
+_PRECISION = 1e-2  # of a limit, as a share of the distance of probes
 _PROBES, _PROBE_STEP = 24, 1.0 / 96.0  # beyond a limit, and their distance as a share of the limit's from the estimate
 
 
@@ -315,10 +316,16 @@ def scores(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
 
 
 @kernel()
+def share_beyond(position: float, search: Search) -> float:
+    """Return the one-sided p-value of a position, or less if both reach the tail."""
+    groups, is_ratio, span, tail, least = search
+    return largest_tail(groups, (position, is_ratio), span, tail - least) + least
+
+
+@kernel()
 def is_accepted(position: float, search: Search) -> bool:
     """Tell whether the one-sided p-value of a position is at least the tail."""
-    groups, is_ratio, span, tail, least = search
-    return largest_tail(groups, (position, is_ratio), span, tail - least) + least >= tail
+    return share_beyond(position, search) >= search[3]
 
 
 @kernel()
@@ -357,7 +364,10 @@ def outermost(accepted: float, lowest: float, step: float, search: Search) -> fl
     probe = 1
     while probe <= _PROBES and accepted - probe * step > lowest:
         position = accepted - probe * step
-        if is_accepted(position, search):
+        beyond = share_beyond(position, search)
+        if beyond < _FAR_BEYOND * search[3]:
+            break
+        if beyond >= search[3]:
             accepted = narrowed(max(position - step, lowest), position, _PRECISION * step, search)
             probe = 0
         probe += 1

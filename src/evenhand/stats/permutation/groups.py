@@ -1,0 +1,155 @@
+"""People of several groups, of whom any two sets of groups can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+
+import numpy as np
+
+from evenhand.stats.permutation.cells import Means, row_variance, shape_of
+from evenhand.stats.permutation.means import (
+    MeanComparison,
+    compare_means,
+    comparison_of,
+    is_fine,
+)
+from evenhand.stats.permutation.reference import Approximated
+from evenhand.stats.types import FloatArray, IntArray
+
+_MOST_VALUES = 2**14  # distinct values; beyond, equal bins of their range
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedValues:
+    """Values of people, in entries of one or more people of one group.
+
+    Moments of all groups are summed once, and tell whether a comparison needs draws; only then are people counted by
+    value. More than 16,384 distinct values without weights are then merged in equal bins of their range.
+
+    Attributes
+    ----------
+    values, people, codes
+        (N,) the value, the number of people, and the group of each entry.
+    weights
+        (N,) the weight of each person of an entry; None without weights.
+    groups
+        The number of groups.
+
+    Examples
+    --------
+    >>> values, counts, codes = np.array([0.1, 0.2, 0.9, 0.3]), np.array([30, 20, 10, 40]), np.array([0, 0, 0, 1])
+    >>> people = GroupedValues(values, counts, codes, None, 2)
+    >>> round(people.compare([0], [1], (0.0, 1.0)).estimate, 4)
+    -0.0333
+    """
+
+    values: FloatArray
+    people: IntArray
+    codes: IntArray
+    weights: FloatArray | None
+    groups: int
+
+    def compare(
+        self,
+        first: Sequence[int] | IntArray,
+        second: Sequence[int] | IntArray,
+        bounds: tuple[float, float],
+        alpha: float = 0.05,
+        level: float | None = None,
+    ) -> MeanComparison:
+        """Return the comparison of the means of two sets of groups: see `compare_means`."""
+        found = self.approximate(first, second, bounds)
+        if found is not None and isinstance(found.reference, Approximated) and is_fine(found.reference):
+            return found
+        values, counts_a, counts_b, weights = self._cells_of(first, second)
+        return compare_means(values, counts_a, counts_b, weights=weights, bounds=bounds, alpha=alpha, level=level)
+
+    def approximate(
+        self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, bounds: tuple[float, float]
+    ) -> MeanComparison | None:
+        """Return the comparison by moments alone, however coarse; None if a set has no people or no variance."""
+        a, b = (self._moments[:, :, groups].sum(axis=2) for groups in (first, second))
+        if min(a[0, 0], b[0, 0]) == 0:
+            return None
+        means, reference = self._means(a, b), Approximated(*_shape(a, b))
+        if not (means.variance > 0).all():
+            return None
+        return comparison_of(means, "difference", "approximation", 1.0 / reference.kurtosis, reference, bounds)
+
+    @cached_property
+    def _scale(self) -> tuple[float, float]:
+        """The mean and the standard deviation of all people, or 1 if there is none."""
+        mean = float(np.average(self.values, weights=self.people))
+        spread = float(np.sqrt(np.average((self.values - mean) ** 2, weights=self.people)))
+        return mean, spread if spread > 0 else 1.0
+
+    @cached_property
+    def _moments(self) -> FloatArray:
+        """(5, 5, groups) the sums of w^k z^j over people; w^0 z^0 counts them."""
+        mean, spread = self._scale
+        z, powers = (self.values - mean) / spread, self.people.astype(np.float64)
+        w = None if self.weights is None else self.weights / float(np.average(self.weights, weights=powers))
+        found = np.zeros((5, 5, self.groups))
+        for j in range(5):
+            found[:, j] = np.bincount(self.codes, weights=powers, minlength=self.groups)
+            if w is not None:
+                for k in range(max(1, j), 5):
+                    found[k, j] = np.bincount(self.codes, weights=powers * w**k, minlength=self.groups)
+            powers = powers * z
+        return found
+
+    def _means(self, a: FloatArray, b: FloatArray) -> Means:
+        """Return the means of two sets of people, in the units of the values, from their moments."""
+        mean, spread = self._scale
+        sides = np.stack([a, b], axis=2)
+        n, w, ww = sides[0, 0], sides[1, 0], sides[2, 0]
+        centre = sides[1, 1] / w
+        with np.errstate(all="ignore"):
+            row = row_variance(ww, sides[2, 1], sides[2, 2], centre) * n / (n - 1.0)
+        variance = np.where(n > 1, row, 0.0) * ww / w**2
+        within = np.clip(mean + spread * centre, self.values.min(), self.values.max())
+        return Means(within, spread**2 * variance, w**2 / ww)
+
+    def _cells_of(
+        self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray
+    ) -> tuple[FloatArray, IntArray, IntArray, FloatArray | None]:
+        """Return the values, both sets' people with each, and the weights."""
+        if self.weights is None:
+            values, counts = self._cells
+            a, b = (counts[groups].sum(axis=0) for groups in (first, second))
+            used = a + b > 0
+            return values[used], a[used], b[used], None
+        in_first, in_second = (np.isin(self.codes, groups) for groups in (first, second))
+        used = in_first | in_second
+        people, member = self.people[used], in_first[used]
+        return self.values[used], np.where(member, people, 0), np.where(member, 0, people), self.weights[used]
+
+    @cached_property
+    def _cells(self) -> tuple[FloatArray, IntArray]:
+        """The distinct values, or the means of their bins, and (groups, values) people."""
+        values, cell = np.unique(self.values, return_inverse=True)
+        if values.size > _MOST_VALUES:
+            low, high = values[0], values[-1]
+            bins = np.minimum((self.values - low) / (high - low) * _MOST_VALUES, _MOST_VALUES - 1).astype(np.int64)
+            _, cell = np.unique(bins, return_inverse=True)
+            size = np.bincount(cell, weights=self.people)
+            values = np.bincount(cell, weights=self.people * self.values) / size
+        place = self.codes * values.size + cell
+        counts = np.bincount(place, weights=self.people, minlength=self.groups * values.size)
+        return values, counts.astype(np.int64).reshape(self.groups, values.size)
+
+
+def _shape(a: FloatArray, b: FloatArray) -> tuple[float, float]:
+    """Return the skewness and the fourth standardised moment of the difference of means, from two sets' moments."""
+    pooled = a + b
+    size, weight = pooled[0, 0], pooled[1, 0]
+    mean = pooled[1, 1] / weight
+
+    def moment(p: int) -> FloatArray:
+        total = sum(comb(p, j) * pooled[p, j] * (-mean) ** (p - j) for j in range(p + 1))
+        return np.atleast_1d((size / weight) ** p * total / size)
+
+    return shape_of(moment(2), moment(3), moment(4), a[0, 0], b[0, 0])
