@@ -50,7 +50,7 @@ def make_claims(
 
 
 def _with_other_groups(claim: Claim, groups: Mapping[str, Value]) -> Claim:
-    """Return the claim on a worst pair with the groups between the two, and those that are not compared."""
+    """Return the claim on a worst pair with all pairs as its family, and the groups that are not compared."""
     compared = [record for record in groups.values() if _is_compared(record)]
     claim = replace(claim, omitted=_omitted(groups.values()))
     if len(compared) <= 2:
