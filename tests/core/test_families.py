@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import ClaimCheck, Family, adjust_tables, check_claims, family_sentences
-from evenhand.core.findings import Claim, _covers
+from evenhand.core.findings import Claim
 from evenhand.core.records import Gap, Value
 from evenhand.core.thresholds import Threshold
 from evenhand.messages import Message, language
@@ -224,14 +224,6 @@ def test_one_alone_is_not_called_a_family(family: Family, said: str) -> None:
 def test_a_family_of_none_is_not_told() -> None:
     none = SimpleNamespace(family=None, verdict_family=Family(0, "verdicts", ("parity",)).message)
     assert list(family_sentences([none], [], [0.05])) == []  # type: ignore[list-item]
-
-
-def test_the_people_needed_are_told_beside_those_that_the_interval_rests_on() -> None:
-    said = _covers(replace(gap(value=0.05, low=0.0, high=0.1005), n=1058), "points", 0.1, "people").text
-    assert said.partition(";")[1:] == (
-        ";",
-        " it rests on 1,058 people, and about 1,100 of the same kind in all would decide it",
-    )
 
 
 def test_an_adjusted_p_value_at_the_level_is_clear() -> None:

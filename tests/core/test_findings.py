@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
+from scipy.special import ndtr
 
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import ClaimOutcome, Family
-from evenhand.core.findings import Claim, Finding, FindingMaker, _covers, _p_values
+from evenhand.core.findings import Claim, Finding, FindingMaker, _p_values
 from evenhand.core.metrics import Limit, Metric, gap_limits
 from evenhand.core.records import Gap, Value, column
 from evenhand.core.spec import Spec
@@ -98,10 +99,10 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
         (gap(low=0.0, high=0.05, value=0.02), "meets", None),
         (gap(low=0.12), "does_not_meet", None),
         (
-            gap(low=0.06),  # (0.06 - 0.2)² / (0.1 - 0.2)² is 1.96, and 1,200 times that 2,352
+            gap(low=0.06),  # se is 0.14 / 1.96, and (2.8016 se / 0.1)² is 4.005: 3,606 people more
             "insufficient_evidence",
-            "The interval covers the limit of 10.0 points; it rests on 1,200 people, and about 2,400 of the same kind "
-            "in all would decide it.",
+            "The interval covers the limit of 10.0 points; about 3,700 more people like these would have an 80% chance "
+            "to decide it.",
         ),
         (gap(low=None, high=None), "insufficient_evidence", "There is no interval."),
         (gap(low=None, high=None, status=Message("one model")), "insufficient_evidence", "There is one model."),
@@ -136,12 +137,12 @@ class OpenGap(Gap):
     ("bounds", "said"),
     [
         ((0.08, 0.25), "so does what is left open, 8.0 to 25.0 points: more people of this kind would not decide it."),
-        ((0.16, 0.25), "it rests on 1,200 people, and about 4,100 of the same kind in all would decide it."),
-        ((0.02, 0.06), "it rests on 1,200 people, and about 44,000 of the same kind in all would decide it."),
+        ((0.16, 0.25), "about 7,100 more people like these would have an 80% chance to decide it."),
+        ((0.02, 0.06), "about 88,000 more people like these would have an 80% chance to decide it."),
     ],
 )
 def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tuple[float, float], said: str) -> None:
-    """The end of what is open that is nearer to the limit decides: 1,200 (0.05 - 0.16)² / (0.1 - 0.16)² is 4,033."""
+    """The end of what is open that is nearer to the limit decides: (2.8016 / 1.96 · 0.11 / 0.06)² is 6.866."""
     numbers: dict[str, Any] = {"value": 0.2, "low": 0.05, "high": 0.3, "lower": bounds[0], "upper": bounds[1]}
     record = OpenGap(metric="tpr", kind="difference", against="worst_pair", n=1_200, **numbers)
     (found,) = findings(claim(record), **LIMIT)
@@ -151,11 +152,10 @@ def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tupl
 @pytest.mark.parametrize(
     ("n", "low", "high", "said"),
     [
-        (100, 0.0, 0.3, "; it rests on 100 people, and about 400 of the same kind in all would decide it"),
-        (98, 0.0, 0.3, "; it rests on 98 people, and about 400 of the same kind in all would decide it"),  # 392
-        (2, 0.0, 0.3, "; it rests on 2 people, and about 8 of the same kind in all would decide it"),
-        (100, 0.1, 0.3, "; more people might decide it"),
-        (100, 0.15, 0.3, "; more people might decide it"),
+        (100, 0.0, 0.3, "; about 720 more people like these would have an 80% chance to decide it"),  # 717
+        (98, 0.0, 0.3, "; about 710 more people like these would have an 80% chance to decide it"),  # 703
+        (2, 0.0, 0.3, "; about 15 more people like these would have an 80% chance to decide it"),
+        (100, 0.05, 0.3, "; about 360 more people like these would have an 80% chance to decide it"),
         (100, None, 0.3, "; more people might decide it"),
         (0, 0.0, 0.3, "; more people might decide it"),
     ],
@@ -164,15 +164,42 @@ def test_intervals_shrink_with_the_root_of_the_number_of_people(
     n: int, low: float | None, high: float, said: str
 ) -> None:
     record = Value(metric="tpr", n=n, value=0.2, low=low, high=high)
-    assert _covers(record, "points", 0.1, "people").text == f"the interval covers the limit of 10.0 points{said}"
+    (found,) = findings(claim(record), thresholds=[{"metric": "tpr", "min": 0.1}])
+    assert text(found.reason) == f"The interval covers the limit of 10.0%{said}."
 
 
 def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
+    """With an arm of 2.21 times the distance from the limit, z of 1.96 and 2.8016: 998 times the people."""
     decidable, hopeless = (
-        Value(metric="tpr", n=100, value=0.0, low=None, high=high) for high in (0.0999**0.5 * 100**0.5, 3.2)
+        findings(claim(gap(n=100, value=0.0, low=0.0, high=high)), **LIMIT)[0].reason for high in (2.211, 2.22)
     )
-    assert "about 100,000 of" in _covers(decidable, "points", 0.1, "people").text
-    assert "too near" in _covers(hopeless, "points", 0.1, "people").text
+    assert "about 100,000 more people" in str(decidable)
+    assert "too near" in str(hopeless)
+
+
+def test_a_simulation_of_the_test_corrects_how_many_people_are_needed() -> None:
+    def chance(threshold: Threshold, family: int, times: float, *, broken: bool) -> float:
+        assert (threshold.limit, family, broken) == (0.1, 1, True)
+        return float(ndtr(times**0.5 - 2.0))
+
+    (found,) = findings(claim(gap(low=0.06), chance=chance), **LIMIT)  # (2 + z_0.8)² is 8.074, at 80 %; this is 80.6 %
+    assert "about 8,700 more people" in str(found.reason)
+
+
+def test_a_family_of_verdicts_needs_more_people_beyond_the_limit_only() -> None:
+    beyond, within = gap(low=0.06), gap(value=0.05, low=0.0, high=0.12, group="N", grouping="age")
+    both = [str(found.reason) for found in findings(claim(beyond), claim(within), **LIMIT)]
+    alone = [str(findings(claim(record), **LIMIT)[0].reason) for record in (beyond, within)]
+    assert "about 4,700 more" in both[0]  # z of 2.2414 in place of 1.96
+    assert both[1] == alone[1]
+
+
+def test_the_near_end_of_a_worst_pair_is_read_at_the_level_of_all_pairs() -> None:
+    """With z = 2.3940 of three pairs, se is 0.14 / 2.3940, and ((2.3940 + 0.8416) se / 0.1)² is 3.580."""
+    (found,) = findings(claim(gap(low=0.06), pairs=3, tested_people=2_000), **LIMIT)
+    assert "about 5,200 more people" in str(found.reason)
+    (clipped,) = findings(claim(gap(value=0.12, low=0.0, high=0.3), pairs=3), **LIMIT)
+    assert "about 270,000 more people" in str(clipped.reason)  # se is 0.18 / 1.96
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,10 @@ import pytest
 import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.core import findings as core
+from evenhand.core.estimates import Estimate
+from evenhand.core.families import ClaimCheck, ClaimOutcome
 from evenhand.core.findings import Finding
+from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError
 from evenhand.messages import LANGUAGES, Argument, Catalogue, Message
 from evenhand.messages.catalogue import catalogues, fields
@@ -150,7 +153,10 @@ def test_why_there_is_no_verdict_is_translated(value: float, low: float | None, 
     from evenhand.audits.parity.result import ParityGap
 
     gap = ParityGap(metric="tpr", kind="difference", against="worst_pair", n=500, value=value, low=low, high=high)
-    reason = shared("sentence", text=core._undecided(gap, METRICS["tpr"], 0.1, "people"))
+    limit = Threshold(metric="tpr", max=0.1, of="gap", kind="difference", against="worst_pair")
+    check = ClaimCheck("parity", core.Claim(estimates=(Estimate(gap),), sentence_id="", arguments={}), limit, 0.05)
+    why = core._undecided(gap, METRICS["tpr"], check, ClaimOutcome(gap), "people")
+    reason = shared("sentence", text=why)
     german = page_wording("de")
     assert german.translates(reason)
     assert "people" not in german.message(reason)

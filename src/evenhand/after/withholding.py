@@ -431,6 +431,7 @@ class _SuppressedRecords:
         groups = (filtered.publishable(group) for group in claim.omitted.groups if not self._is_unpublished(group))
         shown = Omitted(tuple(group for group in groups if group is not None), claim.omitted.compared)
         texts = {"aside": claim.aside, "family": claim.family, "withheld": claim.withheld}
+        claim = replace(claim, chance=None, tested_people=None)  # both depend on withheld groups
         return replace(claim, estimates=published, omitted=shown, when=when, **_filtered_parts(texts, filtered))
 
     def _undefined(self, claim: Claim, filtered: RecordFilter) -> Claim:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil, floor, inf, log10
-from typing import TYPE_CHECKING, Any, Literal
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import ClaimCheck, ClaimOutcome, Significance, check_claims
 from evenhand.core.metrics import Metric
+from evenhand.core.needed import POWER, people_still_needed
 from evenhand.core.omitted import Omitted, breaking_reason
 from evenhand.core.records import OK, Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
@@ -43,9 +44,6 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "insufficient_evidence": "insufficient evidence",
     "no_threshold": "no threshold set",
 }
-
-_MOST_TIMES = 1_000
-"""The advice to count more people stops at this multiple of their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +132,13 @@ def limits_of(gap: Gap, findings: Sequence[Finding]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(finding.limit for finding in limits if finding.limit is not None))
 
 
+class Chance(Protocol):
+    """Simulates the test of a claim with more people."""
+
+    def __call__(self, threshold: Threshold, family: int, times: float, *, broken: bool) -> float:
+        """Return how often the verdict is decided."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A statement that an audit can make, or that a threshold can judge.
@@ -142,6 +147,8 @@ class Claim:
     ----------
     estimates : the headline states the first; a threshold is broken if it is for any of them, met if it is for all.
     sentence_id : the sentence of its headline, a key of the audit's catalogue or of the shared one.
+    chance : returns how often the verdict on a threshold, broken or met, is decided in a family of so many verdicts by
+        so many times the people; None if it is not simulated.
     pairs : the number of pairs of groups among which the claim states one; with several, what names that pair as
         different belongs to the significance "directed".
     named_by : what establishes that the pair differs: its p-value, or its limits if the p-value is of a joint test.
@@ -174,6 +181,7 @@ class Claim:
     test_key: Hashable | None = None
     withheld: Message | None = None
     omitted: Omitted = field(default_factory=Omitted)
+    chance: Chance | None = None
     pairs: int = 1
     named_by: Literal["p_value", "limits"] = "p_value"
     tested_people: int | None = None
@@ -426,9 +434,9 @@ def _reason(
     elif breaking := check.breaking():
         why = breaking_reason(breaking, _limit_message(threshold.limit, _style(record, metric)), metric.style())
     elif outcome.alone == "does_not_meet":
-        why = _broken_alone(outcome, threshold.limit, counted)
+        why = _broken_alone(record, check, outcome, counted)
     else:
-        why = _undecided(record, metric, threshold.limit, counted)
+        why = _undecided(record, metric, check, outcome, counted)
     return say("sentence", text=why)
 
 
@@ -438,41 +446,32 @@ def without_kind(status: Message) -> Message:
     return why if isinstance(why, Message) else status
 
 
-def _broken_alone(outcome: ClaimOutcome, limit: float, counted: str) -> Message:
+def _broken_alone(record: Value | Gap, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
     """Return why a limit broken alone is not broken in its family, and how many people would decide it."""
-    words: dict[str, Argument] = {"family": None if outcome.verdict_family is None else outcome.verdict_family.message}
-    words["counted"] = counted
+    family = None if outcome.verdict_family is None else outcome.verdict_family.message
     if outcome.widened is None:
-        return say("widened_more", **words)
-    value, low, high = judged_size(outcome.widened)
-    needed = _people_needed(outcome.widened.n, value or 0.0, limit, low if limit < (value or 0.0) else high)
-    return say(f"widened_{_advice(needed)}", **words, n=outcome.widened.n, needed=None if needed == inf else needed)
+        return say("widened_more", family=family, counted=counted)
+    needed = people_still_needed(check, outcome, record)
+    return say(f"widened_{_advice(needed)}", family=family, counted=counted, **_numbers_needed(needed))
 
 
-def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> Message:
+def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
     """Return why an interval decides nothing: it is missing, or it covers the limit."""
     _, low, high = judged_size(record)
     if low is None and high is None:
         no_interval = record.status.id == "core.ok"
         return say("there_is_no_interval") if no_interval else say("there_is_none", status=record.status)
-    return _covers(record, _style(record, metric), limit, counted)
+    style, limit = _style(record, metric), check.threshold.limit if check.threshold is not None else 0.0
+    words: dict[str, Argument] = {"counted": counted, "limit": _limit_message(limit, style)}
+    bounds, points = open_range(record), "_points" if style == "points" else ""
+    if bounds is not None and bounds[0] <= limit <= bounds[1]:
+        return say("covers_open", range=say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style), **words)
+    needed = people_still_needed(check, outcome, record)
+    return say(f"covers_{_advice(needed)}", **words, **_numbers_needed(needed))
 
 
 def _style(record: Value | Gap, metric: Metric) -> Format:
     return metric.style(record.kind if isinstance(record, Gap) else None)
-
-
-def _covers(record: Value | Gap, style: Format, limit: float, counted: str) -> Message:
-    """Return how many people would decide whether an interval that covers the limit meets it."""
-    value, low, high = judged_size(record)
-    points = "_points" if style == "points" else ""
-    words: dict[str, Argument] = {"counted": counted, "limit": _limit_message(limit, style)}
-    bounds = open_range(record)
-    if bounds is not None and bounds[0] <= limit <= bounds[1]:
-        return say("covers_open", range=say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style), **words)
-    nearest = (value or 0.0) if bounds is None else min(max(limit, bounds[0]), bounds[1])
-    needed = _people_needed(record.n, nearest, limit, low if limit < nearest else high)
-    return say(f"covers_{_advice(needed)}", **words, n=record.n, needed=None if needed == inf else needed)
 
 
 def _limit_message(limit: float, style: Format) -> Message:
@@ -480,20 +479,8 @@ def _limit_message(limit: float, style: Format) -> Message:
     return say("limit_points" if style == "points" else "limit_value", limit=limit, unit=style)
 
 
-def _people_needed(n: int, value: float, limit: float, end: float | None) -> float:
-    """Return about how many people would decide, since intervals shrink with the square root of their number.
-
-    It is infinite if no realistic number would, and 0 if it is not known. `end` is the limit of the interval on the
-    side of the threshold.
-    """
-    times = inf if value == limit else 0.0 if end is None else ((end - value) / (limit - value)) ** 2
-    if times > _MOST_TIMES:
-        return inf
-    if times <= 1 or not n:
-        return 0.0
-    needed = n * times
-    scale = 10 ** max(0, floor(log10(needed)) - 1)
-    return float(ceil(needed / scale) * scale)
+def _numbers_needed(needed: float) -> dict[str, Argument]:
+    return {"needed": None if needed == inf else needed, "chance": POWER}
 
 
 def _advice(needed: float) -> str:

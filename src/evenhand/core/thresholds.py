@@ -291,12 +291,13 @@ def _at_most_one(ratio: float) -> float:
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
     """Return the number that a threshold judges, with the limits that "does not meet" rests on."""
-    return _size(record, *limits_to_judge(record))
+    return sized(record, *limits_to_judge(record))
 
 
-def _size(
+def sized(
     record: Value | Gap, low: float | None, high: float | None
 ) -> tuple[float | None, float | None, float | None]:
+    """Return the number that a threshold judges, with limits."""
     kind = record.kind if isinstance(record, Gap) and not record.signed else None
     return size_of_gap(kind, record.value, low, high)
 
@@ -341,7 +342,7 @@ def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tu
 
 def _judge_one(threshold: Threshold, record: Value | Gap) -> Verdict:
     """Return "meets" by a record's own limits, "does not meet" by those of its family."""
-    if judge(threshold, *_size(record, record.low, record.high)) == "meets":
+    if judge(threshold, *sized(record, record.low, record.high)) == "meets":
         return "meets"
     together = judge(threshold, *judged_size(record))
     return "insufficient_evidence" if together == "meets" else together

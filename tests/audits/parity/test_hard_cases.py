@@ -11,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ConfigError, DataError
 from evenhand.messages import language
-from evenhand.stats.intervals import wilson
+from evenhand.stats.intervals import normal_quantile, wilson
 
 
 def decisions(**groups: tuple[int, int]) -> dict[str, Any]:
@@ -218,7 +218,10 @@ def test_groups_beside_the_worst_pair_are_named_with_their_values() -> None:
 
 
 def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide() -> None:
-    """The interval at 95 % clears the limit; the one at 1 - 0.05 / 12 does not, and shrinks with the square root."""
+    """The interval at 95 % clears the limit; the one at 1 - 0.05 / 12 does not, and shrinks with the square root.
+
+    The simulation of the test agrees with that formula.
+    """
     rng = np.random.default_rng(2)
     group = np.repeat(["a", "b"], 400)
     models = {f"m{at}": (rng.random(800) < 0.5).astype(int) for at in range(11)}
@@ -232,7 +235,7 @@ def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide
     assert found.low > 0.1
     said = re.fullmatch(
         r"By itself the interval lies beyond the limit, but not when it is widened for the 12 verdicts of parity; "
-        r"it rests on 800 people, and about ([\d,]+) of the same kind in all would decide it\.",
+        r"about ([\d,]+) more people like these would have an 80% chance to decide it\.",
         str(found.reason),
     )
     assert said is not None
@@ -245,8 +248,9 @@ def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide
     ).findings[:1]
     assert alone.value is not None
     assert alone.low is not None
-    times = ((alone.low - alone.value) / (0.1 - alone.value)) ** 2
-    assert 800 * times <= int(said[1].replace(",", "")) <= 1.1 * 800 * times
+    z = normal_quantile(1 - 0.05 / 12)
+    times = (((z + 0.8416) / z) * (alone.low - alone.value) / (0.1 - alone.value)) ** 2
+    assert int(said[1].replace(",", "")) == pytest.approx(800 * (times - 1), rel=0.1)
     assert found.reason is not None
     assert language("de").translates(found.reason)
 

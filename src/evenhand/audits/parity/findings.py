@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import comb
 
+from evenhand.audits.parity.decisions import with_chance
 from evenhand.audits.parity.messages import NOT_COMPARED, say
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
@@ -46,7 +47,16 @@ def make_claims(
             test_key=_test_key(gap),
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
-        yield _with_other_groups(claim, groups) if gap.against == "worst_pair" else claim
+        is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
+        yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
+
+
+def _completed(claim: Claim, gap: ParityGap, groups: Mapping[str, Value], confidence: float | None) -> Claim:
+    """Return the claim with what the other groups say, and if a confidence is given, with the chance of a decision."""
+    if gap.against == "worst_pair":
+        claim = _with_other_groups(claim, groups)
+    compared = [record for record in groups.values() if _is_compared(record)]
+    return claim if confidence is None else with_chance(claim, gap, compared, confidence)
 
 
 def _with_other_groups(claim: Claim, groups: Mapping[str, Value]) -> Claim:

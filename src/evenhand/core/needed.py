@@ -1,0 +1,148 @@
+"""How many more people would decide a verdict that the data leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import ceil, floor, inf, log, log10, sqrt
+
+from evenhand.core.families import ClaimCheck, ClaimOutcome
+from evenhand.core.records import Gap, Value, limits_to_judge, open_range
+from evenhand.core.thresholds import Threshold, sized
+from evenhand.stats.intervals import normal_quantile
+
+POWER = 0.8
+"""The chance with which the people still needed decide."""
+
+_Z_POWER = normal_quantile(2 * POWER - 1)
+_CORRECTIONS = 5
+_CLOSE = 0.03  # about 0.8 percentage points of chance
+_MOST_TIMES = 1_000
+"""The advice to count more people stops at this multiple of their number."""
+
+
+def people_still_needed(check: ClaimCheck, outcome: ClaimOutcome, record: Value | Gap) -> float:
+    """Return how many more people give an 80 % chance of a verdict, to two digits.
+
+    If the value is the true one, the standard error se shrinks with the square root of the number of people, and
+
+        N = n ((z + z_0.8) se / distance)²
+
+    people decide with that chance. The distance is that of the value from the limit. z belongs to the limits that the
+    verdict rests on: for a value within the limit those at the audit's confidence, for one beyond it those at the level
+    of all verdicts of the run (Bonferroni, where the run itself uses Holm, which never needs more). Ratios are measured
+    on the log scale. If the claim has a simulation of its own test, it corrects N. The result is N - n; infinite if N
+    is more than 1,000 n, and 0 if it is not known.
+    """
+    claim, threshold = check.claim, check.threshold
+    people = record.n if claim.tested_people is None else claim.tested_people
+    if threshold is None or record.value is None or not people:
+        return 0.0
+    place = _Place.of(record, threshold)
+    if place.distance == 0:
+        return inf
+    stderr = place.stderr(record, check.alpha, claim.pairs)
+    if not stderr:
+        return 0.0
+    family = max(1, outcome.verdict_family.size) if place.is_beyond and outcome.verdict_family is not None else 1
+    z = place.z(record, stderr, check.alpha, claim.pairs, family)
+    times = ((z + _Z_POWER) * stderr / place.distance) ** 2
+    if times <= _MOST_TIMES and claim.chance is not None:
+        times = _corrected(times, z, partial(claim.chance, threshold, family, broken=place.is_beyond))
+    return inf if times > _MOST_TIMES else _two_digits(people * (times - 1.0))
+
+
+def _corrected(times: float, z: float, chance: Callable[[float], float]) -> float:
+    """Return the multiple of the people with which the simulated chance is 80 %.
+
+    The quantile of the chance is nearly linear in the square root of the multiple: -z at 0 at first, then the line
+    through the last two simulations (secant method).
+    """
+    from scipy.special import ndtri
+
+    root, last_root, last_quantile = sqrt(times), 0.0, -z
+    for _ in range(_CORRECTIONS):
+        quantile = float(ndtri(min(max(chance(root**2), 0.002), 0.998)))
+        slope = (quantile - last_quantile) / (root - last_root)
+        if abs(quantile - _Z_POWER) < _CLOSE or slope <= 0:
+            break
+        last_root, last_quantile = root, quantile
+        root = min(max(root + (_Z_POWER - quantile) / slope, root / 2), root * 2)
+    return root**2
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of a value beside its limit, both as distances from equality."""
+
+    value: float
+    limit: float
+    is_gap: bool
+    is_ratio: bool
+    is_beyond: bool
+
+    @classmethod
+    def of(cls, record: Value | Gap, threshold: Threshold) -> _Place:
+        value, limit, bounds = sized(record, None, None)[0] or 0.0, threshold.limit, open_range(record)
+        if bounds is not None:  # the end of what is left open that is nearest to the limit
+            value = min(max(limit, bounds[0]), bounds[1])
+        is_gap = isinstance(record, Gap)
+        is_ratio = isinstance(record, Gap) and record.kind == "ratio" and value > 0 and limit > 0
+        return cls(value, limit, is_gap, is_ratio, (value > limit) == (threshold.side == "max"))
+
+    @property
+    def distance(self) -> float:
+        """The distance of the value from the limit; of ratios, of their logarithms."""
+        return abs(self._scaled(self.value) - self._scaled(self.limit))
+
+    def stderr(self, record: Value | Gap, alpha: float, pairs: int) -> float | None:
+        """Return the standard error that the number's own limits imply, on the side of the limit.
+
+        The near end of a worst pair's limits holds for all pairs together. If it is equality itself, it says nothing,
+        and the far end does.
+        """
+        low, high = sized(record, record.low, record.high)[1:]
+        end, other = (low, high) if self.limit < self.value else (high, low)
+        if self._is_near_equality and end == (1.0 if self.is_ratio else 0.0):
+            end, pairs = other, 1
+        arm = self._arm(end)
+        return None if arm is None else arm / normal_quantile(1.0 - alpha / (pairs if self._is_near_equality else 1))
+
+    def z(self, record: Value | Gap, stderr: float, alpha: float, pairs: int, family: int) -> float:
+        """Return the quantile of the limits that decide, widened for a family of verdicts."""
+        from scipy.special import ndtr
+
+        z = normal_quantile(1.0 - alpha / (pairs if self._is_near_equality else 1))
+        if self.is_beyond:
+            low, high = sized(record, *limits_to_judge(record))[1:]
+            z = max(z, (self._arm(low if self.limit < self.value else high) or 0.0) / stderr)
+        return normal_quantile(1.0 - 2.0 * float(ndtr(-z)) / family)
+
+    @property
+    def _is_near_equality(self) -> bool:
+        """Whether a gap's limit lies between its value and equality."""
+        return self.is_gap and (self.limit < self.value) != self.is_ratio
+
+    def _arm(self, end: float | None) -> float | None:
+        """Return the distance of the value from an end of its interval; None without one."""
+        if end is None or (self.is_ratio and end <= 0):
+            return None
+        return abs(self._scaled(self.value) - self._scaled(end))
+
+    def _scaled(self, number: float) -> float:
+        return log(number) if self.is_ratio else number
+
+
+def _two_digits(number: float) -> float:
+    """Return a number rounded up to two digits; 0 if it is not positive.
+
+    Examples
+    --------
+    >>> _two_digits(74.2), _two_digits(1_204), _two_digits(-3)
+    (75.0, 1300.0, 0.0)
+    """
+    if number <= 0:
+        return 0.0
+    scale = 10.0 ** max(0, floor(log10(number)) - 1)
+    return float(ceil(number / scale) * scale)
