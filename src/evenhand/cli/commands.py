@@ -161,20 +161,16 @@ def _line_subject(line: PowerLine) -> str:
 
 
 def _chances(line: PowerLine) -> str:
-    """Describe the chance of seeing the pilot's gap, and of meeting a limit when there is no gap."""
-    sentence = ""
-    if line.as_piloted is not None:
-        likely = f"{100 * line.as_piloted:.0f} ± {100 * (line.error or 0.0):.0f} %"
-        sentence += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
+    """Describe the chance of meeting a limit when there is no gap."""
     if line.threshold is not None and line.meets is not None:
-        sentence += f"; without a gap it is met with a chance of {line.meets:.0%}"
-    return sentence
+        return f"; without a gap it is met with a chance of {line.meets:.0%}"
+    return ""
 
 
 def _smallest_gap(line: PowerLine, verb: str) -> str:
     """Say which gap is the smallest that is shown with the required power."""
     if line.gap is None:
-        unknown = line.as_piloted is not None
+        unknown = line.how.id.startswith("evidence.simulated")
         return "no gap can be named" if unknown else f"{verb} no gap, however large, with the required power"
     if line.kind == "ratio":
         return f"{verb} a ratio of {line.gap:.2f} or less"

@@ -62,7 +62,6 @@ class PowerLine:
     gap : the smallest true gap that is shown with the required power (of a ratio, the largest ratio); None if none is.
     meets : of a threshold, the chance of showing that it is met if there is no gap.
     chance, rows : of a planned improvement, its chance, and the rows that the required power takes.
-    as_piloted, error : the chance of showing a gap as in the pilot, and its Monte-Carlo error.
     points : whether the gap is in percentage points.
     how : the method, or why there is no number.
     """
@@ -80,8 +79,6 @@ class PowerLine:
     meets: float | None = None
     chance: float | None = None
     rows: int | None = None
-    as_piloted: float | None = None
-    error: float | None = None
     points: bool = False
 
 

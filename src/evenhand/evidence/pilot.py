@@ -4,7 +4,10 @@ Tables of as many rows as are planned are drawn from the pilot's, group by group
 with few resamples. A gap is shown where its estimate lies beyond the limit by half the width of its interval, at the
 level corrected for all findings of the plan (Bonferroni); so it takes a true gap of limit + half width + z(power)
 standard deviations of the estimate over the tables. The interval of a worst pair ends at equality; there the other arm
-counts. Answers of critics are crossed with cases, and the number of each in so many rows is unknown: there the pilot's
+counts. How large the gaps of the pilot are is not used, only how much they vary: the largest of several gaps in a small
+sample exceeds the true one, and tables drawn from the pilot would show it as often as if it were true.
+
+Answers of critics are crossed with cases, and the number of each in so many rows is unknown: there the pilot's
 intervals are scaled by the square root of the rows; the part that answers leave open stays the same.
 """
 
@@ -122,11 +125,8 @@ def _simulated_line(
     """Return what a finding could show, from the simulated tables."""
     simulated = [table[_finding_key(finding)] for table in drawn if _finding_key(finding) in table]
     estimates = [(each.value, *limits) for each in simulated if each.value and (limits := _limits(each)) is not None]
-    clear = sum(_is_clear(each, 1.0 - alone) for each in simulated)
-    shown, likely = clear / len(drawn), (clear + 2) / (len(drawn) + 4)
-    error = float(np.sqrt(likely * (1 - likely) / len(drawn)))  # Agresti and Coull's, which is not 0 at 0 and 1
     how = say("simulated", tables=len(drawn), rows=plan.rows)
-    line = PowerLine(**_shared(finding), n=finding.n, how=how, as_piloted=shown, error=error)
+    line = PowerLine(**_shared(finding), n=finding.n, how=how)
     if len(estimates) < len(drawn) / 2:
         return replace(line, how=say("simulated_few", how=how, number=len(estimates)))
     reach = _required_excess(finding.kind, np.array(estimates), together, alone, plan.power)
@@ -156,13 +156,6 @@ def _required_excess(kind: str | None, estimates: FloatArray, together: float, a
         spread = max(spread, half / normal_quantile(alone))
     beyond = normal_quantile(2 * wanted - 1) if wanted > 0.5 else 0.0
     return float(half * normal_quantile(together) / normal_quantile(alone) + beyond * spread)
-
-
-def _is_clear(finding: Finding, alpha: float) -> bool:
-    """Tell whether a finding is decided by its threshold, or significant within its family."""
-    if finding.threshold:
-        return finding.verdict != "insufficient_evidence"
-    return finding.p_adjusted is not None and finding.p_adjusted <= alpha
 
 
 def _scaled_line(plan: PowerPlan, finding: Finding, together: float, alone: float, pilot: int) -> PowerLine:

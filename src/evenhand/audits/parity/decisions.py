@@ -24,7 +24,7 @@ _MOST_PAIRS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateQuestion:
+class RateDecision:
     """A test of equal rates, or a limit on a gap between them, as the audit decides it.
 
     Parameters
@@ -34,6 +34,7 @@ class RateQuestion:
     confidence : that of the audit.
     family : the number of tests, or of verdicts, of the run.
     near_tail : the share beyond the limits on which "does not meet" rests, without the family.
+    pairs : the number of pairs of groups that the test of equality is adjusted for.
     """
 
     kind: Kind
@@ -41,11 +42,12 @@ class RateQuestion:
     confidence: float
     family: int
     near_tail: float
+    pairs: int = 1
 
     def shown(self, pairs: RateComparison) -> BoolArray:
         """Return the samples (rows) in which a difference is shown, or the limit is shown to be broken."""
         if self.limit is None:
-            least = pairs.p_value * pairs.n_a.shape[-1]
+            least = pairs.p_value * self.pairs
             return np.asarray((least <= (1.0 - self.confidence) / self.family).any(axis=-1))
         high, low = self._ends
         tail = self.near_tail / self.family
@@ -87,7 +89,7 @@ class RatesOfGroups:
 
     def chance(self, threshold: Threshold, family: int, times: float, *, broken: bool) -> float:
         """Return how often samples of so many times the people decide, with the verdict that the rates suggest."""
-        question = RateQuestion(
+        question = RateDecision(
             kind=threshold.kind or "difference",
             limit=threshold.limit,
             confidence=self.confidence,
@@ -98,7 +100,7 @@ class RatesOfGroups:
         pairs = compare_rates(*self._nearest(question, people), question.kind)
         return float((question.shown(pairs) if broken else question.met(pairs)).mean())
 
-    def _nearest(self, question: RateQuestion, people: IntArray) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    def _nearest(self, question: RateDecision, people: IntArray) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
         """Return simulated counts of the pairs whose gaps are nearest to the limit, or farthest beyond it."""
         from scipy.stats import binom
 

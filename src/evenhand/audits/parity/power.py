@@ -1,9 +1,9 @@
 """The power of tests and thresholds of rates, by simulation.
 
 Rates are simulated on the plan's own groups. All groups have the same rate but one, the smallest, and the gap is
-widened until its test or its threshold decides in the wanted share of samples. Limits are those of the audit:
-exact ones of every group (Clopper and Pearson), combined by MOVER, at the level corrected for all questions of the
-plan (Bonferroni, where the audit itself uses Holm, which is never stricter).
+widened until its test or its threshold decides in the wanted share of samples. Tests and verdicts are those of the
+audit (`evenhand.stats.two_rates`), at the level corrected for all pairs of groups and all questions of the plan
+(Bonferroni, where the audit itself uses Holm, which is never stricter).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evenhand.audits.parity.decisions import RateDecision
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
 from evenhand.core.power import Power, PowerLine, PowerPlan
@@ -22,16 +23,16 @@ from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.messages import Message
 from evenhand.stats.bootstrap import named_rng
-from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio
-from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
-from evenhand.stats.worst_pair import range_confidence
+from evenhand.stats.intervals import tail_share
+from evenhand.stats.two_rates import RateComparison, compare_rates
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.roles import UNNAMED
 
 if TYPE_CHECKING:
     from evenhand.core.spec import Spec
 
 Kind = Literal["difference", "ratio"]
-_STEPS = 12
+_STEPS = 10
 _BELOW: dict[tuple[str, ...], tuple[str, bool]] = {
     ("tp", "fn"): ("base_rate", False),
     ("fp", "tn"): ("base_rate", True),
@@ -79,7 +80,7 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
     for question in questions:
         family = [other for other in questions if (other.threshold is None) == (question.threshold is None)]
         answered = sum(len(other.expected.names) > 1 for other in family)
-        yield _rate_line(plan, question, (bonferroni(spec.confidence, max(1, answered)), spec.confidence))
+        yield _rate_line(plan, question, spec.confidence, max(1, answered))
     for threshold in spec.thresholds:
         metric = _known_metrics(spec).get(spec.metric_of(threshold))
         if metric is None or metric.method != "rate" or threshold.of == "value":
@@ -190,8 +191,8 @@ def _expectation(
     return ExpectedRate(model, grouping, names, shares, rate, left_out)
 
 
-def _rate_line(plan: PowerPlan, question: RateQuestion, confidences: tuple[float, float]) -> PowerLine:
-    """Return what one test or threshold of a rate could show, jointly with its family and alone."""
+def _rate_line(plan: PowerPlan, question: RateQuestion, confidence: float, family: int) -> PowerLine:
+    """Return what one test or threshold of a rate could show within its family."""
     expected, threshold = question.expected, question.threshold
     columns: dict[str, Any] = {
         "audit": "parity",
@@ -209,7 +210,7 @@ def _rate_line(plan: PowerPlan, question: RateQuestion, confidences: tuple[float
     smallest = int(np.argmin(people))
     keys = (question.metric.name, expected.model or "", expected.grouping, threshold.in_words() if threshold else "")
     draws = named_rng(plan.seed, "power", *keys).random((plan.settings.samples, people.size))
-    simulation = _Simulation(question, people, smallest, draws, *confidences)
+    simulation = _Simulation(question, people, smallest, draws, confidence, family)
     gap = simulation.smallest_shown(plan.power)
     return PowerLine(
         **columns,
@@ -229,14 +230,24 @@ def _with_left_out(how: Message, plan: PowerPlan, expected: ExpectedRate) -> Mes
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Simulated rates of the groups, equal in all but one."""
+    """Simulated rates of the groups, equal in all but one, and what the audit decides about them.
+
+    Parameters
+    ----------
+    question : the test or the threshold.
+    people : of each group that count.
+    odd : the position of the group that differs.
+    draws : (S, G) uniform numbers, the same for all gaps.
+    confidence : that of the audit.
+    family : the number of tests, or of verdicts, of the plan.
+    """
 
     question: RateQuestion
     people: IntArray
     odd: int
     draws: FloatArray
     confidence: float
-    alone: float
+    family: int
 
     def smallest_shown(self, wanted: float) -> float | None:
         """Return the smallest gap shown with the wanted power, by bisection.
@@ -257,46 +268,50 @@ class _Simulation:
         return self.question.kind == "ratio" or self.question.expected.rate >= 0.5
 
     def shown(self, gap: float) -> BoolArray:
-        """Return the samples in which the difference, or a broken threshold, is shown."""
-        low, high = self._limits(gap, self.confidence)
-        threshold = self.question.threshold
-        if threshold is None:
-            return np.asarray(low > 0)
-        return np.asarray(low > threshold.limit if threshold.side == "max" else high < threshold.limit)
+        """Return the samples in which the difference, or a broken threshold, is shown.
+
+        Only pairs with the group that differs are looked at: the others are equal.
+        """
+        others = np.delete(np.arange(self.people.size), self.odd) if self._among_all else self._base
+        return self._decision.shown(self._pairs(gap, np.full_like(others, self.odd), others))
 
     def met_without_gap(self) -> BoolArray:
         """Return the samples without a gap in which the threshold is shown to be met, each threshold alone."""
-        low, high = self._limits(0.0, self.alone)
-        threshold = self.question.threshold
-        assert threshold is not None  # noqa: S101
-        return np.asarray(high <= threshold.limit if threshold.side == "max" else low >= threshold.limit)
+        sides = np.triu_indices(self.people.size, 1) if self._among_all else (np.array([self.odd]), self._base)
+        return self._decision.met(self._pairs(0.0, *sides))
 
-    def _limits(self, gap: float, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return the limits of the worst pair, or of the odd group against the largest, in each sample."""
+    @property
+    def _among_all(self) -> bool:
+        """Whether the worst pair of all groups is compared, not a group with the reference or with everybody."""
+        threshold = self.question.threshold
+        return threshold is None or threshold.against == "worst_pair"
+
+    @property
+    def _base(self) -> IntArray:
+        return np.array([int(np.argmax(self.people))])
+
+    @property
+    def _decision(self) -> RateDecision:
+        groups, threshold = self.people.size, self.question.threshold
+        pairs = groups * (groups - 1) // 2 if self._among_all else groups - 1
+        return RateDecision(
+            kind=self.question.kind,
+            limit=None if threshold is None else threshold.limit,
+            confidence=self.confidence,
+            family=self.family,
+            near_tail=tail_share(self.confidence) / pairs,
+            pairs=pairs,
+        )
+
+    def _pairs(self, gap: float, first: IntArray, second: IntArray) -> RateComparison:
+        """Return simulated rates of pairs of groups, samples in rows."""
         from scipy.stats import binom
 
         rates = np.full(self.people.size, self.question.expected.rate)
         rates[self.odd] += -gap if self._downwards else gap
-        simulated = binom.ppf(self.draws, self.people, np.clip(rates, 0.0, 1.0)) / self.people
-        threshold = self.question.threshold
-        i, j = np.triu_indices(self.people.size, 1)
-        near = range_confidence(confidence, self.people.size)
-        if threshold is not None and threshold.against in ("reference", "overall"):
-            i, j = np.array([self.odd]), np.array([int(np.argmax(self.people))])
-            near = bonferroni(confidence, self.people.size - 1)
-        close, far = (self._pairs(simulated, level, i, j) for level in (near, confidence))
-        if self.question.kind == "difference":
-            return np.maximum(close.low, -close.high).max(axis=1), np.maximum(-far.low, far.high).max(axis=1)
-        with np.errstate(all="ignore"):
-            return np.fmin(far.low, 1 / far.high).min(axis=1), np.fmin(close.high, 1 / close.low).min(axis=1)
-
-    def _pairs(self, simulated: FloatArray, confidence: float, i: IntArray, j: IntArray) -> Interval:
-        group_limits = clopper_pearson(simulated, np.broadcast_to(self.people, simulated.shape), confidence)
-        sides = [
-            (simulated[:, side], Interval(group_limits.low[:, side], group_limits.high[:, side])) for side in (i, j)
-        ]
-        move = mover_difference if self.question.kind == "difference" else mover_ratio
-        return move(*sides[0], *sides[1])
+        yes = np.asarray(binom.ppf(self.draws, self.people, np.clip(rates, 0.0, 1.0)))
+        counts = yes[:, first], self.people[first], yes[:, second], self.people[second]
+        return compare_rates(*counts, self.question.kind)
 
 
 POWER = Power(lines=lines)
