@@ -21,13 +21,14 @@ from hypothesis import settings as hypothesis_settings
 from .audits import AUDITS, Target
 from .commands import CLI
 from .others import OTHERS
+from .sources import SPREAD
 
 CASES = 10
 """Cases of a block."""
 LIMIT = 60
 """Seconds of processor time after which a case has failed."""
 
-TARGETS: dict[str, Target] = {**AUDITS, **OTHERS, **CLI}
+TARGETS: dict[str, Target] = {**AUDITS, **OTHERS, **CLI, **SPREAD}
 ROUND = tuple(name for name, target in TARGETS.items() for _ in range(2 * target.turns))
 """The targets of one round: 100 blocks, which are 1,000 cases."""
 

@@ -247,3 +247,13 @@ def test_a_plan_of_a_name_that_no_file_can_have_is_refused(
 def test_a_confidence_of_nothing_is_refused(confidence: float) -> None:
     with pytest.raises(ConfigError, match=r"`confidence` .* greater than or equal to 0\.001"):
         eh.parity(table(predictions="d"), confidence=confidence)
+
+
+def test_joint_limits_are_no_narrower_than_those_of_one_gap() -> None:
+    columns = {
+        "g": list("abaaaaaaaaaaaaabbbbabbbabaa"),
+        "s": [0, 1, 0, 1, *[0] * 15, 1, 1, 1, 1, 0, 1, 0, 1],
+        "d": [0, 1, *[0] * 22, 1, 0, 0],
+    }
+    people = eh.Table(columns, groups="g", predictions={"m": {"column": "s", "kind": "score"}}, outcome="d")
+    require_lawful(eh.parity(people, metrics=["selection_rate", "tpr"], resamples=100, min_count=1))

@@ -129,6 +129,7 @@ class Audit:
             require_contents(written)
             audit = cls._rebuilt(written, run)
             require_sentences(written)
+            _ = audit.sections(), audit.families  # which need more than the right types
             return audit
         except EvenhandError:
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -82,7 +82,11 @@ class _Requested(_Saved):
     outcome: str | None = None
     weight: str | None = None
     people: str | None = None
+    missing: Literal["error", "drop"] = "error"
     groups: list[list[str]] = []
+    cuts: dict[str, list[float]] = {}
+    labels: dict[str, dict[str, str]] = {}
+    one_hot: dict[str, list[str]] = {}
     predictions: dict[str, _Prediction] = {}
 
 
@@ -94,9 +98,7 @@ class _Config(_Saved):
 def _written_record(record: type[Record]) -> type[_Saved]:
     """Return the columns of a record with their types; messages include their text."""
     hints = get_type_hints(record)
-    return _model(
-        record, {item.name: (hints[item.name], ... if item.default is MISSING else None) for item in fields(record)}
-    )
+    return _model(record, {item.name: (hints[item.name], ...) for item in fields(record)})
 
 
 @cache
@@ -159,16 +161,18 @@ def require_sentences(written: Any) -> None:
     sentences = {json.dumps(message, sort_keys=True): message for message in _messages(written)}
     for message in sentences.values():
         try:
-            _ = Message.from_dict(message).text
+            text = Message.from_dict(message).text
+            if not message["args"] and "{" in text:
+                raise ValueError(text)
         except Exception:
             raise ValueError(f"the sentence {brief(message['id'])} cannot be written with its arguments") from None
 
 
 def _messages(written: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages that are in no other one."""
+    """Yield all messages, and those among their arguments."""
     if isinstance(written, dict) and written.keys() == {"id", "args", "text"}:
         yield written
-    elif isinstance(written, dict | list):
+    if isinstance(written, dict | list):
         for part in written.values() if isinstance(written, dict) else written:
             yield from _messages(part)
 

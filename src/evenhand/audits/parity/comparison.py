@@ -203,6 +203,9 @@ class Comparison:
 
     def _gap_record(self, gap: GapNumbers, ends: Sequence[float]) -> ParityGap:
         sides, values = (gap.group, gap.reference), self.values
+        low, joint_low, high, joint_high = ends
+        # The search for a limit ends within a share of its distance from the estimate: the joint one may be narrower.
+        ends = (low, min(joint_low, low), high, max(joint_high, high))
         limits = dict(zip(("low", "joint_low", "high", "joint_high"), map(finite, ends), strict=True))
         return self._gap(
             gap.kind,
