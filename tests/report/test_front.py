@@ -144,7 +144,7 @@ def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> N
     (compared,) = front.groups_compared(audit)
     assert (compared.grouping, compared.sizes, compared.missing) == ("race", (("A", 60), ("B", 30)), 10)
     page = audit.to_html()
-    assert "Who was compared" in page
+    assert "who was compared" in page
     assert 'not known <span class="n">10</span>' in page
 
 

@@ -18,12 +18,11 @@ from evenhand.report.concerns import (
     Concern,
     concerns,
     is_beyond_alone,
-    is_established,
     profile_line,
     values_line,
 )
 from evenhand.report.frequencies import GroupValues, group_values
-from evenhand.report.front import comparison_key, rank
+from evenhand.report.front import comparison_key, is_established, rank
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, reversal_of
 from evenhand.report.wording import PageWording, page_wording

@@ -19,6 +19,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.thresholds import is_least, size_of_gap
 from evenhand.messages import Message
 from evenhand.report.frequencies import group_values, lead_of, told_values
+from evenhand.report.front import distance, is_established, place_of
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import TIMES
 
@@ -85,7 +86,7 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     Shares come before other numbers, such as mean scores; within them the largest comes first.
     """
     judged = (finding for finding in audit.findings if finding.threshold is not None)
-    for finding in sorted(judged, key=lambda finding: (finding.unit != "share", -_size(finding))):
+    for finding in sorted(judged, key=lambda finding: (finding.unit != "share", -distance(finding))):
         if finding.verdict == "does_not_meet":
             yield Concern("yes", _limit_sentence("broken", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence" and _is_value_beyond(finding):
@@ -111,7 +112,7 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", "insufficient_evidence")}
     found = [finding for finding in audit.findings if is_established(finding) and place_of(finding) not in judged]
     met = {place_of(finding): finding for finding in found if finding.verdict == "meets"}
-    found.sort(key=lambda finding: (finding.unit != "share", -_size(finding)))
+    found.sort(key=lambda finding: (finding.unit != "share", -distance(finding)))
     told = set()
     for finding in found:
         if place_of(finding) in told:
@@ -124,22 +125,6 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
         else:
             limit = wording.limit(limited)
             yield Concern("differs", wording.say("established_met", "answer", values=values, limit=limit), limited)
-
-
-def is_established(finding: Finding) -> bool:
-    """Tell whether groups differ beyond chance, with all tests of the run considered."""
-    return finding.kind is not None and finding.significance in ("directed", "significant")
-
-
-def place_of(finding: Finding) -> tuple[object, ...]:
-    """Return what a finding compares, whatever its limit."""
-    return finding.audit, finding.model, finding.grouping, finding.stratum, finding.metric
-
-
-def _size(finding: Finding) -> float:
-    """Return how far a gap is from equality, on one scale for differences and ratios."""
-    value = finding.value or 0.0
-    return abs(1.0 - value) if finding.kind == "ratio" else abs(value)
 
 
 def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:

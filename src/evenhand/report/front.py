@@ -188,6 +188,46 @@ def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance
     return lines
 
 
+@dataclass(frozen=True)
+class Established:
+    """Differences in one metric by one grouping that are beyond chance and have no limit, a finding for each model."""
+
+    what: str
+    findings: tuple[Finding, ...]
+
+
+def established(audit: Audit, wording: PageWording | None = None) -> list[Established]:
+    """Return the differences that are established without a limit, where no limit judges the same numbers.
+
+    Shares come before other numbers, such as mean scores; within them the largest comes first.
+    """
+    wording = wording or page_wording()
+    judged = {place_of(finding) for finding in audit.findings if finding.threshold is not None}
+    rows: dict[str, list[Finding]] = {}
+    for finding in audit.findings:
+        if is_established(finding) and place_of(finding) not in judged:
+            what = _limited_quantity(audit, finding, wording)
+            rows.setdefault(f"{what}, {finding.stratum}" if finding.stratum else what, []).append(finding)
+    lines = [Established(what, tuple(sorted(found, key=lambda f: f.model or ""))) for what, found in rows.items()]
+    return sorted(lines, key=lambda line: (line.findings[0].unit != "share", -max(map(distance, line.findings))))
+
+
+def distance(finding: Finding) -> float:
+    """Return how far a gap is from equality, on one scale for differences and ratios."""
+    value = finding.value or 0.0
+    return abs(1.0 - value) if finding.kind == "ratio" else abs(value)
+
+
+def is_established(finding: Finding) -> bool:
+    """Tell whether groups differ beyond chance, with all tests of the run considered."""
+    return finding.kind is not None and finding.significance in ("directed", "significant")
+
+
+def place_of(finding: Finding) -> tuple[object, ...]:
+    """Return what a finding compares, whatever its limit."""
+    return finding.audit, finding.model, finding.grouping, finding.stratum, finding.metric
+
+
 def _limited_quantity(audit: Audit, finding: Finding, wording: PageWording) -> str:
     metrics = audit.results[finding.audit].spec.known_metrics()
     title = wording.metric_title(metrics[finding.metric])

@@ -39,13 +39,14 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
     """
     findings, wording = audit.findings, wording_of(audit)
     judged = front.lines((finding for finding in findings if finding.threshold is not None), wording)
+    unjudged = front.lines((finding for finding in findings if finding.threshold is None), wording)
     told = answer(audit, wording)
     return render_page(
         "report.html",
         ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
         title=wording.title(audit.config.report.title),
-        facts=facts(audit, wording),
+        facts=split_facts(audit, wording),
         answer=told,
         answers=answer_rows(told, wording, paged=paged),
         wording=wording,
@@ -53,16 +54,16 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         compared=front.groups_compared(audit),
         glance=front.at_a_glance(audit, wording),
         judged=judged,
-        others=front.lines((finding for finding in findings if finding.threshold is None), wording),
+        established=front.established(audit, wording),
+        measured=[] if judged else unjudged[:SHOWN_FINDINGS],
+        others=[f for line in unjudged[0 if judged else SHOWN_FINDINGS :] for f in (line.finding, *line.others)],
         families=audit.families,
-        shown_findings=SHOWN_FINDINGS,
         sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
         left_out=left_out(audit),
         data=audit.data,
         run=audit.run,
         study="people" in audit.data,
         most_rows=MOST_ROWS,
-        findings_in=lambda lines: sum(1 + len(line.others) for line in lines),
         most_groups=front.MOST_GROUPS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
@@ -170,6 +171,17 @@ def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
         entries.append((say("plan"), f"{audit.plan['sha256'][:12]}, {sealed}"))
     entries.append((say("date"), wording.date(audit.run["started"])))
     return [(wording.fact(term), text) for term, text in entries if text]
+
+
+def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str, str]]]:
+    """Return the facts below the title, and those on how decisions were read, which are folded."""
+    rest = {wording.fact(term) for term in ("Selected", "Positive outcome")}
+    rest |= {wording.say(term) for term in ("model", "models")}
+    everything = facts(audit, wording)
+    return {
+        "first": [fact for fact in everything if fact[0] not in rest],
+        "rest": [fact for fact in everything if fact[0] in rest],
+    }
 
 
 def _roles(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:

@@ -23,8 +23,8 @@ def page_wording(code: str = "en") -> PageWording:
 
     Examples
     --------
-    >>> page_wording("de").say("in_short"), page_wording("de").count(12345)
-    ('Kurz gefasst', '12.345')
+    >>> page_wording("de").say("findings"), page_wording("de").count(12345)
+    ('Befunde', '12.345')
     """
     require_name(code, LANGUAGES, "there is no language {name!r}; {hint}")
     return PageWording(language_of(code))
@@ -94,6 +94,10 @@ class PageWording:
         if low is None:
             return self.say("at_most", number=end)
         return self.say("at_least", number=start) if high is None else self.say("range", low=start, high=end)
+
+    def p_value(self, p: float | None) -> str:
+        """Return a p-value."""
+        return self.number(show(p, "p"))
 
     def limit(self, finding: Finding) -> str:
         """Return the threshold of a finding, as in 'at most 10 points'."""
