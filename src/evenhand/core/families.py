@@ -4,8 +4,9 @@ A run has two families of claims. Tested findings have p-values adjusted for all
 them claims a difference that is not there is at most alpha. A threshold removes no finding from this family: beside a
 lenient limit that is met, a difference is still stated. Verdicts are the other family: "does not meet" is given if it
 holds after Holm over all verdicts of the run; "meets" holds for each alone, because it is wrong only if the one gap
-that breaks the limit is missed (an intersection-union argument). So a section without thresholds changes no verdict,
-and one more threshold can only turn "does not meet" into insufficient evidence.
+that breaks the limit is missed (an intersection-union argument). For the same reason, one-sided limits at alpha suffice
+for it. So a section without thresholds changes no verdict, and one more threshold can only turn "does not meet" into
+insufficient evidence.
 "Worse off" in the tables of gaps is controlled by the false discovery rate over all tables of the run.
 
 References
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from evenhand.core.findings import Claim, Finding
 
 G = TypeVar("G", bound=Gap)
+
+Limits = tuple[float | None, float | None]
+"""A lower and an upper limit; None if there is none on that side."""
 
 Significance = Literal["directed", "significant", "not_significant", "untested"]
 """Whether a difference is significant in its family, and if directed, also between which two groups.
@@ -75,12 +79,32 @@ class ClaimCheck:
 
     def judged(self) -> tuple[Value | Gap, Verdict]:
         """Return the record that decides the verdict, and the verdict at the audit's confidence."""
-        record, verdict = judge_all(self.threshold, self.claim.records)
+        record, verdict = self._judged_alone()
         return record, "insufficient_evidence" if verdict == "meets" and self.breaking() else verdict
+
+    def _judged_alone(self) -> tuple[Value | Gap, Verdict]:
+        """Return the record that decides and the verdict, whoever was not compared."""
+        record, verdict = judge_all(self.threshold, self.claim.records)
+        return record, "meets" if verdict == "insufficient_evidence" and self.one_sided() is not None else verdict
+
+    def one_sided(self) -> Limits | None:
+        """Return the one-sided limits at alpha, if the limit is met by them; None without such.
+
+        A gap that may point either way has both.
+        """
+        if self.threshold is None or not self.claim.one_sided:
+            return None
+        judged = self.judged_at(2.0 * self.alpha)
+        if judged is None or judged[1] != "meets":
+            return None
+        low, high = judged[0].low, judged[0].high
+        if isinstance(judged[0], Gap) and judged[0].against != "worst_pair":
+            return low, high
+        return (low, None) if self.threshold.side == "min" else (None, high)
 
     def breaking(self) -> tuple[Value, ...]:
         """Return the groups too small to be compared that break the limit, if those compared meet it."""
-        if self.threshold is None or judge_all(self.threshold, self.claim.records)[1] != "meets":
+        if self.threshold is None or self._judged_alone()[1] != "meets":
             return ()
         return self.claim.omitted.breaking(self.threshold)
 
@@ -122,6 +146,7 @@ class ClaimOutcome:
     p_adjusted : the p-value adjusted for the family.
     family : the claims that the adjusted p-value holds for together.
     verdict_family : the claims that the verdict holds for together.
+    bounds : the one-sided limits by which it meets its limit; None if two-sided ones decide.
     widened : the record with the wider limits of its family, if its limit is broken alone but not in the family; None
         if those limits are not known.
     """
@@ -133,6 +158,7 @@ class ClaimOutcome:
     p_adjusted: float | None = None
     family: Family | None = None
     verdict_family: Family | None = None
+    bounds: Limits | None = None
     widened: Value | Gap | None = None
 
 
@@ -202,6 +228,7 @@ def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> It
             alone=unadjusted,
             significance=_significance_beside(verdict, check, test, total),
             verdict_family=family,
+            bounds=check.one_sided() if verdict == "meets" else None,
             widened=_widened(check, total - len(confirmed)) if doubtful else None,
         )
 

@@ -75,6 +75,8 @@ class Finding(Record):
     high: float | None = column("upper limit of this number", None)
     joint_low: float | None = column("lower limit for the joint family", None)
     joint_high: float | None = column("upper limit for the joint family", None)
+    bound_low: float | None = column("one-sided lower limit by which the number meets its limit", None)
+    bound_high: float | None = column("one-sided upper limit by which the number meets its limit", None)
     p_value: float | None = column("p-value of this comparison alone", None)
     p_adjusted: float | None = column("p-value adjusted for all tested findings of the run (Holm)", None)
     significance: Significance | None = column(
@@ -164,6 +166,7 @@ class Claim:
     p_value : the p-value of the claim, if it is not that of the record.
     key : claims with the same key say the same thing, and give one finding; None if no other claim does.
     test_key : claims with the same key and p-value state the outcome of one test; None if no other claim does.
+    one_sided : whether its limits are exact enough that "meets" may rest on one-sided ones at alpha.
     withheld : why no verdict may be given, whatever the interval; None if one may. If there is no number, it is the
         reason with or without a threshold.
     omitted : the groups that the number leaves out for their size; a limit that one of them breaks is not met.
@@ -179,6 +182,7 @@ class Claim:
     p_value: float | None = None
     key: Hashable | None = None
     test_key: Hashable | None = None
+    one_sided: bool = False
     withheld: Message | None = None
     omitted: Omitted = field(default_factory=Omitted)
     chance: Chance | None = None
@@ -280,6 +284,8 @@ class FindingMaker:
             reason=_reason(record, metric, check, outcome, self.spec.counted),
             unit=metric.unit,
             **_columns(record, _NUMBERS),
+            bound_low=None if outcome.bounds is None else outcome.bounds[0],
+            bound_high=None if outcome.bounds is None else outcome.bounds[1],
             p_value=claim.tested,
             p_adjusted=outcome.p_adjusted,
             significance=outcome.significance,
@@ -303,9 +309,7 @@ class FindingMaker:
 
     def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, outcome: ClaimOutcome) -> Message | None:
         """Return the size, interval and p-value of a number, the people it rests on, and the audit's additions."""
-        parts = (
-            [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, outcome.verdict)]
-        )
+        parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, outcome)]
         if outcome.p_adjusted is not None and claim.tested is not None:
             parts.append(_p_values(outcome, claim.tested, self.spec.finding_alpha))
         if record.value is not None:
@@ -376,13 +380,17 @@ def join_sentences(messages: Sequence[Message]) -> Message | None:
 
 
 def _certainty(
-    record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict
+    record: Value | Gap, metric: Metric, claim: Claim, confidence: float, outcome: ClaimOutcome
 ) -> Iterator[Message]:
     """Yield the size of a gap, and an interval: the number's own if it meets a limit, else the joint one."""
     style = _style(record, metric)
     if isinstance(record, Gap):
         yield _size(record, style)
-    low, high = (record.low, record.high) if verdict == "meets" else limits_to_judge(record)
+    if outcome.bounds is not None:
+        sentence = "one_sided" if None in outcome.bounds else "one_sided_both"
+        yield say(sentence, confidence=confidence, range=interval_message(*outcome.bounds, style))
+        return
+    low, high = (record.low, record.high) if outcome.verdict == "meets" else limits_to_judge(record)
     if low is None and high is None:
         yield record.status if record.status.id != "core.ok" else say("no_bounds")
         return

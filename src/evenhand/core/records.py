@@ -225,9 +225,13 @@ class _WithLimits(Protocol):
 
 
 def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
-    """Return the limits that a verdict rests on: the record's own for "meets", otherwise joint ones if known."""
+    """Return the limits that a verdict rests on.
+
+    For "meets" one-sided limits or, without those, the record's own; otherwise joint ones if known.
+    """
     if getattr(record, "verdict", None) == "meets":
-        return record.low, record.high
+        bounds = getattr(record, "bound_low", None), getattr(record, "bound_high", None)
+        return (record.low, record.high) if bounds == (None, None) else bounds
     if record.joint_low is not None or record.joint_high is not None:
         return record.joint_low, record.joint_high
     return record.low, record.high

@@ -126,7 +126,8 @@ def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
     yield wording.say(key, "answer", number=len(judged))
     if wording.interval(compared[0]) != DASH:
         values = values_line(audit, compared[0], wording)
-        yield wording.say("largest_possible", "answer", values=values, interval=wording.interval(compared[0]))
+        key = _one_sided("largest_possible", compared[0])
+        yield wording.say(key, "answer", values=values, interval=wording.interval(compared[0]))
 
 
 def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
@@ -191,7 +192,8 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
     """Yield the interval, and what decided."""
     confidence = audit.results[finding.audit].spec.confidence
     amount, interval = wording.amount(finding), wording.interval(finding)
-    yield wording.say("interval", "answer", amount=amount, confidence=confidence, interval=interval)
+    key = _one_sided("interval", finding)
+    yield wording.say(key, "answer", amount=amount, confidence=confidence, interval=interval)
     if finding.verdict == "does_not_meet":
         yield _considering("sure_broken", finding.verdict_family, wording)
     elif is_beyond_alone(finding):
@@ -200,6 +202,11 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
         yield wording.message(finding.reason)
     elif is_established(finding):
         yield _considering("sure_established", finding.family, wording)
+
+
+def _one_sided(key: str, finding: Finding) -> str:
+    """Return the key of a sentence on an interval, or on one-sided limits."""
+    return key if (finding.bound_low, finding.bound_high) == (None, None) else f"{key}_one_sided"
 
 
 def _considering(key: str, family: Any, wording: PageWording) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity.pairs import MeanPairs, worst_p
-from evenhand.core.records import Kind
+from evenhand.core.records import Kind, limits_to_judge
 from evenhand.stats.permutation import GroupedValues, compare_means
 from evenhand.stats.two_rates import compare_rates
 
@@ -120,3 +120,24 @@ def test_many_groups_give_the_worst_pair_of_all_comparisons() -> None:
     assert worst_p(few) == worst_p(every)
     for kind in KINDS:
         assert few.widest(kind, 0.95) == every.widest(kind, 0.95)
+
+
+def test_meets_rests_on_the_one_sided_limit_and_the_finding_states_it() -> None:
+    counts, limit = {"a": (600, 2000), "b": (84, 300)}, {"metric": "selection_rate", "max": 0.069}
+    finding = decided(counts, thresholds=[limit]).findings[0]
+    expected = float(compare_rates(600, 2000, 84, 300).bound("upper", 0.95))
+    assert finding.verdict == "meets"
+    assert finding.high is not None
+    assert finding.high > 0.069 > (finding.bound_high or 1.0)
+    assert (finding.bound_low, finding.bound_high) == (None, pytest.approx(expected))
+    assert limits_to_judge(finding) == (None, finding.bound_high)
+    assert "one-sided 95% limit at most 6.4" in finding.text
+    to_reference = decided(counts, thresholds=[limit | {"against": "reference"}]).findings[0]
+    assert to_reference.bound_low == pytest.approx(-expected)
+    assert to_reference.bound_high is not None
+
+
+def test_two_groups_are_one_test() -> None:
+    limit = {"metric": "selection_rate", "max": 0.5}
+    findings = decided({"a": (30, 100), "b": (44, 100)}, thresholds=[limit, limit | {"against": "reference"}]).findings
+    assert {finding.p_adjusted for finding in findings} == {findings[0].p_value}

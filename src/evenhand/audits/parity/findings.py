@@ -21,6 +21,9 @@ from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES, Roles
 
 _NAMED = 3
+_ONE_SIDED = ("exact", "asymptotic", "permutation", "approximation")
+"""What one-sided limits may rest on: MOVER, the bootstrap and few people miss more often on one side than on two."""
+
 _ValueKey = tuple[str | None, str | None, str | None, str]
 
 
@@ -44,7 +47,8 @@ def make_claims(
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
             aside=join_sentences(list(_asides(gap, groups, metrics[gap.metric]))),
-            test_key=_test_key(gap),
+            test_key=_test_key(gap, number),
+            one_sided=gap.rests_on in _ONE_SIDED,
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
         )
         is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
@@ -78,8 +82,10 @@ def _value_key(record: Value | ParityGap) -> _ValueKey:
     return record.model, record.grouping, record.stratum, record.metric
 
 
-def _test_key(gap: ParityGap) -> Hashable:
-    """Return a key that a difference and its ratio share."""
+def _test_key(gap: ParityGap, groups: int) -> Hashable:
+    """Return a key that a difference and its ratio share; of two groups, all gaps are one test."""
+    if groups == 2:
+        return _value_key(gap)
     return _value_key(gap), gap.against, None if gap.against == "worst_pair" else (gap.group, gap.reference)
 
 

@@ -15,6 +15,8 @@ from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
+_CAUTIOUS = ("bounds", "few people")
+
 
 @dataclass(frozen=True, kw_only=True)
 class GapNumbers:
@@ -28,7 +30,7 @@ class GapNumbers:
     joint : simultaneous limits for all gaps of its kind.
     p_value : of equality.
     differs : whether this pair differs significantly; the worst pair's limits may come from another pair.
-    rests_on : what test and limits rest on; of the worst pair, those of the two groups named.
+    rests_on : what test and limits rest on; of the worst pair those of the pair named, or of one with few people.
     """
 
     kind: Kind
@@ -100,7 +102,8 @@ def worst_gap_limits(gap: GapNumbers, pairs: Pairs, sides: tuple[IntArray, IntAr
     named = {gap.group, gap.reference}
     here = next(i for i, pair in enumerate(zip(*(side.tolist() for side in sides), strict=True)) if set(pair) == named)
     differs = bool(number * pairs.p_values[here] < 1.0 - confidence)
-    rests_on = pairs.rests_on[here]
+    bases = pairs.rests_on
+    rests_on = next((basis for basis in _CAUTIOUS if basis in bases), bases[here])
     return replace(gap, limits=ends, joint=ends, p_value=worst_p(pairs), differs=differs, rests_on=rests_on)
 
 

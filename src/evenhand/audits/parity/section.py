@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
@@ -24,7 +25,7 @@ from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.metrics import ParityMetric
-    from evenhand.audits.parity.result import ParityResult
+    from evenhand.audits.parity.result import ParityGap, ParityResult
     from evenhand.audits.parity.spec import ParitySpec
 
 _STRATA_NOTE = (
@@ -39,7 +40,7 @@ def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
     yield _gap_figure(result)
     for grouping in result.groupings:
         values = result.rows("values", grouping=grouping, stratum=None)
-        gaps = result.rows("gaps", grouping=grouping, stratum=None)
+        gaps = _each_contrast_once(result.rows("gaps", grouping=grouping, stratum=None))
         yield _value_figure(result, grouping)
         yield value_table(values, metrics, f"Every value by {grouping}", confidence)
         yield gap_table(
@@ -54,6 +55,12 @@ def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
     if result.spec.within:
         within = [gap for gap in result.rows("gaps", against="worst_pair") if gap.stratum is not None]
         yield gap_table(within, metrics, f"Gaps within strata of {TIMES.join(result.spec.within)}", confidence)
+
+
+def _each_contrast_once(gaps: Sequence[ParityGap]) -> list[ParityGap]:
+    """Return the gaps; of two groups only the worst pair, since all their gaps are one contrast."""
+    to_overall = Counter((gap.model, gap.metric, gap.kind) for gap in gaps if gap.against == "overall")
+    return [gap for gap in gaps if gap.against == "worst_pair" or to_overall[gap.model, gap.metric, gap.kind] != 2]
 
 
 def _gap_figure(result: ParityResult) -> Figure:
@@ -176,22 +183,33 @@ def _auto_methods() -> Iterator[Method]:
         "Wilson 1927, JASA 22; DeLong et al. 1988, Biometrics 44; Korn and Graubard 1998, Survey Methodology 24",
     )
     yield Method(
-        "Difference and ratio to the reference group",
-        "From the two groups' own limits (MOVER). Each on its own, not simultaneous.",
-        "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
+        "Two rates",
+        "The score test of Miettinen and Nurminen and the limits that invert it: exact if fewer than 30 people with "
+        "the rarer outcome are expected in the smaller group.",
+        "Miettinen and Nurminen 1985, Statistics in Medicine 4; Chan and Zhang 1999, Biometrics 55",
+    )
+    yield Method(
+        "Two means",
+        "The studentised permutation of people, or for many people its approximation by moments, and the limits that "
+        "invert it.",
+        "Janssen 1997, Statistics and Probability Letters 36; Chung and Romano 2013, Annals of Statistics 41",
+    )
+    yield Method(
+        "Two other values",
+        "AUC, weighted rates and functions of rates: from the two groups' own limits (MOVER).",
+        "Donner and Zou 2012, Statistical Methods in Medical Research 21",
     )
     yield Method(
         "Against everybody",
-        "Everybody is the group and the rest: the limits follow from those of the group against the rest, times the "
-        "rest's share, whose own error is added. For an AUC the delta method with DeLong's covariance and Student's t.",
+        "Everybody is the group and the rest: test and limits are those of the group against the rest, times the "
+        "rest's share. For an AUC the delta method with DeLong's covariance and Student's t.",
     )
     yield Method(
         "Worst pair",
-        "The highest group against the lowest. A maximum over groups is biased away from equality, so its interval "
-        "comes from simultaneous intervals of all pairs of the groups compared (Bonferroni), each from the two "
-        "groups' own limits, exact ones for rates. It is simultaneous over the pairs of one metric, one "
-        "grouping and one model, not over several of these.",
-        "benchmarks/coverage/parity_coverage.py shows the coverage",
+        "The highest group against the lowest. A maximum over groups is biased away from equality, so the end of its "
+        "interval near equality, and its p-value, hold for all pairs of the groups compared (Bonferroni). They are "
+        "simultaneous over the pairs of one metric, one grouping and one model, not over several of these.",
+        "Berger 1982, Technometrics 24; benchmarks/coverage/parity_level.py shows the coverage",
     )
 
 
