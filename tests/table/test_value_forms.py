@@ -194,6 +194,19 @@ def test_times_with_a_zone_are_told_in_utc(
     assert groups(data) == {"2023-10-29 00:30:00 UTC": 5, "2023-10-29 01:30:00 UTC": 5}
 
 
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+@pytest.mark.parametrize("session", ["Asia/Tokyo", "Europe/Berlin"])
+def test_times_with_a_zone_are_told_in_utc_by_a_database(
+    session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ibis = pytest.importorskip("ibis", reason="databases need evenhand[database]")
+    monkeypatch.setenv("TZ", session)
+    times = pd.to_datetime(["2023-10-29 00:30:00.75", "2023-10-29 01:30:00", None] * 5, utc=True, format="ISO8601")
+    pd.DataFrame({"g": times.tz_convert("Europe/Berlin")}).to_parquet(tmp_path / "p.parquet")
+    found = groups(ibis.duckdb.connect().read_parquet(tmp_path / "p.parquet"))
+    assert found == {"2023-10-29 00:30:00 UTC": 5, "2023-10-29 01:30:00 UTC": 5, "(missing)": 5}
+
+
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "America/New_York"])
 def test_objects_and_categories_that_are_times_with_a_zone_are_told_in_utc(zone: str) -> None:
     autumn = pd.to_datetime(["2023-10-29 00:30", "2023-10-29 01:30", None] * 5, utc=True).tz_convert(zone)

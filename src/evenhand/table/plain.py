@@ -34,7 +34,7 @@ def plain_columns(frame: Frame, wanted: Collection[str] | None, missing: Sequenc
     """
     frame = frame if wanted is None else _only(frame, wanted)
     words = list(filter(None, missing))
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
+    if isinstance(frame, nw.LazyFrame) and (frame.implementation.is_duckdb() or frame.implementation.is_ibis()):
         frame = _with_zones_as_text(frame)
     schema = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}
     changes = [_plain(frame, name, dtype, words) for name, dtype in schema.items()]
@@ -55,16 +55,25 @@ def _has_zone(dtype: DType) -> bool:
 
 
 def _with_zones_as_text(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Write times with a zone in UTC; DuckDB would take the zone of the session."""
+    """Write times with a zone in UTC; a database would take the zone of the session."""
     zoned = [name for name, dtype in frame.collect_schema().items() if _has_zone(dtype) and not unusable(name)]
     if not zoned:
         return frame
-    import duckdb
-
     native = frame.to_native()
-    columns = [_utc_in_duckdb(name) if name in zoned else duckdb.ColumnExpression(name) for name in native.columns]
-    converted: nw.LazyFrame[Any] = nw.from_native(native.select(*columns))
-    return converted
+    if frame.implementation.is_ibis():
+        converted = native.mutate(**{name: _utc_in_ibis(native[name]) for name in zoned})
+    else:
+        import duckdb
+
+        column = duckdb.ColumnExpression
+        converted = native.select(*[_utc_in_duckdb(name) if name in zoned else column(name) for name in native.columns])
+    plain: nw.LazyFrame[Any] = nw.from_native(converted)
+    return plain
+
+
+def _utc_in_ibis(column: Any) -> Any:
+    moment = import_module("ibis").timestamp("1970-01-01 00:00:00") + column.epoch_seconds().as_interval("s")
+    return moment.strftime("%Y-%m-%d %H:%M:%S") + ZONE
 
 
 def _utc_in_duckdb(name: str) -> Any:
@@ -85,7 +94,7 @@ def _plain(frame: Frame, name: str, dtype: DType, words: Sequence[str]) -> nw.Ex
         # Engines return sums in these types. A column in memory that needs them stays.
         fits = isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name))
         return column.cast(nw.Int64) if fits else None
-    if _has_zone(dtype) and not frame.implementation.is_ibis():
+    if _has_zone(dtype):
         return nw.concat_str(
             column.dt.convert_time_zone("UTC").dt.to_string("%Y-%m-%d %H:%M:%S").str.slice(0, 19), nw.lit(ZONE)
         ).alias(name)
