@@ -47,7 +47,7 @@ def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) 
     table = eh.Table(offers, groups=grouping)
     panel = gather(table, spec)
     heard = answer_set(panel, find_groupings(table, panel, spec.min_count)[0], compared=False)
-    return list(value_records(heard, computed_metrics(0), spec, 1))
+    return list(value_records(heard, computed_metrics(0), spec))
 
 
 def lines(samples: int, rng: Generator, *, grouping: str, answers: dict[str, str]) -> list[Line]:

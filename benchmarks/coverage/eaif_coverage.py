@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import product
 from multiprocessing import get_context
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -21,7 +22,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.coverage._lines import Book
-from evenhand.stats.pairs import compare, individual_fairness, limits
+from evenhand.stats.pairs import (
+    FairnessOfModels,
+    compare,
+    individual_fairness,
+    limits,
+    shrinkages,
+    spread_of,
+)
+from evenhand.stats.pairs.result import PairDifference
 from evenhand.stats.types import FloatArray
 
 MEASURED = ("stats/pairs",)
@@ -74,13 +83,24 @@ def single(sample: Sample) -> Values:
     return result.value, [ours, normal, limits(result.value, result.stderr, result.n - 1.0, 0.95, 0.0)]
 
 
+def compared(sample: Sample) -> PairDifference:
+    """Return the difference of two models at equal spread of their scores."""
+    scores = {"score": sample.score, "other": sample.other}
+    spreads = {model: spread_of(score, sample.survey) for model, score in scores.items()}
+    factors = {(model, model): 1.0 for model in scores} | shrinkages(spreads)
+    found = {
+        (*pair, 0.5): individual_fairness(
+            factor * scores[pair[0]], sample.effort, sample.aggregate, survey_weight=sample.survey
+        )
+        for pair, factor in factors.items()
+    }
+    models = FairnessOfModels.of(found, spreads)
+    return compare(models.at_equal_spread("score", "other", 0.5), models.at_equal_spread("other", "score", 0.5))
+
+
 def difference(sample: Sample) -> Values:
-    """Return the difference of two models and its intervals."""
-    a, b = (
-        individual_fairness(score, sample.effort, sample.aggregate, survey_weight=sample.survey)
-        for score in (sample.score, sample.other)
-    )
-    found = compare(a, b)
+    """Return the difference of two models at equal spread and its intervals."""
+    found = compared(sample)
     half, freely = 1.96 * found.stderr, (found.high - found.value)
     return found.value, [
         (found.low, found.high),
@@ -147,6 +167,32 @@ def of_models(samples: int, rng: np.random.Generator, n: int, kind: str) -> list
     return [low <= truth <= high for low, high in found if not np.isnan(low)]
 
 
+def equally_fair(
+    samples: int, rng: np.random.Generator, n: int, kind: str, factor: float
+) -> tuple[list[bool], list[bool]]:
+    """Tell whether models are called different that differ in nothing but the spread of their scores.
+
+    Beside it the same without equal spread.
+    """
+    shrunk, apart = [], []
+    for _ in range(samples):
+        sample = draw(kind, "none", n, rng)
+        sample = sample._replace(other=0.5 + factor * (_same_law(sample, kind, rng) - 0.5))
+        own = [individual_fairness(score, sample.effort, sample.aggregate) for score in (sample.score, sample.other)]
+        shrunk.append(compared(sample).p_value <= 0.05)
+        apart.append(compare(own[0], own[1]).p_value <= 0.05)
+    return shrunk, apart
+
+
+def _same_law(sample: Sample, kind: str, rng: np.random.Generator) -> FloatArray:
+    """Return other scores of the same people, drawn as `draw` draws them."""
+    steep, spread = KINDS[kind]
+    noise = rng.standard_normal(len(sample.effort))
+    if kind == "rare":
+        noise = np.where(rng.random(len(noise)) < 0.05, 60.0 * noise, noise)
+    return np.asarray(1 / (1 + np.exp(-(steep * (sample.effort + sample.aggregate - 0.9) + spread * noise))))
+
+
 def promises(book: Book) -> None:
     """Declare the lines."""
     about: dict[str, Any] = {"kind": "interval", "nominal": 0.95, "oracle": "jackknife alone"}
@@ -175,7 +221,7 @@ def promises(book: Book) -> None:
             )
             fewer = {**few, "allowed": {20: 0.5, 50: 0.72, 200: 0.9}[n]}
             book.measure(
-                "difference of two models in individual fairness, 95 % interval",
+                "difference of two models in individual fairness at equal spread, 95 % interval",
                 f"{n} people, {kind} scores",
                 partial(of_models, n=n, kind=kind),
                 kind="interval",
@@ -183,6 +229,22 @@ def promises(book: Book) -> None:
                 samples=500,
                 **(fewer if kind == "rare" else {}),
             )
+    for n, kind, factor in product((50, 200), KINDS, (0.9, 0.3, 0.01)):
+        book.measure(
+            "difference of two models in individual fairness at equal spread, test at .05",
+            f"{n} people, {kind} scores, those of one model times {factor:g}",
+            partial(equally_fair, n=n, kind=kind, factor=factor),
+            kind="test",
+            nominal=0.05,
+            samples=500,
+            oracle="without equal spread",
+            guard=100 if (n, kind, factor) == (50, "smooth", 0.3) else 0,
+            **(
+                {"allowed": 0.1, "why": "one person in twenty causes nearly all of it"}
+                if (n, kind) == (50, "rare")
+                else {}
+            ),
+        )
 
 
 def tasks(samples: int) -> list[Task]:

@@ -27,7 +27,7 @@ class ComparedGroups:
     Parameters
     ----------
     name : its name.
-    groups : the compared groups, in order.
+    groups : the compared groups, the largest first, so that no draw depends on a name.
     sizes : the number of people in each.
     reference : the position of the reference group.
     code : (people,) each person's position in `groups`, -1 for people in none of them.
@@ -63,6 +63,18 @@ def compared_groups(table: Table, people: Cells, reference: Reference, min_count
         _compared(name, codes, labels, reference_of(reference, name, labels), min_count)
         for name, (codes, labels) in coded.items()
     ]
+
+
+def ranks_by_size(code: IntArray) -> IntArray:
+    """Return the rank of each person's group, the largest first, for an order of people that depends on no name.
+
+    Examples
+    --------
+    >>> ranks_by_size(np.array([0, 1, 1, 2, 2, 2])).tolist()
+    [2, 1, 1, 0, 0, 0]
+    """
+    rank = np.argsort(np.argsort(-np.bincount(code), kind="stable"), kind="stable")
+    return np.asarray(rank[code], dtype=np.int64)
 
 
 def reference_of(reference: Reference, grouping: str, labels: Sequence[str]) -> str | None:
@@ -104,6 +116,7 @@ def _compared(
     sizes = np.bincount(code, minlength=len(labels))
     large = np.array([label != MISSING for label in labels], dtype=np.bool_) & (sizes >= min_count)
     compared = np.flatnonzero(large)
+    compared = compared[np.argsort(-sizes[compared], kind="stable")]
     groups = tuple(labels[position] for position in compared)
     if reference_label in labels and reference_label not in groups:
         raise ConfigError(
@@ -121,7 +134,8 @@ def _compared(
         if len(compared)
         else -1
     )
-    position = np.where(large, np.cumsum(large) - 1, -1)
+    position = np.full(len(labels), -1)
+    position[compared] = np.arange(len(compared))
     left_out = tuple(
         LeftOut(grouping=name, group=label, n=int(size), reason=_why_left_out(label, min_count))
         for label, size, is_compared in zip(labels, sizes, large, strict=True)

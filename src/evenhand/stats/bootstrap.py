@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.draws import Draws
@@ -252,6 +253,31 @@ def _chunk(cells: CellMoments) -> int:
     """Return how many resamples to process at once; it depends on C and K only, so results do too."""
     c, k = int(cells.first.shape[0]), int(cells.first.shape[1])
     return max(1, _CHUNK_NUMBERS // (c * (k + 2)))
+
+
+def data_rng(purpose: int, *data: ArrayLike) -> Generator:
+    """Return a random generator that is a function of data alone: of neither names nor a seed.
+
+    For draws that only approximate a number, so that the same data always give the same.
+
+    Parameters
+    ----------
+    purpose
+        The number of the approximation, so that several of the same data are independent.
+    data
+        Arrays of numbers.
+
+    Examples
+    --------
+    >>> data_rng(0, [1, 2]).integers(100, size=3)
+    array([73, 37, 74])
+    """
+    digest = hashlib.sha256()
+    for array in data:
+        numbers = np.ascontiguousarray(array, dtype="<f8")
+        digest.update(np.array(numbers.shape, dtype="<i8").tobytes() + numbers.tobytes())
+    words = np.frombuffer(digest.digest(), dtype="<u4").tolist()
+    return np.random.default_rng(np.random.SeedSequence([purpose, *words]))
 
 
 def named_rng(seed: int, *names: str) -> Generator:

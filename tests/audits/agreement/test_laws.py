@@ -51,7 +51,7 @@ def records(scale: Scale, ratings: FloatArray, weight: FloatArray | None, confid
     metrics = metrics_for(scale, ratings.shape[1])
     spec = AgreementSpec(raters=("a", "b"), resamples=100, confidence=confidence)
     everybody = np.ones(len(ratings), dtype=np.bool_)
-    drawn = draw_group(rated, everybody, list(metrics.values()), pooled(rated), spec, "law")
+    drawn = draw_group(rated, everybody, list(metrics.values()), pooled(rated), spec)
     return list(value_records(drawn, None, "(overall)", metrics, confidence))
 
 

@@ -66,9 +66,9 @@ def test_every_engine_and_order_of_rows(
 
 
 @pytest.mark.slow
-def test_the_seed_decides(answers: Frame, audit: Audit, plain: str) -> None:
+def test_the_seed_decides_nothing(answers: Frame, audit: Audit, plain: str) -> None:
     assert numbers(audit(answers, seed=0)) == plain
-    assert numbers(audit(answers, seed=1)) != plain
+    assert numbers(audit(answers, seed=1)) == plain
 
 
 def test_names_of_groups_labels_and_cases_do_not_matter(answers: Frame, audit: Audit) -> None:

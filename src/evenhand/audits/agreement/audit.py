@@ -88,8 +88,7 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
     spread = pooled(rated)
 
     def draw(inside: BoolArray, grouping: str | None, group: str) -> None:
-        names = (group,) if grouping is None else (grouping, group)
-        group_draws = draw_group(rated, inside, list(metrics.values()), spread, spec, *names)
+        group_draws = draw_group(rated, inside, list(metrics.values()), spread, spec)
         drawn.setdefault(grouping, []).append(group_draws)
         counts.extend(count_records(rated, inside, grouping, group))
 

@@ -33,7 +33,7 @@ from evenhand.stats.agreement import (
     unseen_tail,
 )
 from evenhand.stats.agreement.ratings import distinct_rows
-from evenhand.stats.bootstrap import CellMoments, named_rng, resample
+from evenhand.stats.bootstrap import CellMoments, data_rng, resample
 from evenhand.stats.draws import Draws
 from evenhand.stats.intervals import bonferroni, clopper_pearson, effective_trials, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
@@ -204,7 +204,6 @@ def draw_group(
     metrics: Sequence[AgreementMetric],
     spread: float,
     spec: AgreementSpec,
-    *names: str,
 ) -> GroupDraws:
     """Resample the people of a group, pooling people with the same ratings and weight."""
     weight = np.ones(len(rated.ratings)) if rated.weight is None else rated.weight
@@ -218,7 +217,7 @@ def draw_group(
         return values_of(metrics, ratings, counts * unit_weight)
 
     cells = CellMoments.from_counts(counted.astype(np.int64))
-    draws = resample(cells, of_counts, resamples=spec.resamples, rng=named_rng(spec.seed, *names))
+    draws = resample(cells, of_counts, resamples=spec.resamples, rng=data_rng(0, counted))
     weight = counted * unit_weight
     variation = variation_of(ratings, weight, counted.astype(np.float64))
     return GroupDraws(ratings, weight, counted.astype(np.int64), draws, variation)

@@ -92,10 +92,10 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     groupings = find_groupings(table, panel, spec.min_count)
     tables: dict[str, list[Any]] = {name: [] for name in DisagreementResult.record_types()}
     fewer: dict[str, int] = {}
-    for number, grouping in enumerate(groupings):
+    for grouping in groupings:
         step(f"Comparing by {grouping.name}")
         compared = answer_set(panel, grouping)
-        for name, records in _records_by_table(panel, grouping, compared, spec, number):
+        for name, records in _records_by_table(panel, grouping, compared, spec):
             tables[name] += records
         draws = resampling_of(compared.answers, spec).draws
         if compared.why_not_compared(spec.min_count) is None and draws < spec.resamples:
@@ -120,28 +120,28 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
 
 
 def _records_by_table(
-    panel: Panel, grouping: Grouping, compared: AnswerSet, spec: DisagreementSpec, number: int
+    panel: Panel, grouping: Grouping, compared: AnswerSet, spec: DisagreementSpec
 ) -> Iterator[tuple[str, Iterable[Any]]]:
     """Yield the records by one grouping: of all critics, of each kind of critics, and of each critic."""
     metrics = computed_metrics(spec.answers.tolerance)
     everybody = compared if all(grouping.compared) else answer_set(panel, grouping, compared=False)
-    for stream, stakeholder in enumerate((None, *panel.stakeholders)):
+    for kind, stakeholder in enumerate((None, *panel.stakeholders)):
         heard, all_groups = compared, everybody
         if stakeholder is not None:
-            of_kind = np.asarray(panel.stakeholder == stream - 1)
+            of_kind = np.asarray(panel.stakeholder == kind - 1)
             if not of_kind[compared.critics].any():
                 continue
             heard, all_groups = compared.of(of_kind, stakeholder), everybody.of(of_kind, stakeholder)
-        yield "values", value_records(all_groups, metrics, spec, 1, number, stream)
-        gaps, intervals = gap_estimates(heard, metrics, spec, 2, number, stream)
+        yield "values", value_records(all_groups, metrics, spec)
+        gaps, intervals = gap_estimates(heard, metrics, spec)
         yield "gaps", gaps
         if stakeholder is None:
             yield "plan", plan_records(heard, intervals, spec)
     if compared.why_not_compared(spec.min_count) is not None:
         return
-    yield "stakeholders", stakeholder_gaps(panel, compared, spec, 3, number)
+    yield "stakeholders", stakeholder_gaps(panel, compared, spec)
     if len(panel.critics) <= MOST_CRITICS:
-        critics = critic_gaps(panel, compared, metrics, spec, 4, number)
+        critics = critic_gaps(panel, compared, metrics, spec)
         yield "critics", critics
         if compared.truth is not None:
             yield "truth", truth_records(critics, metrics)
@@ -158,8 +158,8 @@ class DisagreementLive:
         """Yield the gaps of every grouping with the titles of their metrics."""
         spec = DisagreementSpec.parse(settings, "the live estimates")
         panel = gather(cases, spec)
-        for number, grouping in enumerate(find_groupings(cases, panel, spec.min_count)):
-            gaps, _ = gap_estimates(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
+        for grouping in find_groupings(cases, panel, spec.min_count):
+            gaps, _ = gap_estimates(answer_set(panel, grouping), computed_metrics(0), spec)
             yield from ((METRICS[gap.metric].title, gap) for gap in (e.record for e in gaps) if gap.same_as is None)
 
 

@@ -35,6 +35,7 @@ from evenhand.core.estimates import Estimate
 from evenhand.core.records import OK
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
+from evenhand.stats.bootstrap import data_rng
 from evenhand.stats.feedback import (
     INDEFINITE,
     PAIR_METRICS,
@@ -71,12 +72,12 @@ _NO_TEST = say("no_test")
 
 
 def critic_gaps(
-    panel: Panel, heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
+    panel: Panel, heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec
 ) -> list[CriticGap]:
     """Return every critic's gaps on the groups of one grouping."""
     answers = heard.answers
     masses = answers.by_critic()
-    rng = np.random.default_rng([spec.seed, *stream])
+    rng = data_rng(4, answers.answer, answers.critic)
     limits = None
     if answers.weight is None:
         limits = _critic_limits(masses, answers.feedback, metrics, spec, rng)
@@ -200,18 +201,16 @@ def _limits(
 # Kinds of critics -----------------------------------------------------------------------------------------------------
 
 
-def stakeholder_gaps(
-    panel: Panel, heard: AnswerSet, spec: DisagreementSpec, *stream: int
-) -> Iterator[Estimate[StakeholderGap]]:
+def stakeholder_gaps(panel: Panel, heard: AnswerSet, spec: DisagreementSpec) -> Iterator[Estimate[StakeholderGap]]:
     """Yield the differences of every two kinds of critics by one grouping, with tests adjusted for their number."""
     if panel.stakeholder is None:
         return
     kind = panel.stakeholder[heard.critics]
     present = [code for code in range(len(panel.stakeholders)) if (kind == code).any()]
     gaps: list[Estimate[StakeholderGap]] = []
-    for number, codes in enumerate(combinations(present, 2)):
+    for codes in combinations(present, 2):
         names = panel.stakeholders[codes[0]], panel.stakeholders[codes[1]]
-        gaps += _pair(heard, kind, codes, names, spec, *stream, number)
+        gaps += _pair(heard, kind, codes, names, spec)
     yield from _adjusted(gaps)
 
 
@@ -229,9 +228,8 @@ def _pair(
     codes: tuple[int, int],
     names: tuple[str, str],
     spec: DisagreementSpec,
-    *stream: int,
 ) -> Iterator[Estimate[StakeholderGap]]:
-    plan = resampling_of(heard.answers, spec, *stream)
+    plan = resampling_of(heard.answers, spec, 3)
     try:
         comparison = compare_critics(
             heard.answers,

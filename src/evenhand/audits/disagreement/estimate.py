@@ -62,14 +62,14 @@ _HURDLES = {
 
 
 def value_records(
-    heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
+    heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec
 ) -> Iterator[DisagreementValue]:
     """Yield every rate of some critics."""
     answers, masses = heard.answers, heard.answers.masses()
     counts = np.bincount(
         answers.stratum[answers.case], minlength=answers.groups * answers.feedback.labels
     )  # regardless of the weights
-    every_limits = _rate_limits(heard, metrics, resampling_of(answers, spec, *stream), spec)
+    every_limits = _rate_limits(heard, metrics, resampling_of(answers, spec, 1), spec)
     for metric, limits in zip(metrics, every_limits, strict=True):
         own_labels = heard.truth_for(metric)
         truth = None if own_labels is None else rates(own_labels.masses(), own_labels.feedback, metric).lower
@@ -180,14 +180,14 @@ def _shift_logit(rate: float, by: float) -> float:
 
 
 def gap_estimates(
-    heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
+    heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec
 ) -> tuple[list[Estimate[DisagreementGap]], dict[FeedbackMetric, GapInterval]]:
     """Return the gaps of some critics, or why there are none, and their intervals."""
     why = heard.why_not_compared(spec.min_count)
     if why is not None:
         undefined = [undefined_gap(heard, metric, heard.n, why, spec.bounds) for metric in metrics]
         return [_constant_estimate(record) for record in undefined], {}
-    plan = resampling_of(heard.answers, spec, *stream)
+    plan = resampling_of(heard.answers, spec, 2)
     intervals = gap_intervals(
         heard.answers,
         metrics,

@@ -13,6 +13,7 @@ from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.records import LeftOut
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
+from evenhand.stats.bootstrap import data_rng
 from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled, numbered
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
@@ -52,13 +53,15 @@ class Grouping:
 
 
 def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]:
-    """Return the groupings of a table, with the size of every group."""
+    """Return the groupings of a table, with the size of every group, the largest first: no draw depends on a name."""
     groupings = []
     for name, columns in table.groupings.items():
         code, labels = panel.groups.joint(columns)
-        named = tuple(label for label in labels if label != MISSING)
-        group = np.where(code < len(named), code, -1)
-        cases = np.bincount(group[group >= 0], minlength=len(named))
+        size = np.bincount(code, minlength=len(labels))
+        by_size = [number for number in np.argsort(-size, kind="stable").tolist() if labels[number] != MISSING]
+        place = np.full(len(labels), -1)
+        place[by_size] = np.arange(len(by_size))
+        named, group, cases = tuple(labels[number] for number in by_size), place[code], size[by_size]
         by_answer = group[panel.case]
         answers = np.bincount(by_answer[by_answer >= 0], minlength=len(named))
         compared = tuple(bool(n >= min_count) for n in cases)
@@ -203,10 +206,11 @@ class Resampling:
     rng: np.random.Generator
 
 
-def resampling_of(answers: Answers, spec: DisagreementSpec, *stream: int) -> Resampling:
+def resampling_of(answers: Answers, spec: DisagreementSpec, purpose: int = 0) -> Resampling:
     """Return the resampling of answers: with fewer resamples than requested where the work would be too much.
 
-    It depends on sizes only, never on the clock, so that the same data give the same numbers.
+    It depends on sizes, and its generator on the answers, never on the clock, a name or a seed, so that the same data
+    give the same numbers.
 
     Parameters
     ----------
@@ -214,13 +218,12 @@ def resampling_of(answers: Answers, spec: DisagreementSpec, *stream: int) -> Res
         The answers.
     spec
         The settings.
-    stream
-        The name of this bootstrap within the audit.
+    purpose
+        The number of this bootstrap within the audit.
     """
     draws = min(spec.resamples, MOST_PRODUCTS // max(len(answers.answer), 1))
     if answers.feedback.labels > 2:  # each resample searches for the smallest gap of each pair of groups
         draws = min(draws, MOST_PAIRS // max(answers.groups * (answers.groups - 1) // 2, 1))
     what: Resampled = "cases" if answers.critics == 1 else "critics" if spec.answers.cases == "all" else "both"
-    return Resampling(
-        max(draws, min(LEAST_RESAMPLES, spec.resamples)), what, np.random.default_rng([spec.seed, *stream])
-    )
+    rng = data_rng(purpose, answers.answer, answers.critic)
+    return Resampling(max(draws, min(LEAST_RESAMPLES, spec.resamples)), what, rng)

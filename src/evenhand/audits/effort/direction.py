@@ -117,7 +117,7 @@ def _count_pairs(
     columns = better, people.effort, *_start_and_end(people, spec)
     weight, part = people.rows.weight, np.arange(people.n)
     if people.n > MOST_COUNTED:
-        part = np.sort(named_rng(spec.seed, "direction").choice(people.n, MOST_COUNTED, replace=False))
+        part = np.sort(named_rng(0, "direction").choice(people.n, MOST_COUNTED, replace=False))
     drawn = tuple(column[part] for column in columns)
     weight = None if weight is None else weight[part]
     if not table.groupings:

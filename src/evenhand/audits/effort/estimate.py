@@ -75,7 +75,6 @@ def _compare_pairs(
             people.effort,
             people.aggregate,
             spec.weights,
-            rng=np.random.default_rng(spec.seed),
             progress=partial(_report_progress, doing),
             **options,
         )
@@ -89,7 +88,6 @@ def _compare_pairs(
             people.effort,
             people.aggregate,
             weight,
-            rng=np.random.default_rng(spec.seed),
             progress=partial(_report_progress, doing),
             **options,
         )
@@ -260,7 +258,6 @@ def fairness_curves(people: EffortPeople, spec: EffortSpec) -> Curves:
             *people.numbers(model),
             CURVE_WEIGHTS,
             people.rows.weight,
-            seed=spec.seed,
             distance=people.distance,
             device=spec.device,
         )

@@ -46,7 +46,7 @@ def imputed_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Iter
     assert isinstance(spec.inertia, InertiaSources)  # noqa: S101
     plain = people.effort / people.inertia
     for inertia in source_inertia(
-        table, people.rows, spec.inertia, spec.inertia.imputations, named_rng(spec.seed, "rates of inertia")
+        table, people.rows, spec.inertia, spec.inertia.imputations, named_rng(0, "rates of inertia")
     ):
         yield replace(people, inertia=inertia, effort=inertia * plain)
 

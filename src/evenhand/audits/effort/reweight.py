@@ -85,7 +85,6 @@ class EffortReweighter:
             *people.numbers(str(finding.model)),
             float(finding.coordinates["weight"]),
             survey_weight=weight,
-            rng=np.random.default_rng(self.spec.seed),
             method=self.spec.method,
             confidence=self.spec.confidence,
             distance=people.distance,

@@ -240,7 +240,6 @@ class _SpecificationArrays:
                     weights,
                     people.rows.weight,
                     exact_rows=self.exact_rows,
-                    seed=self.spec.seed,
                     distance=Distance(norm, own_distance.scales, own_distance.lipschitz) if plain else own_distance,
                     device=self.spec.device,
                 )

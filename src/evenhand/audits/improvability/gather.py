@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.audits.improvability.candidates import Candidate, described
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
-from evenhand.core.groups import require_reference
+from evenhand.core.groups import ranks_by_size, require_reference
 from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, problem, require_name
 from evenhand.messages.shared import say as shared
@@ -269,7 +269,7 @@ def _canonical_order(rows: CodedRows) -> IntArray:
     if "id" in rows.columns:
         return np.asarray(np.argsort(rows.columns["id"].codes, kind="stable"))
     by: list[Any] = [coded.codes for coded in rows.columns.values()]
-    by += [codes for _, codes in sorted(rows.groups.codes.items())]
+    by += map(ranks_by_size, rows.groups.codes.values())
     return np.asarray(np.lexsort([*by, *([] if rows.weight is None else [rows.weight])]))
 
 
@@ -396,9 +396,11 @@ def _large_groups(sample: AuditRows, spec: ImprovabilitySpec) -> tuple[AuditRows
         for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
         if not is_large
     ]
-    groups = tuple(sample.groups[code] for code in np.flatnonzero(large))
+    kept = np.flatnonzero(large)
+    kept = kept[np.argsort(-sizes[kept], kind="stable")]  # so that no draw depends on a name
+    groups = tuple(sample.groups[code] for code in kept)
     _require_groups(groups, sample.grouping, spec, records)
-    codes = np.cumsum(large) - 1
+    codes = np.argsort(np.append(kept, np.flatnonzero(~large)))
     smaller = sample.rows(np.flatnonzero(large[sample.group]))
     return replace(smaller, group=codes[smaller.group], groups=groups), records
 

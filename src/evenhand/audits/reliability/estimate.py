@@ -125,7 +125,7 @@ class Setup:
     @property
     def rng(self) -> np.random.Generator:
         """The generator of the mistakes, the same for all models."""
-        return named_rng(self.spec.seed, self.mistakes.setting.name, self.groups.name)
+        return named_rng(self.spec.seed, self.mistakes.setting.name, *map(str, self.groups.sizes))
 
 
 def run_simulation(setup: Setup) -> Simulated:

@@ -14,6 +14,7 @@ from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import join_sentences
+from evenhand.core.groups import ranks_by_size
 from evenhand.errors import ConfigError, DataError, EvenhandError, problem
 from evenhand.messages import Message, showable
 from evenhand.models.features import Feature, FeatureMatrix, read_features
@@ -161,7 +162,8 @@ def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
     keep = _rows_to_keep(read, spec.scoring.missing or table.roles.missing)
     # Engines return rows in any order; people who are equal in all of this are exchangeable.
     outcome_column = [] if positive is None else [positive[keep]]
-    columns_used = [*matrix[keep].T, *outcome_column, *rows.groups.where(keep).codes.values()]
+    group_ranks = map(ranks_by_size, rows.groups.where(keep).codes.values())
+    columns_used = [*matrix[keep].T, *outcome_column, *group_ranks]
     sorting = np.lexsort(columns_used)
     order = np.flatnonzero(keep)[sorting]
     return ScoredPeople(
@@ -262,7 +264,7 @@ def deal_folds(people: ScoredPeople, folds: int, seed: int) -> IntArray:
     So the folds hold equal numbers of people of every group and outcome, up to one.
     """
     shuffled = np.random.default_rng(seed).permutation(len(people.matrix))
-    by = [codes[shuffled] for codes in people.groups.codes.values()]
+    by = [ranks_by_size(codes)[shuffled] for codes in people.groups.codes.values()]
     order = shuffled[np.lexsort([*by, people.outcome[shuffled]] if people.outcome is not None else by)]
     fold = np.empty(len(order), dtype=np.int64)
     fold[order] = np.arange(len(order)) % folds

@@ -62,7 +62,7 @@ def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
     """Simulate single people, and estimate how mistakes change their places."""
     experiment = simulated.experiment
     step(f"Who changes place: {simulated.model.name} by {simulated.groups.name}")
-    rng = named_rng(spec.seed, simulated.mistakes.setting.name, simulated.groups.name)
+    rng = named_rng(spec.seed, simulated.mistakes.setting.name, *map(str, simulated.groups.sizes))
     score = experiment.base.score
     cuts = spec.scoring.cuts(score)
     seeds = replicate_seeds(spec.replicates, rng)[:PEOPLE_REPLICATES]
