@@ -29,8 +29,8 @@ def test_the_page_says_who_took_part_and_names_nobody(saved: dict[str, Path]) ->
     page = saved["report.html"].read_text(encoding="utf-8")
     data = json.loads(saved["results.json"].read_text(encoding="utf-8"))["data"]
     assert data["people"] == 60 > data["people_used"]
-    assert f"<dt>People</dt><dd>{data['people_used']} of 60</dd>" in page
-    assert f"<dt>Answers</dt><dd>{data['rows_used']} of 720</dd>" in page
+    assert f'<span class="n">People</span> {data["people_used"]} of 60</span>' in page
+    assert f'<span class="n">Answers</span> {data["rows_used"]} of 720</span>' in page
     assert "Answers, SHA-256" in page
     assert "failed_checks: people who failed 2 or more attention checks" in page
     assert "enter no gap" not in page
