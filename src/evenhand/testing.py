@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.core.findings import VERDICT_WORDS, Finding
-from evenhand.core.thresholds import Threshold
+from evenhand.core.thresholds import UNDECIDED, Threshold
 from evenhand.errors import ConfigError
 from evenhand.run.audit import Audit
 from evenhand.run.auditing import audit
@@ -70,7 +70,7 @@ def assert_meets(
             "assert_meets needs a threshold to hold the table against, such as "
             "[{'metric': 'selection_rate', 'min': 0.8}]."
         )
-    failing = ("does_not_meet", "insufficient_evidence") if strict else ("does_not_meet",)
+    failing = ("does_not_meet", *UNDECIDED) if strict else ("does_not_meet",)
     failed = [finding for finding in judged if finding.verdict in failing]
     if failed:
         verb = "is" if len(failed) == 1 else "are"

@@ -79,7 +79,7 @@ LOOKS = ["color-contrast", "scrollable-region-focusable", "target-size"]
 
 
 def test_axe_finds_nothing_serious(browser: Any, report: Path) -> None:
-    parts = ["header", "#in-short", "#findings", "#parity > figure:nth-of-type(1)", "#left-out", "#provenance"]
+    parts = ["header", "#answer", "#findings", "#parity > figure:nth-of-type(1)", "#left-out", "#provenance"]
     assert serious(open_page(browser, report, 1280)[0], parts) == []
 
 
@@ -99,7 +99,7 @@ def test_axe_finds_nothing_serious_in_six_sections(
 ) -> None:
     page, _ = open_page(browser, six_sections, width, scheme)
     page.emulate_media(media=media)
-    parts = ["header", "#in-short", "#findings", *(f"#{name} > figure:nth-of-type(1)" for name in SECTIONS)]
+    parts = ["header", "#answer", "#findings", *(f"#{name} > figure:nth-of-type(1)" for name in SECTIONS)]
     assert serious(page, parts, None if (width, scheme) == (1280, "light") else LOOKS) == []
 
 

@@ -71,7 +71,7 @@ def test_a_difference_without_a_limit_is_no_verdict_and_asks_for_a_limit() -> No
 def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_cannot_be_told() -> None:
     beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
     assert beyond.certainty == "possibly"
-    assert beyond.sentences[0].endswith("That is beyond the limit of at most 10 points, but not confirmed. (F1)")
+    assert beyond.sentences[0].endswith("That is beyond the limit of at most 10 points, but the interval is not. (F1)")
     within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
     assert within.certainty == "cannot_tell"
     assert "cannot be told" in within.sentences[0]

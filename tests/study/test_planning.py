@@ -22,7 +22,7 @@ def test_more_people_tell_a_smaller_weight_from_one_half(tmp_path: Path) -> None
     assert few.gap is not None
     assert many.gap is not None
     assert 0 < many.gap < few.gap
-    with pytest.raises(ConfigError, match="how many people are planned"):
+    with pytest.raises(ConfigError, match="the number of planned people is missing"):
         plan_study(path)
     shown = CliRunner().invoke(app, ["power", str(path), "--rows", "20", "--json"], standalone_mode=False)
     assert json.loads(shown.output)[0]["gap"] == few.gap

@@ -27,7 +27,7 @@ from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
 from evenhand.core.reweighting import Mix, Reweighter
 from evenhand.core.spec import Spec
-from evenhand.core.thresholds import Verdict
+from evenhand.core.thresholds import UNDECIDED, Verdict
 from evenhand.errors import ConfigError, count, require_name
 from evenhand.messages import Message
 from evenhand.messages.formats import Format, finite
@@ -133,16 +133,17 @@ def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], severa
     """Return the line beside a verdict; `several` says whether the verdict is one of several."""
     if not mixes:
         return say("cannot_matter")
-    is_open = finding.verdict == "insufficient_evidence"
+    is_open = finding.verdict in UNDECIDED
     changed = [row for row in tried if not row.holds and (is_open or row.verdict != finding.verdict)]
     if not changed:
         columns = tuple(dict.fromkeys(mix.column for mix in mixes))
         return say(
             "open_with_other_shares" if is_open else "holds_with_other_shares", columns=columns, tried=len(tried)
         )
-    worst = min(changed, key=lambda row: row.verdict == finding.verdict)
+    decided = [row for row in changed if not (is_open and row.verdict in UNDECIDED)]
+    worst = (decided or changed)[0]
     breaks = several and worst.verdict == "does_not_meet"
-    name = "covers" if worst.verdict == finding.verdict else "breaks" if breaks else "changes"
+    name = "breaks" if breaks else "changes" if decided else "covers"
     return say(
         f"{name}_with_other_shares", what=worst.shares, verdict=shared(f"it_{worst.verdict}"), value=_amount(worst)
     )

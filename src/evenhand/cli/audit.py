@@ -260,9 +260,9 @@ def _checked(findings: Sequence[Finding], strict: bool, quiet: bool) -> int:
         if not quiet:
             err.print(f"Check: {broken} of {verdict_count} {'does' if broken == 1 else 'do'} not meet it.")
         return BROKEN
-    if strict and "insufficient_evidence" in verdicts:
+    if strict and (undecided := len(verdicts) - verdicts.count("meets")):
         if not quiet:
-            err.print(f"Check: for {verdicts.count('insufficient_evidence')} of {verdict_count} the data cannot tell.")
+            err.print(f"Check: for {undecided} of {verdict_count} the data cannot tell.")
         return UNDECIDED
     return FINE
 

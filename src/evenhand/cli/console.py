@@ -32,6 +32,7 @@ FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _STYLES: dict[Verdict, str] = {
     "does_not_meet": "bold red",
+    "not_confirmed": "yellow",
     "insufficient_evidence": "yellow",
     "meets": "green",
     "no_threshold": "dim",

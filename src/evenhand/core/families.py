@@ -147,8 +147,8 @@ class ClaimOutcome:
     family : the claims that the adjusted p-value holds for together.
     verdict_family : the claims that the verdict holds for together.
     bounds : the one-sided limits by which it meets its limit; None if two-sided ones decide.
-    widened : the record with the wider limits of its family, if its limit is broken alone but not in the family; None
-        if those limits are not known.
+    widened : the record with the wider limits of its family that decide, if its limit is broken alone; None if those
+        limits are not known.
     """
 
     record: Value | Gap
@@ -212,24 +212,27 @@ def _directed(checks: Sequence[ClaimCheck], tests: int, alpha: float) -> list[Cl
 
 
 def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> Iterator[ClaimOutcome]:
-    """Yield tests with their verdicts: "does not meet" by Holm over all that can be judged, the others each alone."""
+    """Yield tests with their verdicts: "does not meet" by Holm over all that can be judged, the others each alone.
+
+    A limit that is broken alone but not after Holm is not confirmed.
+    """
     alone = [("insufficient_evidence" if q.claim.withheld is not None else q.judged()[1]) for q in checks]
     total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in checks)
     broken = {position for position, verdict in enumerate(alone) if verdict == "does_not_meet"}
     confirmed = _holm(checks, broken, total)
     family = _family(total, "verdicts", checks)
     for position, (check, test, unadjusted) in enumerate(zip(checks, tests, alone, strict=True)):
-        record, doubtful = check.judged()[0], position in broken - confirmed
-        verdict: Verdict = "insufficient_evidence" if doubtful else unadjusted
+        verdict: Verdict = "not_confirmed" if position in broken - confirmed.keys() else unadjusted
+        others = confirmed.get(position, total - len(confirmed))
         yield replace(
             test,
-            record=record,
+            record=check.judged()[0],
             verdict=verdict,
             alone=unadjusted,
             significance=_significance_beside(verdict, check, test, total),
             verdict_family=family,
             bounds=check.one_sided() if verdict == "meets" else None,
-            widened=_widened(check, total - len(confirmed)) if doubtful else None,
+            widened=_widened(check, others) if position in broken else None,
         )
 
 
@@ -248,11 +251,14 @@ def _widened(check: ClaimCheck, others: int) -> Value | Gap | None:
     return None if judged is None else judged[0]
 
 
-def _holm(checks: Sequence[ClaimCheck], broken: set[int], total: int) -> set[int]:
-    """Return the positions of the limits that are broken after Holm over all verdicts of the run."""
-    confirmed: set[int] = set()
-    while more := {i for i in broken - confirmed if _still_broken(checks[i], total - len(confirmed))}:
-        confirmed |= more
+def _holm(checks: Sequence[ClaimCheck], broken: set[int], total: int) -> dict[int, int]:
+    """Return the limits that are broken after Holm over all verdicts of the run: their positions.
+
+    Each has the number of verdicts whose share of alpha it was judged at.
+    """
+    confirmed: dict[int, int] = {}
+    while more := [i for i in broken - confirmed.keys() if _still_broken(checks[i], total - len(confirmed))]:
+        confirmed |= dict.fromkeys(more, total - len(confirmed))
     return confirmed
 
 

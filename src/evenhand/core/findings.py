@@ -17,6 +17,7 @@ from evenhand.core.needed import POWER, people_still_needed
 from evenhand.core.omitted import Omitted, breaking_reason
 from evenhand.core.records import OK, Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
+    UNDECIDED,
     Threshold,
     Verdict,
     judged_size,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 SHORT_VERDICTS: dict[Verdict, str] = {
     "meets": "Meets",
     "does_not_meet": "Does not meet",
+    "not_confirmed": "Beyond, not confirmed",
     "insufficient_evidence": "Insufficient evidence",
     "no_threshold": "",
 }
@@ -41,6 +43,7 @@ SHORT_VERDICTS: dict[Verdict, str] = {
 VERDICT_WORDS: dict[Verdict, str] = {
     "meets": "meets the threshold",
     "does_not_meet": "does not meet the threshold",
+    "not_confirmed": "beyond the threshold, not confirmed",
     "insufficient_evidence": "insufficient evidence",
     "no_threshold": "no threshold set",
 }
@@ -77,6 +80,8 @@ class Finding(Record):
     joint_high: float | None = column("upper limit for the joint family", None)
     bound_low: float | None = column("one-sided lower limit by which the number meets its limit", None)
     bound_high: float | None = column("one-sided upper limit by which the number meets its limit", None)
+    decided_low: float | None = column("lower limit that decided a verdict beyond the limit (Holm)", None)
+    decided_high: float | None = column("upper limit that decided a verdict beyond the limit (Holm)", None)
     p_value: float | None = column("p-value of this comparison alone", None)
     p_adjusted: float | None = column("p-value adjusted for all tested findings of the run (Holm)", None)
     significance: Significance | None = column(
@@ -272,6 +277,7 @@ class FindingMaker:
         kind, against = (record.kind, record.against) if isinstance(record, Gap) else (None, None)
         sentence_id = claim.sentence_of(record)
         arguments = claim.arguments(record) if callable(claim.arguments) else claim.arguments
+        decided = (None, None) if outcome.widened is None else limits_to_judge(outcome.widened)
         return Finding(
             audit=self.spec.audit,
             **_columns(record, _PLACE),
@@ -286,6 +292,8 @@ class FindingMaker:
             **_columns(record, _NUMBERS),
             bound_low=None if outcome.bounds is None else outcome.bounds[0],
             bound_high=None if outcome.bounds is None else outcome.bounds[1],
+            decided_low=decided[0],
+            decided_high=decided[1],
             p_value=claim.tested,
             p_adjusted=outcome.p_adjusted,
             significance=outcome.significance,
@@ -437,11 +445,11 @@ def _reason(
         return None  # its numbers are withheld
     elif record.value is None:
         why = without_kind(record.status)
-    elif threshold is None or outcome.verdict != "insufficient_evidence":
+    elif threshold is None or outcome.verdict not in UNDECIDED:
         return check.claim.omitted.names() if outcome.verdict == "meets" else None
     elif breaking := check.breaking():
         why = breaking_reason(breaking, _limit_message(threshold.limit, _style(record, metric)), metric.style())
-    elif outcome.alone == "does_not_meet":
+    elif outcome.verdict == "not_confirmed":
         why = _broken_alone(record, check, outcome, counted)
     else:
         why = _undecided(record, metric, check, outcome, counted)

@@ -346,6 +346,7 @@ _PANELS = 4
 _figures = count(1)
 _BADGES: dict[Verdict, tuple[str, str, str]] = {
     "does_not_meet": ("#8f1d14", "#fbe6e3", "✕"),
+    "not_confirmed": ("#6b4e00", "#fdf3d0", "!"),
     "insufficient_evidence": ("#6b4e00", "#fdf3d0", "?"),
     "meets": ("#14532d", "#e2f4e7", "✓"),
 }

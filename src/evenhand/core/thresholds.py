@@ -22,10 +22,13 @@ from evenhand.settings import Settings
 from evenhand.table.labels import known_label
 from evenhand.table.roles import grouping_name
 
-Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
+Verdict = Literal["meets", "does_not_meet", "not_confirmed", "insufficient_evidence", "no_threshold"]
 
-VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets", "no_threshold")
+VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "not_confirmed", "insufficient_evidence", "meets", "no_threshold")
 """The verdicts, most serious first."""
+
+UNDECIDED: tuple[Verdict, ...] = ("not_confirmed", "insufficient_evidence")
+"""The verdicts that decide nothing: a limit is broken alone but not after adjusting, or the interval covers it."""
 
 COMMON = ("model", "grouping", "group", "stratum")
 """Coordinates that a threshold may name to limit only some records; an audit selects among them, and adds its own."""

@@ -17,7 +17,6 @@ from evenhand.report.concerns import (
     Certainty,
     Concern,
     concerns,
-    is_beyond_alone,
     profile_line,
     values_line,
 )
@@ -196,7 +195,7 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
     yield wording.say(key, "answer", amount=amount, confidence=confidence, interval=interval)
     if finding.verdict == "does_not_meet":
         yield _considering("sure_broken", finding.verdict_family, wording)
-    elif is_beyond_alone(finding):
+    elif finding.verdict == "not_confirmed":
         yield _considering("sure_beyond", finding.verdict_family, wording)
     elif finding.reason is not None:
         yield wording.message(finding.reason)

@@ -16,8 +16,7 @@ from evenhand.after.profiles.result import ProfileResult
 from evenhand.after.records import Drift
 from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
-from evenhand.core.thresholds import is_least, size_of_gap
-from evenhand.messages import Message
+from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
 from evenhand.report.frequencies import group_values, lead_of, told_values
 from evenhand.report.front import distance, is_established, place_of
 from evenhand.report.wording import PageWording
@@ -66,12 +65,6 @@ def concerns(audit: Audit, wording: PageWording) -> list[Concern]:
     return sorted(everything, key=lambda concern: CERTAINTIES.index(concern.certainty))
 
 
-def is_beyond_alone(finding: Finding) -> bool:
-    """Tell whether an interval lies beyond its limit, but not when it is widened for all questions of the run."""
-    why = None if finding.reason is None else finding.reason.args.get("text")
-    return finding.verdict == "insufficient_evidence" and isinstance(why, Message) and "widened" in why.id
-
-
 def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
     """Return the values of a finding's groups as a clause, or its headline where it has none."""
     groups = group_values(audit, finding)
@@ -89,6 +82,8 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     for finding in sorted(judged, key=lambda finding: (finding.unit != "share", -distance(finding))):
         if finding.verdict == "does_not_meet":
             yield Concern("yes", _limit_sentence("broken", audit, finding, wording), finding)
+        elif finding.verdict == "not_confirmed":
+            yield Concern("possibly", _limit_sentence("not_confirmed", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence" and _is_value_beyond(finding):
             yield Concern("possibly", _limit_sentence("beyond", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence":
@@ -109,7 +104,7 @@ def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWordi
 
 def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield established differences that no broken limit covers: shares before other numbers, the largest first."""
-    judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", "insufficient_evidence")}
+    judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", *UNDECIDED)}
     found = [finding for finding in audit.findings if is_established(finding) and place_of(finding) not in judged]
     met = {place_of(finding): finding for finding in found if finding.verdict == "meets"}
     found.sort(key=lambda finding: (finding.unit != "share", -distance(finding)))

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from evenhand.core.findings import Finding
 from evenhand.core.records import limits_to_judge
-from evenhand.core.thresholds import VERDICTS, Verdict, is_least
+from evenhand.core.thresholds import UNDECIDED, VERDICTS, Verdict, is_least
 from evenhand.report.wording import PageWording, page_wording
 from evenhand.table.roles import MISSING
 
@@ -89,7 +89,7 @@ def _order(finding: Finding) -> tuple[float, ...]:
     if finding.limit is None or finding.value is None:
         return rank_of_verdict, 1.0
     clearance = round(min(_clearance(finding, limit) for limit in _limits(finding)), _DIGITS)
-    return rank_of_verdict, 0.0, clearance if finding.verdict == "insufficient_evidence" else -clearance
+    return rank_of_verdict, 0.0, clearance if finding.verdict in UNDECIDED else -clearance
 
 
 def _no_gap(finding: Finding) -> float:
@@ -270,6 +270,7 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
             f'<rect class="bar" fill="#0a5ea8" opacity=".35" x="{left}" y="{middle - 5}" '
             f'width="{max(right - left, 1.5):.1f}" height="10" rx="3"/>'
         )
+    parts += _whisker(finding, x)
     parts.append(f'<circle class="dot" fill="#0a5ea8" cx="{x(finding.value)}" cy="{middle}" r="4"/>')
     kind = "none" if finding.limit is None else "limit"
     parts += [
@@ -281,6 +282,15 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
         f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
         f"<title>{escape(_picture_title(finding, wording))}</title>{''.join(parts)}</svg>"
     )
+
+
+def _whisker(finding: Finding, x: Callable[[float], float]) -> list[str]:
+    """Return the interval that decided, widened for all verdicts of the run, as a line with ends."""
+    low, high = finding.decided_low, finding.decided_high
+    if low is None or high is None:
+        return []
+    middle, ends = _HEIGHT / 2, f"M{x(low)} {_HEIGHT / 2 - 4}v8M{x(high)} {_HEIGHT / 2 - 4}v8"
+    return [f'<path class="whisker" fill="none" stroke="#0a5ea8" d="M{x(low)} {middle}H{x(high)}{ends}"/>']
 
 
 def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
@@ -311,5 +321,6 @@ def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, flo
     numbers = [0.0, _no_gap(finding)]
     for other in all_findings:
         if (other.unit, other.kind) == (finding.unit, finding.kind):
-            numbers += [n for n in (other.value, *limits_to_judge(other), other.limit) if n is not None]
+            decided = other.decided_low, other.decided_high
+            numbers += [n for n in (other.value, *limits_to_judge(other), *decided, other.limit) if n is not None]
     return min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PAGE = {
     "about": "Title page",
-    "in-short": "In short",
+    "answer": "Is there a problem?",
     "findings": "Findings",
     "left-out": "Left out",
     "provenance": "Provenance",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from evenhand.core.findings import Finding
+from evenhand.core.thresholds import UNDECIDED
 from evenhand.messages import showable
 from evenhand.report.formats import Files
 
@@ -21,7 +22,7 @@ def make(audit: Audit) -> Files:
     """
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     broken = sum(finding.verdict == "does_not_meet" for finding in judged)
-    undecided = sum(finding.verdict == "insufficient_evidence" for finding in judged)
+    undecided = sum(finding.verdict in UNDECIDED for finding in judged)
     counts = {"tests": str(len(judged)), "failures": str(broken), "skipped": str(undecided), "errors": "0"}
     suite = ElementTree.Element("testsuite", {"name": showable(audit.config.report.title), **counts})
     seen = Counter[str]()
@@ -34,7 +35,7 @@ def make(audit: Audit) -> Files:
         if finding.verdict == "does_not_meet":
             message = {"message": showable(finding.headline.text)}
             ElementTree.SubElement(case, "failure", message).text = showable(told)
-        elif finding.verdict == "insufficient_evidence":
+        elif finding.verdict in UNDECIDED:
             ElementTree.SubElement(case, "skipped", {"message": showable(str(finding.reason or finding.headline))})
         else:
             ElementTree.SubElement(case, "system-out").text = showable(told)
