@@ -141,12 +141,14 @@ def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], severa
             "open_with_other_shares" if is_open else "holds_with_other_shares", columns=columns, tried=len(tried)
         )
     decided = [row for row in changed if not (is_open and row.verdict in UNDECIDED)]
-    worst = (decided or changed)[0]
-    breaks = several and worst.verdict == "does_not_meet"
-    name = "breaks" if breaks else "changes" if decided else "covers"
-    return say(
-        f"{name}_with_other_shares", what=worst.shares, verdict=shared(f"it_{worst.verdict}"), value=_amount(worst)
-    )
+    return _changed_line((decided or changed)[0], is_decided=bool(decided), several=several)
+
+
+def _changed_line(row: Shift, *, is_decided: bool, several: bool) -> Message:
+    """Return the line on a mix among whose people a verdict would be another one, or still open."""
+    breaks = several and row.verdict == "does_not_meet"
+    name = ("breaks" if breaks else "changes") if is_decided else "covers"
+    return say(f"{name}_with_other_shares", what=row.shares, verdict=shared(f"it_{row.verdict}"), value=_amount(row))
 
 
 def _verdict(row: Shift) -> Verdict:
