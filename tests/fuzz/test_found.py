@@ -18,9 +18,11 @@ from evenhand.cli.main import main
 from evenhand.errors import ConfigError, DataError, EvenhandError, brief
 from evenhand.evidence.power import plan_power
 from evenhand.report.formats import make_files
+from evenhand.stats.draws import Draws
 from evenhand.stats.effort import aggregate_scores
 from evenhand.stats.feedback.limits import critical_values, set_interval
 from evenhand.stats.improvability import ValueDraws, frontier_region
+from evenhand.stats.reliability.gaps import gap_of
 from evenhand.stats.truth_serum import bonus
 from evenhand.study.analysis.estimate import share_estimates
 
@@ -257,3 +259,10 @@ def test_joint_limits_are_no_narrower_than_those_of_one_gap() -> None:
     }
     people = eh.Table(columns, groups="g", predictions={"m": {"column": "s", "kind": "score"}}, outcome="d")
     require_lawful(eh.parity(people, metrics=["selection_rate", "tpr"], resamples=100, min_count=1))
+
+
+def test_limits_at_a_level_without_spread_are_unbounded_if_those_of_the_mean_are() -> None:
+    draws = Draws(np.zeros(3), np.column_stack([np.zeros(200), *np.random.default_rng(1).normal(size=(2, 200))]))
+    found = gap_of(draws, mean_limits=(-np.inf, np.inf))
+    assert np.isneginf(found.pointwise.low).all()
+    assert np.isposinf(found.pointwise.high).all()

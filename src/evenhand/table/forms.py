@@ -37,11 +37,11 @@ class Forms:
     text: str
     casts: Mapping[int, str]
 
-    def cast(self, forms: int, column: str) -> str:
-        """Return the SQL of a column with these forms; it raises at a value of another form, unless it is text."""
-        cast = self.text
-        if forms in self.casts:
-            cast = f"case when ({self.form}) & {~forms} <> 0 then {_RAISE} else {self.casts[forms]} end"
+    def cast(self, forms: int, column: str, *, known: bool) -> str:
+        """Return the SQL of a column with these forms; unless all are `known`, it raises at a value of another one."""
+        cast = self.casts.get(forms, self.text)
+        if forms in self.casts and not known:
+            cast = f"case when ({self.form}) & {~forms} <> 0 then {_RAISE} else {cast} end"
         return f"{_of(cast, column)} as {identifier(column)}"
 
 
@@ -68,17 +68,18 @@ def with_types(
 
     So the order of the rows never decides a type, and a value is never rounded.
     """
-    found: dict[str, int] = {}
+    casts: list[str] = []
     for first in range(0, len(columns), _COLUMNS_AT_ONCE):
         part = columns[first : first + _COLUMNS_AT_ONCE]
-        unknown = part
+        found, unknown, known = dict[str, int](), part, set(part)
         if not options.types_from_all_rows:
-            rows, found_here = _forms_of(connection, f"{source} limit {SAMPLED_ROWS}", part, forms)
-            found |= found_here
+            rows, found = _forms_of(connection, f"{source} limit {SAMPLED_ROWS}", part, forms)
             unknown = [column for column in part if not found[column]] if rows == SAMPLED_ROWS else []
+            known = set(unknown) if rows == SAMPLED_ROWS else known
         if unknown:
             found |= _forms_of(connection, source, unknown, forms)[1]
-    return connection.sql(f"from {source}").project(", ".join(forms.cast(found[column], column) for column in columns))
+        casts += [forms.cast(found[column], column, known=column in known) for column in part]
+    return connection.sql(f"from {source}").project(", ".join(casts))
 
 
 def _forms_of(

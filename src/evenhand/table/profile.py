@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from evenhand.errors import DataError
 from evenhand.messages import Message
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.engines import Frame
+from evenhand.table.forms import identifier
 from evenhand.table.frames import TableData
 from evenhand.table.keys import BLANKS, NUMBERS, Kind, kinds_of, plain_value, yes_or_no
 from evenhand.table.labels import COMMA_NUMBER, MISSING_WORDS, PERCENT
@@ -24,6 +25,7 @@ from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors,
 
 SAMPLE = 100_000
 _MOST_VALUES = 50
+_COLUMNS_AT_ONCE = 500
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
@@ -143,6 +145,24 @@ def _look(data: TableData, options: FileOptions) -> Look:
 
 def _fetched(frame: Frame, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[npt.NDArray[Any], BoolArray]]]:
     """Return the values of every column as an array, with a mask of missing values."""
+    rows, cells = 0, dict[str, tuple[npt.NDArray[Any], BoolArray]]()
+    for first in range(0, len(kinds), _COLUMNS_AT_ONCE):
+        part = dict(list(kinds.items())[first : first + _COLUMNS_AT_ONCE])
+        names = [name for name, kind in part.items() if kind != "other"]
+        rows, found = _fetched_part(_only(frame, names) if names and len(part) < len(kinds) else frame, part)
+        cells |= found
+    return rows, cells
+
+
+def _only(frame: Frame, names: Sequence[str]) -> Frame:
+    """Return some columns; of DuckDB by SQL, because expressions take longer the more columns there are."""
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
+        part: Frame = nw.from_native(frame.to_native().project(", ".join(map(identifier, names))))
+        return part
+    return frame.select(*names)
+
+
+def _fetched_part(frame: Frame, kinds: Mapping[str, Kind]) -> tuple[int, dict[str, tuple[npt.NDArray[Any], BoolArray]]]:
     plain = {f"column{i}": (name, kind) for i, (name, kind) in enumerate(kinds.items())}
     selected = frame.select(
         rows=nw.lit(1), **{key: plain_value(name, kind) for key, (name, kind) in plain.items() if kind != "other"}

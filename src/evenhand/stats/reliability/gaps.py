@@ -139,8 +139,8 @@ def gap_of(
     return GapOverLevels(
         value=value,
         stderr=stderr[:-1],
-        pointwise=Interval(value - down * half, value + up * half),
-        simultaneous=Interval(value + down * (low - value), value + up * (high - value)),
+        pointwise=Interval(value - _stretched(half, down), value + _stretched(half, up)),
+        simultaneous=Interval(value - _stretched(value - low, down), value + _stretched(high - value, up)),
         average=average,
         average_low=ends[0],
         average_high=ends[1],
@@ -148,6 +148,13 @@ def gap_of(
         z=average / error if error > 0 else float("nan"),
         p_value=float(two_sided_p(average / error if error > 0 else float("nan"), freedom)),
     )
+
+
+def _stretched(distance: FloatArray, factor: float) -> FloatArray:
+    """Return distances of limits times a factor; unbounded if it is, also where the distance is 0."""
+    if np.isfinite(factor):
+        return distance * factor
+    return np.where(np.isnan(distance), np.nan, np.inf)
 
 
 @dataclass(frozen=True)
