@@ -13,6 +13,7 @@ from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.calibration import calibration_records
 from evenhand.audits.parity.comparison import analyse
 from evenhand.audits.parity.findings import make_claims
+from evenhand.audits.parity.four_fifths import on_the_favourable_side
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.messages import SMALL, say
 from evenhand.audits.parity.metrics import BOOTSTRAPPED, BUILT_IN, DEFAULTS, ParityMetric, custom_metric
@@ -72,6 +73,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
         {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
     )
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
+    spec, side_notes = on_the_favourable_side(table, spec)
     cache = DrawCache()
     parts = [part for model in table.models for part in _analyse_model(table, model, spec, cache)]
     whole = _Part(
@@ -80,7 +82,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     values = [value.record for value in whole.values]
     _require_computed(spec, {value.metric for value in values})
     dropped = [LeftOut(n=table.dropped, reason=shared("rows_dropped"))] if table.dropped else []
-    notes = [*table.person_notes, *spec.translated, *_replacement_notes(spec), *whole.notes]
+    notes = [*table.person_notes, *side_notes, *spec.translated, *_replacement_notes(spec), *whole.notes]
     result = ParityResult(
         spec=spec,
         findings=(),
@@ -266,9 +268,9 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, l
 
 
 def _chosen_metrics(spec: ParitySpec) -> list[str]:
-    """Return the built-in metrics to compute: the requested ones, else the default and limited ones."""
+    """Return the built-in metrics to compute: the requested or default ones, and those that have a limit."""
     limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
-    return [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
+    return [name for name in dict.fromkeys((*(spec.metrics or DEFAULTS), *limited)) if name not in spec.custom]
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:

@@ -267,6 +267,18 @@ _TABLE = (
         "alike in that.",
     ),
     _ratio_of_sums(
+        "not_selected_rate",
+        "Rate not selected",
+        "share of people who are not selected",
+        "(fn + tn) / n",
+        needs=(),
+        worse=("higher", "lower"),
+        reference=_DWORK,
+        default=False,
+        caveat="It does not say whether the groups differ in what the decision should rest on; compare people who are "
+        "alike in that.",
+    ),
+    _ratio_of_sums(
         "mean_score",
         "Mean score",
         "mean score",

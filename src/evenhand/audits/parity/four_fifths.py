@@ -1,0 +1,44 @@
+"""Limits on the ratio of selection rates are judged on the favourable side, as the four-fifths rule is.
+
+A ratio of 0.31 of the rates of being rejected and one of 0.75 of the rates of being accepted may be the same decisions.
+The Uniform Guidelines compare rates of the favourable decision (29 CFR 1607.4 D).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from evenhand.audits.parity.messages import say
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.thresholds import Threshold
+from evenhand.messages import Message
+from evenhand.table.table import Table
+
+_SELECTED, _NOT_SELECTED = "selection_rate", "not_selected_rate"
+
+
+def on_the_favourable_side(table: Table, spec: ParitySpec) -> tuple[ParitySpec, tuple[Message, ...]]:
+    """Return the settings with such limits on the rate not selected where that is good for a person, and a note."""
+    adverse = [model for model in table.models if table.prediction(model).favourable == "not_selected"]
+    thresholds = tuple(each for given in spec.thresholds for each in _for_models(given, spec, table.models, adverse))
+    if thresholds == spec.thresholds:
+        return spec, ()
+    note = say("favourable_side", models=tuple(adverse))
+    return spec.model_copy(update={"thresholds": thresholds}), (note,)
+
+
+def _for_models(
+    threshold: Threshold, spec: ParitySpec, models: Collection[str], adverse: Collection[str]
+) -> Iterator[Threshold]:
+    """Yield a limit as it is, or one for each side."""
+    limited = {threshold.model} if threshold.model else set(models)
+    turned = limited & set(adverse)
+    if spec.metric_of(threshold) != _SELECTED or threshold.kind != "ratio" or not turned:
+        yield threshold
+        return
+    other_side = {"metric": _NOT_SELECTED, "of": "gap", "audit": spec.audit}
+    if turned == limited:
+        yield threshold.model_copy(update=other_side)
+        return
+    for model in (model for model in models if model in limited):
+        yield threshold.model_copy(update={"model": model, **(other_side if model in turned else {})})

@@ -1,0 +1,62 @@
+"""Limits on the ratio of selection rates are judged on the favourable side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+
+RNG = np.random.default_rng(0)
+GROUP = RNG.choice(["A", "B"], 2_000)
+APPROVED = (RNG.random(2_000) < np.where(GROUP == "A", 0.8, 0.6)).astype(int)
+LIMIT: dict[str, Any] = {"metric": "selection_rate", "min": 0.8}
+
+
+def audited(*limits: dict[str, Any], metrics: Any = "selection_rate", **models: str | None) -> eh.ParityResult:
+    columns = {name: APPROVED if name == "approve" else 1 - APPROVED for name in models}
+    predictions = {name: {"column": name, "kind": "decision", "favourable": side} for name, side in models.items()}
+    table = eh.Table({"g": GROUP, **columns}, groups="g", predictions=predictions)
+    return eh.parity(table, metrics=metrics, thresholds=limits)
+
+
+def judged(result: eh.ParityResult) -> list[tuple[Any, ...]]:
+    found = (f for f in result.findings if f.threshold is not None)
+    return [(f.model, f.metric, f.value, f.low, f.high, f.verdict) for f in found]
+
+
+@pytest.mark.parametrize("metrics", ["selection_rate", None])
+def test_accepting_and_rejecting_the_same_people_is_judged_alike(metrics: Any) -> None:
+    (accept,) = judged(audited(LIMIT, metrics=metrics, approve="selected"))
+    result = audited(LIMIT, metrics=metrics, reject="not_selected")
+    (reject,) = judged(result)
+    assert reject[:2] == ("reject", "not_selected_rate")
+    assert reject[2:5] == pytest.approx(accept[2:5])
+    assert reject[5] == accept[5]
+    assert result.notes[0].id == "parity.favourable_side"
+
+
+def test_each_model_is_judged_on_its_own_side() -> None:
+    limit = {"metric": "demographic_parity_ratio", "min": 0.8}
+    (accept, reject) = judged(audited(limit, approve="selected", reject="not_selected"))
+    assert (accept[:2], reject[:2]) == (("approve", "selection_rate"), ("reject", "not_selected_rate"))
+    assert accept[2] == pytest.approx(reject[2])
+
+
+@pytest.mark.parametrize("side", ["selected", None])
+def test_other_limits_and_models_of_no_side_stay_as_they_are(side: str | None) -> None:
+    (found,) = judged(audited(LIMIT, reject=side))
+    assert found[1] == "selection_rate"
+    (found,) = judged(audited({"metric": "selection_rate", "max": 0.1}, reject="not_selected"))
+    assert found[1] == "selection_rate"
+
+
+def test_the_rate_not_selected_is_what_the_selection_rate_leaves() -> None:
+    result = audited(metrics=["selection_rate", "not_selected_rate"], approve="selected")
+    for value in result.rows("values", metric="selection_rate"):
+        other = result.get("values", metric="not_selected_rate", group=value.group)
+        assert None not in (value.value, value.low, value.high)
+        assert (other.value, other.n) == (pytest.approx(1 - (value.value or 0)), value.n)
+        assert (other.low, other.high) == pytest.approx((1 - (value.high or 0), 1 - (value.low or 0)))
