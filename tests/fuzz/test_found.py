@@ -207,6 +207,15 @@ def test_saved_results_are_refused_or_can_be_shown(path: tuple[Any, ...], odd: A
         make_files(eh.Audit.load(place), ("html", "md"))
 
 
+def test_a_sentence_that_is_unknown_is_refused(tmp_path: Path) -> None:
+    place = copy_of_saved(tmp_path)
+    written = json.loads((place / "results.json").read_text(encoding="utf-8"))
+    written["findings"][0]["headline"] = {"id": "x", "args": {}, "text": "y"}
+    seal(place, json.dumps(written))
+    with pytest.raises(EvenhandError, match="the sentence 'x' cannot be written with its arguments"):
+        eh.Audit.load(place)
+
+
 def test_a_sentence_without_an_argument_is_refused(tmp_path: Path) -> None:
     place = copy_of_saved(tmp_path)
     written = json.loads((place / "results.json").read_text(encoding="utf-8"))

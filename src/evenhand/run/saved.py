@@ -23,6 +23,7 @@ from evenhand.core.records import Record
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.messages import Message
+from evenhand.messages.catalogue import catalogue_of, placeholders
 from evenhand.settings import read_json
 
 
@@ -157,15 +158,18 @@ def result_type(name: str) -> type[Result]:
 
 
 def require_sentences(written: Any) -> None:
-    """Raise a `ValueError` if a message in `results.json` lacks an argument, or has one of another kind."""
+    """Raise a `ValueError` if a message in `results.json` is unknown, or has other arguments than its sentence."""
     sentences = {json.dumps(message, sort_keys=True): message for message in _messages(written)}
     for message in sentences.values():
         try:
-            text = Message.from_dict(message).text
-            if not message["args"] and "{" in text:
-                raise ValueError(text)
+            found, args = catalogue_of(message["id"]), message["args"]
+            needed = placeholders(found[0].sentences[found[1]]) if found is not None else ()
+            is_sound = all(field.name in args for field in needed) and (found is not None or "." in message["id"])
+            _ = Message.from_dict(message).text
         except Exception:
-            raise ValueError(f"the sentence {brief(message['id'])} cannot be written with its arguments") from None
+            is_sound = False
+        if not is_sound:
+            raise ValueError(f"the sentence {brief(message['id'])} cannot be written with its arguments")
 
 
 def _messages(written: Any) -> Iterator[Mapping[str, Any]]:
