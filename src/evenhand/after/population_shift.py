@@ -136,12 +136,15 @@ def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], severa
     is_open = finding.verdict in UNDECIDED
     changed = [row for row in tried if not row.holds and (is_open or row.verdict != finding.verdict)]
     if not changed:
-        columns = tuple(dict.fromkeys(mix.column for mix in mixes))
-        return say(
-            "open_with_other_shares" if is_open else "holds_with_other_shares", columns=columns, tried=len(tried)
-        )
+        return _same_line(mixes, len(tried), is_open=is_open)
     decided = [row for row in changed if not (is_open and row.verdict in UNDECIDED)]
     return _changed_line((decided or changed)[0], is_decided=bool(decided), several=several)
+
+
+def _same_line(mixes: list[Mix], tried: int, *, is_open: bool) -> Message:
+    """Return the line on a verdict that is the same, or open, whatever the shares."""
+    columns = tuple(dict.fromkeys(mix.column for mix in mixes))
+    return say("open_with_other_shares" if is_open else "holds_with_other_shares", columns=columns, tried=tried)
 
 
 def _changed_line(row: Shift, *, is_decided: bool, several: bool) -> Message:
