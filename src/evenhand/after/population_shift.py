@@ -113,7 +113,7 @@ def _judge_shifts(
     if relevant and not shown:
         return [], say("cannot_tell", why=say("crossed_counts_hidden", grouping=finding.grouping))
     tried = [] if finding.threshold is None else list(_shift_records(judge, finding, finding.threshold, shown))
-    return tried, _verdict_line(finding, tried, shown, several)
+    return tried, _verdict_line(finding, tried, shown, several) if shown else say("cannot_matter")
 
 
 def _why_no_reweighter(audit: str) -> Message:
@@ -131,8 +131,6 @@ def _is_coarse(judge: Reweighter, finding: Finding, mix: Mix, safe: Suppressed) 
 
 def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> Message:
     """Return the line beside a verdict; `several` says whether the verdict is one of several."""
-    if not mixes:
-        return say("cannot_matter")
     is_open = finding.verdict in UNDECIDED
     changed = [row for row in tried if not row.holds and (is_open or row.verdict != finding.verdict)]
     if not changed:
