@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,6 +66,10 @@ def audit(
         bool, typer.Option("--strict", help="With --check: exit with 3 if the evidence is insufficient.")
     ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Override the seed of the audit.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Run it with so many seeds, too, and print the range of every finding over them."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print results.json to standard output instead of the summary.")
@@ -176,6 +181,15 @@ def audit(
     silent = quiet or json
     with progress(silent) as clock:
         result = _run(target, for_data, seed, allow_code, plan)
+        over = (
+            []
+            if seeds is None
+            else _over_seeds(
+                result,
+                range(first := _first_seed(result, seed), first + seeds),
+                partial(_run, target, for_data, allow_code=allow_code, plan=None),
+            )
+        )
         files = result.save(out_folder, listed_formats(formats))
         if plan is not None:
             _keep_plan(plan, out_folder)
@@ -183,9 +197,22 @@ def audit(
         print_json(result.to_json())
     if not silent:
         _print_result(result, files)
+        for line in over:
+            print_line(line)
     if timings:
         print_timings(clock, err if silent else out)
     return _checked(result.findings, strict, quiet) if check else FINE
+
+
+def _first_seed(result: Audit, seed: int | None) -> int:
+    return seed if seed is not None else min((spec.seed for spec in result.config.audits.values()), default=0)
+
+
+def _over_seeds(result: Audit, seeds: Sequence[int], run: Callable[..., Audit]) -> list[str]:
+    """Run the audit with each seed; return the lines on the range of its findings."""
+    from evenhand.evidence.seeds import over_seeds, summary
+
+    return summary(over_seeds(result.findings, [run(seed=seed).findings for seed in seeds]), seeds)
 
 
 def _require_check(check: bool, strict: bool, has_thresholds: bool) -> None:

@@ -353,6 +353,7 @@ def _note(training: Training, settings: ModelsSettings) -> Message:
     return say(
         "fitted_here",
         models=tuple(settings.fit),
+        seed=settings.seed,
         folds=settings.folds,
         people=int(training.usable.sum()),
         features=tuple(settings.features),

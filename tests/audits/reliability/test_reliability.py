@@ -274,7 +274,7 @@ def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
     assert pabak.headline.text.endswith(" lower than for B.")
     assert "95% interval −0." in str(pabak.detail)
     assert "; p < 0.001; n = 240. " in str(pabak.detail)
-    assert str(pabak.detail).endswith("A minus B, on average over the noise level 0.2.")
+    assert str(pabak.detail).endswith("A minus B, on average over the noise level 0.2; mistakes drawn with seed 0.")
     gap = found.get("gaps", metric="pabak", against="reference", noise_level=None)
     assert (gap.group, gap.worse_off) == ("A", "A")
     (kappa,) = asked(people, "kappa").findings

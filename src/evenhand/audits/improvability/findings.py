@@ -156,7 +156,12 @@ def _p(inputs: Inputs, decision: records.Decision) -> Message:
         return decision.status
     several = len(spec.candidates)
     adjusted = say("p_adjusted", number=several, p=show_p(decision.p_adjusted)) if several > 1 else None
-    words: dict[str, Argument] = {"p": show_p(decision.p_value), "adjusted": adjusted, "level": spec.test.alpha}
+    words: dict[str, Argument] = {
+        "p": show_p(decision.p_value),
+        "adjusted": adjusted,
+        "level": spec.test.alpha,
+        "seed": spec.seed,
+    }
     if spec.test.design == "one_pass":
         fitted = say("p_fitted", n=spec.test.steps) if spec.candidates[decision.model].refits else None
         return say("p_one_pass", **words, rows=len(inputs.sample), fitted=fitted)

@@ -36,7 +36,7 @@ def make_claims(
         if gap.noise_level is not None:
             continue
         compared = counts[gap.grouping]
-        asides = list(_asides(gap, levels.get(_gap_arguments(gap)), unequal))
+        asides = list(_asides(gap, levels.get(_gap_arguments(gap)), unequal, spec.seed))
         yield Claim(
             estimates=(estimate,),
             sentence_id=_sentence_id(gap, compared),
@@ -114,12 +114,12 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Arguments:
     }
 
 
-def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None) -> Iterator[Message]:
+def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None, seed: int) -> Iterator[Message]:
     """Yield additions to a gap's size, interval and p-value."""
     if gap.value is not None:
         pair = gap.against == "reference"
         words = {"group": gap.group, "reference": gap.reference} if pair else {}
-        yield say("mean_of_pair" if pair else "mean", **words, levels=levels)
+        yield say("mean_of_pair" if pair else "mean", **words, levels=levels, seed=seed)
     if gap.rests_on in ("bounds", "few people"):
         yield say(f"rests_on_{gap.rests_on.replace(' ', '_')}")
     if gap.status.id == "core.unbounded_above":
