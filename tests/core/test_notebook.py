@@ -10,7 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand.core.display import Figure
 from evenhand.core.findings import Finding
-from evenhand.core.result import _figure_html, badge, findings_html
+from evenhand.core.result import _figure_html, answer_line, badge, findings_html
 from evenhand.errors import ConfigError
 from evenhand.messages import Message
 
@@ -65,7 +65,7 @@ def test_a_result_in_a_notebook_has_folded_tables(result: eh.ParityResult) -> No
     assert html.startswith(f"<h3>{result.title}</h3>")
     assert html.count("<table>") == html.count("</table></details>") > 0
     assert repr(result).startswith(f"<ParityResult: {len(result.findings)} findings; tables ")
-    assert str(result).startswith(f"{result.title}: {result.question}\n\n- ")
+    assert str(result).startswith(f"{result.title}: {answer_line(result.findings)}\n\n- ")
 
 
 def test_charts_are_asked_for_by_name_and_grouping(result: eh.ParityResult) -> None:

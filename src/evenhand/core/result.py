@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -11,6 +12,7 @@ from itertools import count
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from evenhand.charts import Picture, to_svg
+from evenhand.core.by_group import by_group
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.families import adjust_tables, check_claims, family_sentences
@@ -18,8 +20,9 @@ from evenhand.core.findings import VERDICT_WORDS, Claim, Finding, FindingMaker
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, LeftOut, Record, Reveals, read_tables, written_tables
 from evenhand.core.spec import Spec
-from evenhand.core.thresholds import Verdict
+from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.errors import ConfigError, brief, did_you_mean, problem, require_choice
+from evenhand.errors import count as count_of
 from evenhand.messages import Catalogue, Message
 from evenhand.table.frames import build_frame
 
@@ -171,9 +174,35 @@ class Result:
             {column: [plain_cell(getattr(record, column)) for record in records] for column in columns}, self.backend
         )
 
+    def table(self, *metrics: str, model: str | None = None, grouping: str | None = None) -> DisplayTable:
+        """Return the values in a compact table: groups as rows, metrics as columns, each value with its interval.
+
+        A star marks a value that is not compared, for example because the group is small. `to_frame("values")` has the
+        same as numbers.
+
+        Parameters
+        ----------
+        *metrics
+            The metrics; by default all.
+        model, grouping
+            Only this model or grouping.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+        >>> print(eh.parity(eh.Table(data, groups="sex", predictions="hired"), metrics="selection_rate").table())
+        Parity: values by group, with 95% intervals
+        <BLANKLINE>
+        Group   n  Selection rate
+        F      50  40.0% (27.6 to 53.8)
+        M      50  60.0% (46.2 to 72.4)
+        """
+        return by_group(self, metrics, model, grouping)
+
     def __dir__(self) -> list[str]:
         """Return what a user asks of a result: its fields, and the methods that read them."""
-        methods = ("charts", "get", "groupings", "metrics", "plot", "rows", "summary", "to_dict", "to_frame")
+        methods = ("charts", "get", "groupings", "metrics", "plot", "rows", "summary", "table", "to_dict", "to_frame")
         return sorted([*(item.name for item in fields(self)), *methods])
 
     def _record_type(self, table: str) -> type[Record]:
@@ -196,9 +225,9 @@ class Result:
     # Text, charts, report ---------------------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """Return the findings as plain text."""
-        lines = [f"{self.title}: {self.question}", ""]
-        for finding in self.findings:
+        """Return the findings as plain text: how many limits are met and differences established, then each."""
+        lines = [f"{self.title}: {answer_line(self.findings)}", ""]
+        for finding in sorted(self.findings, key=lambda finding: VERDICTS.index(finding.verdict)):
             verdict = "" if finding.verdict == "no_threshold" else f" [{VERDICT_WORDS[finding.verdict]}]"
             lines.append(f"- {finding.headline}{verdict}")
             lines += [f"  {layer}" for layer in (finding.detail, finding.reason) if layer is not None]
@@ -371,6 +400,32 @@ def findings_html(findings: Sequence[Finding]) -> str:
     rest = items[_SHOWN:]
     more = f"<details><summary>{len(rest)} more</summary><ul>{''.join(rest)}</ul></details>" if rest else ""
     return f"<ul>{''.join(items[:_SHOWN])}</ul>{more}"
+
+
+def answer_line(findings: Sequence[Finding]) -> str:
+    """Return in a sentence how many limits are met, and how many differences are established without one.
+
+    Examples
+    --------
+    >>> answer_line([])
+    'nothing could be compared.'
+    """
+    counts = Counter(finding.verdict for finding in findings)
+    judged = sum(counts.values()) - counts["no_threshold"]
+    parts = [f"{counts[verdict]} of {judged} {words}" for verdict, words in _COUNTED.items() if counts[verdict]]
+    measured = [finding for finding in findings if finding.verdict == "no_threshold"]
+    clear = sum(finding.significance in ("directed", "significant") for finding in measured)
+    if measured:
+        parts.append(f"{clear} of {count_of(len(measured), 'finding')} without a limit beyond chance")
+    return f"{'; '.join(parts) or 'nothing could be compared'}."
+
+
+_COUNTED: dict[Verdict, str] = {
+    "does_not_meet": "limits not met",
+    "not_confirmed": "limits broken alone, not confirmed",
+    "insufficient_evidence": "limits open",
+    "meets": "limits met",
+}
 
 
 def _figure_html(figure: Figure) -> str:

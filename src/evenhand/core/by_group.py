@@ -1,0 +1,59 @@
+"""The values of a result in a compact table: groups as rows, metrics as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evenhand.core.display import Cell, DisplayTable, Number
+from evenhand.core.records import OK, Value
+from evenhand.errors import ConfigError, require_choice
+from evenhand.messages.formats import DASH, show, show_interval
+
+if TYPE_CHECKING:
+    from evenhand.core.result import Result
+
+_Place = tuple[str | None, str | None, str | None, str]
+
+
+def by_group(result: Result, metrics: Sequence[str], model: str | None, grouping: str | None) -> DisplayTable:
+    """Return a row for each group, with its size and each metric with its interval."""
+    values = [record for record in result.tables.get("values", ()) if isinstance(record, Value)]
+    values = [record for record in values if model in (None, record.model) and grouping in (None, record.grouping)]
+    known = list(dict.fromkeys(record.metric for record in values))
+    if not known:
+        raise ConfigError("the {audit} audit has no values of groups to tabulate.", audit=result.audit)
+    for name in metrics:
+        require_choice("metric", name, known)
+    shown = list(metrics) or known
+    rows: dict[_Place, dict[str, Value]] = {}
+    for record in values:
+        rows.setdefault((record.model, record.grouping, record.stratum, record.group), {})[record.metric] = record
+    kept = {place: of_group for place, of_group in rows.items() if not of_group.keys().isdisjoint(shown)}
+    heads = {0: "Model", 1: "Grouping", 2: "Stratum"}
+    varied = [at for at in heads if len({place[at] for place in kept}) > 1]
+    body = []
+    for place, of_group in kept.items():
+        cells = (_cell(result, of_group, name) for name in shown)
+        body.append((*(place[at] for at in varied), place[3], _size(of_group), *cells))
+    columns = (*(heads[at] for at in varied), "Group", "n", *(result.metrics[name].title for name in shown))
+    caption = f"{result.title}: values by group, with {result.spec.confidence:.0%} intervals"
+    return DisplayTable(caption, columns, tuple(body))
+
+
+def _size(of_group: dict[str, Value]) -> Number:
+    """Return the people of a group: the most behind any of its numbers."""
+    return Number(max(record.n for record in of_group.values()), "count")
+
+
+def _cell(result: Result, of_group: dict[str, Value], metric: str) -> Cell:
+    """Return a value with its interval; one that is not compared is marked."""
+    record = of_group.get(metric)
+    if record is None or record.value is None:
+        return DASH
+    style = result.metrics[metric].style()
+    interval = show_interval(record.low, record.high, "points" if style == "percent" else style)
+    mark = "" if record.status == OK else " *"
+    return (
+        f"{show(record.value, style)} ({interval}){mark}" if interval != DASH else f"{show(record.value, style)}{mark}"
+    )
