@@ -16,29 +16,37 @@ if TYPE_CHECKING:
 _Place = tuple[str | None, str | None, str | None, str]
 
 
+_HEADS = ("Model", "Grouping", "Stratum")
+
+
 def by_group(result: Result, metrics: Sequence[str], model: str | None, grouping: str | None) -> DisplayTable:
     """Return a row for each group, with its size and each metric with its interval."""
-    values = [record for record in result.tables.get("values", ()) if isinstance(record, Value)]
-    values = [record for record in values if model in (None, record.model) and grouping in (None, record.grouping)]
-    known = list(dict.fromkeys(record.metric for record in values))
+    rows = _rows(result, model, grouping)
+    known = list(dict.fromkeys(name for of_group in rows.values() for name in of_group))
     if not known:
         raise ConfigError("the {audit} audit has no values of groups to tabulate.", audit=result.audit)
     for name in metrics:
         require_choice("metric", name, known)
     shown = list(metrics) or known
-    rows: dict[_Place, dict[str, Value]] = {}
-    for record in values:
-        rows.setdefault((record.model, record.grouping, record.stratum, record.group), {})[record.metric] = record
     kept = {place: of_group for place, of_group in rows.items() if not of_group.keys().isdisjoint(shown)}
-    heads = {0: "Model", 1: "Grouping", 2: "Stratum"}
-    varied = [at for at in heads if len({place[at] for place in kept}) > 1]
+    varied = [at for at in range(len(_HEADS)) if len({place[at] for place in kept}) > 1]
     body = []
     for place, of_group in kept.items():
         cells = (_cell(result, of_group, name) for name in shown)
         body.append((*(place[at] for at in varied), place[3], _size(of_group), *cells))
-    columns = (*(heads[at] for at in varied), "Group", "n", *(result.metrics[name].title for name in shown))
+    columns = (*(_HEADS[at] for at in varied), "Group", "n", *(result.metrics[name].title for name in shown))
     caption = f"{result.title}: values by group, with {result.spec.confidence:.0%} intervals"
     return DisplayTable(caption, columns, tuple(body))
+
+
+def _rows(result: Result, model: str | None, grouping: str | None) -> dict[_Place, dict[str, Value]]:
+    """Return the values of each group by metric."""
+    rows: dict[_Place, dict[str, Value]] = {}
+    for record in result.tables.get("values", ()):
+        if isinstance(record, Value) and model in (None, record.model) and grouping in (None, record.grouping):
+            place = record.model, record.grouping, record.stratum, record.group
+            rows.setdefault(place, {})[record.metric] = record
+    return rows
 
 
 def _size(of_group: dict[str, Value]) -> Number:
