@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,11 +72,12 @@ def test_a_name_that_is_too_long_is_told(words: tuple[str, ...], cli: Cli) -> No
     assert len(done.stderr) < 4_200
 
 
-@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("date", ["abc", "", "1e9", "-1", "9" * 30])
-def test_a_date_of_the_build_that_is_none_is_told(date: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("weasyprint")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", date)
-    done = cli("audit", "audit.toml", "--out", "out", "--format", "pdf")
-    assert done.returncode == 2
-    assert "the environment variable SOURCE_DATE_EPOCH must be a number of seconds since 1970; got '" in done.stderr
+def test_a_date_of_the_build_that_is_none_is_told_before_numpy_is_loaded(date: str, place: Path) -> None:
+    words = [sys.executable, "-m", "evenhand", "audit", "audit.toml", "--out", "out"]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": date}
+    done = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"Error: the environment variable SOURCE_DATE_EPOCH must be a number of seconds since 1970; got {date!r}.\n",
+    )

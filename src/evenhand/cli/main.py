@@ -18,6 +18,7 @@ from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import ConfigError, DataError, EvenhandError, brief
 
 _JSON_ERRORS = "--json-errors"
+_YEAR_10000 = 253_402_300_800  # in seconds since 1970
 
 app = typer.Typer(
     name="evenhand",
@@ -116,6 +117,7 @@ def _discard(stream: TextIO) -> None:
 
 def _run(words: list[str]) -> int:
     """Run the named command and return its exit code."""
+    _require_date()
     try:
         code = app(args=words, prog_name="evenhand", standalone_mode=False)
     except typer.TyperException as error:
@@ -125,6 +127,16 @@ def _run(words: list[str]) -> int:
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
+
+
+def _require_date() -> None:
+    """Refuse a date of the build that is none: NumPy would stop when it is loaded, and fonts when they are dated."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    if not given.strip().isdecimal() or int(given) >= _YEAR_10000:
+        raise ConfigError(
+            "the environment variable SOURCE_DATE_EPOCH must be a number of seconds since 1970; got {given!r}.",
+            given=given,
+        )
 
 
 def _open_streams() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, floor, inf, log, log10, sqrt
+from statistics import NormalDist
 
 from evenhand.core.families import ClaimCheck, ClaimOutcome
 from evenhand.core.records import Gap, Value, limits_to_judge, open_range
@@ -15,7 +16,7 @@ from evenhand.stats.intervals import normal_quantile
 POWER = 0.8
 """The chance with which the people still needed decide."""
 
-_Z_POWER = normal_quantile(2 * POWER - 1)
+_Z_POWER = NormalDist().inv_cdf(POWER)
 _CORRECTIONS = 5
 _CLOSE = 0.03  # about 0.8 percentage points of chance
 _MOST_TIMES = 1_000

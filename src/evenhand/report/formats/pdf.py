@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ConfigError
 from evenhand.report import page
 from evenhand.report.formats import Files
 from evenhand.report.formats._packages import import_extra
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
-
-_YEAR_10000 = 253_402_300_800  # in seconds since 1970
 
 
 def make(audit: Audit) -> Files:
@@ -25,22 +21,11 @@ def make(audit: Audit) -> Files:
     Long tables are named and left to the spreadsheet.
     """
     weasyprint = import_extra("weasyprint", "pdf", "PDF")
-    _require_date()
     refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything is in the page itself
     document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
     settings = {"pdf_tags": True, "pdf_identifier": audit.data["hash"].encode()}
     with _without_collection():
         return {"report.pdf": document.write_pdf(finisher=_scope_of_heads, **settings)}
-
-
-def _require_date() -> None:
-    """Refuse a date of the build that is none, which the fonts would be dated with."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "0")
-    if not given.strip().isdecimal() or int(given) >= _YEAR_10000:
-        raise ConfigError(
-            "the environment variable SOURCE_DATE_EPOCH must be a number of seconds since 1970; got {given!r}.",
-            given=given,
-        )
 
 
 @contextmanager
