@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +19,7 @@ sys.path.append(str(ROOT))
 import benchmarks.coverage.__main__ as command  # noqa: E402
 from benchmarks import RESULTS, coverage, speed  # noqa: E402
 from benchmarks.coverage._lines import Book, Line, hash_of, read, write  # noqa: E402
+from benchmarks.coverage._page import page_part  # noqa: E402
 from benchmarks.speed.__main__ import needs  # noqa: E402
 
 
@@ -126,3 +129,31 @@ def test_a_room_lists_its_claims_and_helps_with_a_misspelt_name(room: str) -> No
 def test_what_needs_a_graphics_card_runs_only_where_it_is_named() -> None:
     assert {name for name in speed.NAMES if "graphics card" in needs(name)} == {"effort_gpu", "pairs_gpu"}
     assert not needs("pairs")
+
+
+def test_the_page_can_be_read_and_begins_with_the_worst() -> None:
+    own = (ROOT / "docs/promises.md").read_text(encoding="utf-8")
+    text = page_part()
+    assert (own + text).count("\n") <= 400
+    assert text.index("## The worst") < text.index("## Then and now") < text.index("## Intervals")
+    beyond = [distance(row) for row in worst_rows(text)]
+    assert beyond == sorted(beyond, reverse=True)
+
+
+def distance(row: str) -> float:
+    """Return how far a promise was observed from its nominal share."""
+    nominal, observed = row.split(" | ")[2:4]
+    return round(abs(float(nominal.split()[0]) - float(re.findall(r"\d\.\d+", observed)[0])), 2)
+
+
+def worst_rows(text: str) -> list[str]:
+    """Return the rows of the first table."""
+    table = text[text.index("## The worst") : text.index("## Then and now")]
+    return [line.removeprefix("| ") for line in table.splitlines() if line.startswith("| ")][2:]
+
+
+def test_every_point_of_an_independent_check_has_a_line() -> None:
+    with (RESULTS / "independent_check.csv").open(encoding="utf-8") as file:
+        for _, what, _, name, words, population in list(csv.reader(file))[1:]:
+            lines = read(RESULTS / f"{name}.json")
+            assert any(words in line.what and population in line.population for line in lines), what

@@ -1,0 +1,241 @@
+"""What an opposing expert showed to be wrong: the same populations, measured again.
+
+Each was drawn through the public interface on populations that no other benchmark had: rare extreme scores, one seed or
+name against another, lenient limits, groups left out, references with a small group, several rows a person, and a score
+that says nothing. The figures of then are in `benchmarks/results/independent_check.csv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+import evenhand as eh
+from benchmarks.coverage._lines import Book, Line
+from evenhand.core.findings import Finding
+from evenhand.stats.types import BoolArray, FloatArray
+
+MEASURED = ("core", "audits/parity", "audits/effort", "stats/two_rates", "stats/permutation", "table/repeats.py")
+
+CLAIMS = {"two_values_worse_off", "two_values_differ", "some_groups_differ"}
+SELECTION: dict[str, Any] = {"metrics": "selection_rate"}
+
+
+def groups_of(sizes: Sequence[int]) -> list[str]:
+    """Return the group of each person."""
+    return [chr(ord("A") + position) for position, size in enumerate(sizes) for _ in range(size)]
+
+
+def decided(sizes: Sequence[int], yes: Sequence[int], **settings: Any) -> eh.ParityResult:
+    """Return the audit of so many people of each group, of whom so many are selected."""
+    chosen = [int(person < of) for size, of in zip(sizes, yes, strict=True) for person in range(size)]
+    roles: dict[str, Any] = {"groups": "group", "predictions": {"m": {"column": "d", "favourable": "selected"}}}
+    return eh.parity(eh.Table({"group": groups_of(sizes), "d": chosen}, **roles), **{**SELECTION, **settings})
+
+
+def verdict_of(result: eh.ParityResult) -> Finding:
+    """Return the finding of the only threshold."""
+    return next(finding for finding in result.findings if finding.threshold is not None)
+
+
+def rare_extremes(samples: int, rng: Generator, *, sizes: tuple[int, ...], metric: str) -> list[Line]:
+    """Measure null reports where one person in 40 has a score near 1: findings, rows of tables, and tiny p-values."""
+    found, rows, tiny = (np.zeros(samples, dtype=bool) for _ in range(3))
+    for sample in range(samples):
+        people = sum(sizes)
+        extreme = rng.random(people) < 0.025
+        score = np.where(extreme, rng.beta(40, 2, people), rng.beta(1, 20, people))
+        columns = {"group": groups_of(sizes), "score": score.tolist(), "y": (rng.random(people) < 0.02).astype(int)}
+        roles: dict[str, Any] = {"predictions": {"m": {"column": "score", "favourable": "not_selected"}}}
+        table = eh.Table({**columns, "y": columns["y"].tolist()}, groups="group", outcome="y", **roles)
+        result = eh.parity(table, metrics=[metric])
+        found[sample] = any(finding.sentence_id in CLAIMS for finding in result.findings)
+        rows[sample] = any(gap.worse_off is not None for gap in result.gaps)
+        tiny[sample] = any((gap.p_value or 1.0) <= 1e-3 for gap in result.gaps if gap.against == "worst_pair")
+    who = f"{' and '.join(f'{size:,}' for size in sizes)} people, 2.5 % of scores near 1, nothing differs"
+    line = partial(Line, population=who, kind="verdict")
+    return [
+        line(what=f"a finding claims a difference in {metric}", nominal=0.05).seen(found),
+        line(what=f"a row of gaps in {metric} says “worse off”", nominal=0.05).seen(rows),
+        line(what=f"p of {metric} is at most 0.001", nominal=0.001).seen(tiny),
+    ]
+
+
+def false_names(samples: int, rng: Generator) -> BoolArray:
+    """Tell whether one of 12 findings names one of four equal groups as worse off than another."""
+    sizes = (3_000, 3_000, 80, 80, 80, 80)
+    rate = np.repeat([0.54, 0.46, 0.5, 0.5, 0.5, 0.5], sizes)
+    wrong = np.zeros(samples, dtype=bool)
+    for sample in range(samples):
+        models = {f"m{number}": (rng.random(len(rate)) < rate).astype(int).tolist() for number in range(12)}
+        predictions: dict[str, Any] = {name: {"column": name, "favourable": "selected"} for name in models}
+        table = eh.Table({"group": groups_of(sizes), **models}, groups="group", predictions=predictions)
+        findings = eh.parity(table, **SELECTION).findings
+        named = [{f.group, f.reference} for f in findings if f.sentence_id == "two_values_worse_off"]
+        wrong[sample] = any(pair <= set("CDEF") for pair in named)
+    return wrong
+
+
+def changes(samples: int, rng: Generator, *, sizes: tuple[int, int], yes: tuple[int, int]) -> BoolArray:
+    """Tell whether another seed, name of the column, name of the groups or order of rows changes p or sentence."""
+    first = decided(sizes, yes)
+    different = np.zeros(samples, dtype=bool)
+    for sample in range(samples):
+        name, labels = f"column {rng.integers(10**6)}", rng.permutation(["x", "y"])
+        chosen = [int(person < of) for size, of in zip(sizes, yes, strict=True) for person in range(size)]
+        order = rng.permutation(len(chosen))
+        group = np.repeat(labels, sizes)[order].tolist()
+        roles: dict[str, Any] = {"groups": name, "predictions": {"m": {"column": "d", "favourable": "selected"}}}
+        table = eh.Table({name: group, "d": np.array(chosen)[order].tolist()}, **roles)
+        result = eh.parity(table, **SELECTION, seed=int(rng.integers(10**6)))
+        then, now = first.findings[0], result.findings[0]
+        different[sample] = (then.p_value, then.sentence_id) != (now.p_value, now.sentence_id)
+    return different
+
+
+def hidden_difference(samples: int, rng: Generator) -> BoolArray:
+    """Tell whether a limit of 50 points that 60 % against 30 % meets leaves the difference unsaid."""
+    limits = [{"metric": "selection_rate", "max": 0.5}]
+
+    def hidden() -> bool:
+        finding = verdict_of(decided((500, 500), rng.binomial(500, [0.6, 0.3]).tolist(), thresholds=limits))
+        return finding.verdict == "meets" and finding.sentence_id not in CLAIMS
+
+    return np.array([hidden() for _ in range(samples)])
+
+
+def left_out(samples: int, rng: Generator) -> BoolArray:
+    """Tell whether a limit is met although a group of 9 people, too small to be compared, breaks it."""
+    limits = [{"metric": "selection_rate", "min": 0.8}]
+
+    def met() -> bool:
+        yes = [*rng.binomial(1_000, [0.6, 0.58]).tolist(), int(rng.binomial(9, 0.02))]
+        return verdict_of(decided((1_000, 1_000, 9), yes, thresholds=limits)).verdict == "meets"
+
+    return np.array([met() for _ in range(samples)])
+
+
+def false_meets(samples: int, rng: Generator, *, small: int, rate: float, ratio: float) -> BoolArray:
+    """Tell whether a limit on the ratio to a reference of 2,000 people is met, where the truth is just beyond it."""
+    limits = [{"metric": "selection_rate", "min": ratio + 1e-9, "against": "reference"}]
+
+    def met() -> bool:
+        yes = rng.binomial([2_000, small], [rate, rate * ratio]).tolist()
+        return verdict_of(decided((2_000, small), yes, thresholds=limits)).verdict == "meets"
+
+    return np.array([met() for _ in range(samples)])
+
+
+def reruns(
+    samples: int, rng: Generator, *, sizes: Sequence[int], rates: Sequence[float], limit: dict[str, float]
+) -> tuple[BoolArray, FloatArray]:
+    """Tell whether as many people more as a report asks for decide its verdict; the promise beside it."""
+    limits = [{"metric": "selection_rate", **limit}]
+    first = verdict_of(decided(sizes, np.round(np.multiply(sizes, rates)).astype(int).tolist(), thresholds=limits))
+    why = first.reason.args["text"] if first.reason is not None else None
+    more = float(getattr(why, "args", {})["needed"])
+    larger = np.rint(np.multiply(sizes, 1 + more / sum(sizes))).astype(int)
+
+    def is_decided() -> bool:
+        again = decided(larger.tolist(), rng.binomial(larger, rates).tolist(), thresholds=limits)
+        return verdict_of(again).verdict != "insufficient_evidence"
+
+    return np.array([is_decided() for _ in range(samples)]), np.full(samples, 0.8)
+
+
+def unnoticed(samples: int, rng: Generator) -> BoolArray:
+    """Tell whether four rows a person, without an id, pass without a warning."""
+
+    def silent() -> bool:
+        people = 300
+        columns = {name: rng.choice(["A", "B"], people) for name in ("group", "sex")}
+        columns |= {"outcome": rng.integers(0, 2, people), "score": rng.random(people).round(4)}
+        rows = {name: np.repeat(values, 4).tolist() for name, values in columns.items()}
+        table = eh.Table(rows, groups=["group", "sex"], outcome="outcome", predictions="score")
+        result = eh.parity(table, **SELECTION)
+        return not any(note.id == "table.repeated_rows" for note in result.notes)
+
+    return np.array([silent() for _ in range(samples)])
+
+
+def several_contrasts(samples: int, rng: Generator) -> BoolArray:
+    """Tell whether the worst pair, the reference and the rest have different p-values, with two groups."""
+
+    def differ() -> bool:
+        gaps = decided((150, 90), rng.binomial([150, 90], 0.3).tolist()).gaps
+        return len({gap.p_value for gap in gaps}) > 1
+
+    return np.array([differ() for _ in range(samples)])
+
+
+def constant_wins(samples: int, rng: Generator) -> BoolArray:
+    """Tell whether a score that is nearly constant is called fairer to individuals than one that follows effort."""
+
+    def wins() -> bool:
+        people = 150
+        years = rng.uniform(20, 60, (3, people)).round(2)
+        columns = {f"y{year}": values.tolist() for year, values in enumerate(years)}
+        columns |= {"real": np.clip(years.mean(axis=0) / 80 + rng.normal(0, 0.1, people), 0, 1).tolist()}
+        columns |= {"flat": (0.5 + rng.normal(0, 0.001, people)).tolist()}
+        table = eh.Table(columns, predictions=["real", "flat"])
+        result = eh.effort(table, trajectory=["y0", "y1", "y2"], scale=100)
+        return any(f.sentence_id == "fairer_model" and f.model == "flat" for f in result.findings)
+
+    return np.array([wins() for _ in range(samples)])
+
+
+def promises(book: Book) -> None:
+    """Measure the populations in which the product could be shown to be wrong."""
+    for groups, metric in (((2_000, 80), "mean_score"), ((2_000, 80), "brier"), ((2_000, 300), "mean_score")):
+        null = partial(rare_extremes, sizes=groups, metric=metric)
+        book.several(f"rare extremes {groups} {metric}", null, samples=300)
+    equal = "12 findings; groups of 3,000, 3,000 and four of 80, rates .54, .46 and four of .5"
+    book.measure("one of several equal groups is named worse off", equal, false_names, **_wrong(100, 0.05))
+    for pair, yes in (((100, 100), (30, 44)), ((200, 200), (60, 42))):
+        who = f"{yes[0]} of {pair[0]} against {yes[1]} of {pair[1]}"
+        again = partial(changes, sizes=pair, yes=yes)
+        book.measure("another seed, name or order changes a finding", who, again, **_wrong(40, 0.0, guard=3))
+    hidden = "60 % against 30 % of 500 people each, at most 50 points"
+    book.measure("a limit that is met hides a difference", hidden, hidden_difference, **_wrong(100, 0.05, guard=5))
+    omitted = "60 % and 58 % of 1,000, 2 % of 9 people, ratio at least 0.8"
+    book.measure("“meets” though a group left out breaks the limit", omitted, left_out, **_wrong(100, 0.05, guard=5))
+    for small, rate, ratio in ((30, 0.5, 0.5), (80, 0.5, 0.8), (80, 0.1, 0.3)):
+        who = f"{small} against a reference of 2,000, rate {rate}, ratio {ratio} at the limit"
+        beside = partial(false_meets, small=small, rate=rate, ratio=ratio)
+        book.measure("false “meets” against a reference", who, beside, **_wrong(400, 0.05))
+    needed(book)
+    book.measure(
+        "four rows a person without a warning",
+        "300 people, no id; two groupings, outcome and score",
+        unnoticed,
+        **_wrong(40, 0.05, guard=2),
+    )
+    two = "150 and 90 people, rate 0.3"
+    book.measure("two groups have several p-values", two, several_contrasts, **_wrong(40, 0.0, guard=3))
+    flat = "150 people, a score that follows effort, and 0.5 with noise of 0.001"
+    book.measure("a nearly constant score is “fairer to individuals”", flat, constant_wins, **_wrong(40, 0.05))
+
+
+def needed(book: Book) -> None:
+    """Measure whether as many people as a report asks for decide."""
+    cases: tuple[tuple[tuple[int, ...], tuple[float, ...], dict[str, float]], ...] = (
+        ((300, 100), (0.3, 0.28), {"min": 0.8}),
+        ((1_000, 80), (0.05, 0.1), {"max": 0.02}),
+        ((200, 200, 200, 200), (0.5, 0.45, 0.42, 0.36), {"min": 0.8}),
+    )
+    for sizes, rates, limit in cases:
+        (side, value), *_ = limit.items()
+        what, who = (
+            "as many people more as a report asks for decide",
+            f"groups of {sizes}, rates {rates}, {side} {value}",
+        )
+        simulate = partial(reruns, sizes=sizes, rates=rates, limit=limit)
+        book.measure(what, who, simulate, kind="power", samples=200, oracle="promised")
+
+
+def _wrong(samples: int, nominal: float, guard: int = 0) -> dict[str, Any]:
+    return {"kind": "verdict", "nominal": nominal, "samples": samples, "guard": guard}
