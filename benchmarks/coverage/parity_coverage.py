@@ -17,11 +17,11 @@ from numpy.random import Generator
 from benchmarks.coverage._lines import Book, Line
 from benchmarks.coverage._parity.core import Effort, Row
 from benchmarks.coverage._parity.functions import rate_function, rate_function_near_1
-from benchmarks.coverage._parity.means import auc, mean_score, small_ratio, weak_ratio, weighted_mean
-from benchmarks.coverage._parity.overall import drawn_share, overall_auc, overall_mean, overall_rate, overall_weighted
+from benchmarks.coverage._parity.means import auc, mean_score, weighted_mean
+from benchmarks.coverage._parity.overall import drawn_share, overall_auc, overall_rate, overall_weighted
 from benchmarks.coverage._parity.rates import lowest_rate, single_rate, two_rates, two_weighted_rates, weighted_rate
 from benchmarks.coverage._parity.strata import custom_f1, standardised, weighted_f1
-from benchmarks.coverage._parity.worst import uneven_means, uneven_rates, worst_areas, worst_means, worst_rates
+from benchmarks.coverage._parity.worst import uneven_rates, worst_areas, worst_rates
 
 MEASURED = (
     "audits/parity/estimate.py",
@@ -43,7 +43,6 @@ Simulation = Callable[[int, float, Effort, Generator], list[Row]]
 def tasks() -> list[tuple[Simulation, int, float]]:
     """Return every simulation, with the people and what else it is about."""
     grid = [(size, rate) for size in SIZES for rate in RATES]
-    small = [(size, mean) for size in (10, 15, 20) for mean in (0.2, 0.5)]
     worst = [(size, groups) for size in (15, 200) for groups in (2.0, 4.0)]
     over_grid: tuple[Simulation, ...] = (
         single_rate,
@@ -55,22 +54,17 @@ def tasks() -> list[tuple[Simulation, int, float]]:
         weighted_mean,
     )
     plan: list[tuple[Simulation, int, float]] = [(run, *place) for run in over_grid for place in grid]
-    plan += [(small_ratio, *place) for place in small]
-    plan += [(weak_ratio, size, mean) for size, mean in ((10, 0.05), (10, 0.1), (30, 0.02))]
-    plan += [(run, *place) for run in (worst_means, worst_rates) for place in worst]
+    plan += [(worst_rates, *place) for place in worst]
     # Thirty groups at a rate of 0.02 are written 30.02.
     plan += [(lowest_rate, size, 0.5) for size in (10, 30, 200)]
     plan += [(uneven_rates, *place) for place in ((12, 10.02), (20, 30.02), (10, 5.02), (10, 5.2))]
-    plan += [(uneven_means, *place) for place in ((12, 0.05), (12, 0.2), (30, 0.05))]
     plan += [(worst_areas, *place) for place in ((100, 0.1), (200, 0.3))]
     plan += [(overall_rate, size, rate) for size in BESIDE for rate in RATES]
-    plan += [(overall_mean, size, mean) for size in BESIDE for mean in (0.05, 0.2, 0.5)]
     plan += [(overall_weighted, size, rate) for size in BESIDE for rate in (0.05, 0.2, 0.5)]
     plan += [(overall_auc, *place) for place in ((30, 0.33), (100, 0.3), (200, 0.3))]
     plan += [(drawn_share, *place) for place in ((1_000, 0.1), (1_000, 0.5))]
     plan += [(standardised, size, rate) for size in (150, 600) for rate in (0.05, 0.2, 0.5)]
     plan += [(run, size, 0.3) for run in (custom_f1, weighted_f1) for size in (50, 200, 1_000)]
-    plan += [(uneven_means, *place) for place in ((100, 0.02), (100, 0.05))]
     plan += [(rate_function, size, 0.3) for size in (50, 200, 1_000)]
     plan += [(rate_function_near_1, size, 0.1) for size in (100, 400, 2_000)]
     return plan

@@ -1,7 +1,7 @@
-"""Worst pairs, gaps to a reference, means and AUCs of few people: level, coverage and power of the parity audit.
+"""Worst pairs, gaps to a reference and AUCs of few people: level, coverage and power of the parity audit.
 
 Every number comes from the functions that the audit calls. Beside it stands what it replaced: Bonferroni at both ends
-of a worst pair; pointwise Wilson limits of gaps to a reference; Student's t without `steady_stderr` for means and AUCs.
+of a worst pair; pointwise Wilson limits of gaps to a reference; Student's t without `steady_stderr` for AUCs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.random import Generator
 from scipy.special import ndtri
 
 from benchmarks.coverage._lines import Book
-from benchmarks.coverage._parity.core import all_pairs, areas, compare, means, rates
+from benchmarks.coverage._parity.core import all_pairs, areas, compare, rates
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.gaps import joint_confidence
 from evenhand.audits.parity.pairs import worst_p
@@ -121,14 +121,6 @@ def wrong_reference(samples: int, rng: Generator, base: float, small: int, group
     return found[:, 0], found[:, 1]
 
 
-def wrong_meets(samples: int, rng: Generator, base: float, small: int, limit: float) -> BoolArray:
-    """Tell whether a group just beyond the limit is said to meet it, by its own limits."""
-    counts = rng.binomial(small, base + limit + 1e-6, samples) / small
-    reference = rng.binomial(5_000, base, samples) / 5_000
-    low, high = compare(rates(counts, small), rates(reference, 5_000), "difference", 0.95)
-    return np.asarray((low >= -limit) & (high <= limit))
-
-
 # Tests of equality ----------------------------------------------------------------------------------------------------
 
 
@@ -148,35 +140,7 @@ def rejects(samples: int, rng: Generator, population: Populations, alpha: float)
     return found[:, 0], found[:, 1]
 
 
-# Means and AUCs of few people -----------------------------------------------------------------------------------------
-
-Scores = Callable[[Generator, tuple[int, int]], FloatArray]
-SCORES: dict[str, Scores] = {
-    "beta(.5, 9.5)": lambda rng, shape: rng.beta(0.5, 9.5, shape),
-    "beta(.1, 1.9)": lambda rng, shape: rng.beta(0.1, 1.9, shape),
-    "beta(.05, 4.95)": lambda rng, shape: rng.beta(0.05, 4.95, shape),
-    "beta(2, 2)": lambda rng, shape: rng.beta(2, 2, shape),
-    "1 in 10 above 0": lambda rng, shape: rng.beta(2, 5, shape) * (rng.random(shape) < 0.1),
-    "1 in 20 far out": lambda rng, shape: np.where(
-        rng.random(shape) < 0.05, rng.beta(20, 2, shape), rng.beta(2, 60, shape)
-    ),
-}
-
-
-def _summary(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    n = scores.shape[1]
-    return scores.mean(axis=1), scores.std(axis=1, ddof=1) / np.sqrt(n), np.full(len(scores), n - 1.0)
-
-
-def covers_means(samples: int, rng: Generator, scores: str, few: int, many: int) -> Both:
-    """Tell whether the limits of a difference of equal means hold 0: ours, and Student's t on the logit scale."""
-    sides = [means(_summary(SCORES[scores](rng, (samples, n)))) for n in (few, many)]
-    ours = compare(sides[0], sides[1], "difference", 0.95)
-    plain = [logit_t(side.value, side.stderr, side.trials - 1) for side in sides]
-    before = mover_difference(sides[0].value, plain[0], sides[1].value, plain[1])
-    known = ~np.isnan(ours.low)
-    hold = [((limits.low <= 0) & (limits.high >= 0))[known] for limits in (ours, before)]
-    return hold[0], hold[1]
+# AUCs of few people -----------------------------------------------------------------------------------------
 
 
 def covers_auc(samples: int, rng: Generator, auc: float, positives: int, negatives: int, spread: float) -> Both:
@@ -192,19 +156,6 @@ def covers_auc(samples: int, rng: Generator, auc: float, positives: int, negativ
     before = logit_t(value, stderr, positives - 1.0)
     hold = [(limits.low <= auc) & (auc <= limits.high) for limits in (ours, before)]
     return hold[0], hold[1]
-
-
-def has_interval(samples: int, rng: Generator) -> Both:
-    """Tell whether a worst difference of mean scores has an interval; before, a group of zeros left it without."""
-    found = np.zeros((samples, 2), dtype=np.bool_)
-    for sample in range(samples):
-        groups = [
-            _summary((rng.random((1, n)) < rate) * rng.beta(2, 2, (1, n))) for n, rate in ((300, 0.2), (20, 0.04))
-        ]
-        mean, stderr, df = (np.concatenate([group[k] for group in groups]) for k in range(3))
-        ends = all_pairs(means((mean, stderr, df))).widest("difference", 0.95)
-        found[sample] = not np.isnan(ends[0]), bool((stderr > 0).all())
-    return found[:, 0], found[:, 1]
 
 
 # The lines ------------------------------------------------------------------------------------------------------------
@@ -287,38 +238,10 @@ def references(book: Book) -> None:
             samples=1_500,
             guard=150 if base == 0.05 else 0,
         )
-    for base, small, limit in ((0.01, 15, 0.2), (0.05, 40, 0.1), (0.3, 30, 0.25), (0.01, 200, 0.03)):
-        book.measure(
-            "gap to a reference: false 'meets'",
-            f"5,000 against {small} just beyond the limit of {limit:g} (rate {base:g})",
-            partial(wrong_meets, base=base, small=small, limit=limit),
-            kind="verdict",
-            nominal=0.05,
-            samples=50_000,
-        )
 
 
 def small_samples(book: Book) -> None:
-    """Declare those of means and AUCs of few people."""
-    rare = "no formula knows of people whom a sample does not hold"
-    for scores, few, many in (
-        *((name, 20, 500) for name in SCORES),
-        ("beta(.05, 4.95)", 50, 50),
-        ("beta(.5, 9.5)", 12, 1_000),
-        ("beta(.5, 9.5)", 200, 200),
-    ):
-        allowed: dict[str, Any] = {"allowed": 0.70, "why": rare} if scores == "1 in 20 far out" else {}
-        book.measure(
-            "difference of mean scores, 95 % interval",
-            f"{few} against {many:,} people, scores {scores}",
-            partial(covers_means, scores=scores, few=few, many=many),
-            kind="interval",
-            nominal=0.95,
-            oracle="t on the logit scale",
-            samples=4_000,
-            guard=500 if scores == "beta(.5, 9.5)" and many == 500 else 0,
-            **allowed,
-        )
+    """Declare those of AUCs of few people."""
     for auc, positives, negatives, spread in (
         (0.96, 20, 180, 1.0),
         (0.96, 20, 1_000, 1.0),
@@ -327,7 +250,9 @@ def small_samples(book: Book) -> None:
         (0.99, 20, 1_000, 3.0),
         (0.9, 20, 180, 3.0),
     ):
-        allowed = {"allowed": 0.90, "why": "placements so skewed that 20 people do not show it"} if spread > 1 else {}
+        allowed: dict[str, Any] = (
+            {"allowed": 0.90, "why": "placements so skewed that 20 people do not show it"} if spread > 1 else {}
+        )
         book.measure(
             "AUC, 95 % interval",
             f"{auc:g} with {positives} positives of {positives + negatives:,}, spread {spread:g}",
@@ -338,11 +263,3 @@ def small_samples(book: Book) -> None:
             samples=1_500,
             **allowed,
         )
-    book.measure(
-        "worst difference of mean scores has an interval",
-        "300 people, 1 in 5 above 0; 20 people, 1 in 25",
-        has_interval,
-        kind="power",
-        oracle="before",
-        samples=300,
-    )

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, areas, compare, covered, means, stack, survey
-from benchmarks.coverage._parity.rates import KINDS, drawn_weights, pair_name, truth_of
+from benchmarks.coverage._parity.rates import KINDS, drawn_weights
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample
-from evenhand.stats.intervals import logit_t, mover_ratio, student_t, welch_difference
+from evenhand.stats.intervals import logit_t, student_t, welch_difference
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 AUC = 0.8
@@ -71,21 +71,14 @@ def overall_mean(counts: FloatArray, sums: FloatArray) -> FloatArray:
     return np.asarray(sums.sum(axis=-2) / counts.sum(axis=-1, keepdims=True))
 
 
-def means_ratio(counts: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return the ratio of the means of two cells."""
-    means = sums[..., 0] / counts
-    return np.asarray(means[..., :1] / means[..., 1:])
-
-
 def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """One mean: logit t; two, the first at four fifths: MOVER from these limits."""
+    """One mean: logit t."""
     samples = effort.samples_of(size)
-    a = in_blocks(samples, size, lambda s: summarise(beta_scores(0.8 * mean, (s, size), rng)))
     b = in_blocks(samples, size, lambda s: summarise(beta_scores(mean, (s, size), rng)))
     coverage, none = covered(means(b).limits(0.95), mean)
     beside = (("plain t", covered(student_t(*b), mean)[0]), *bootstrapped_mean(size, mean, effort, rng))
     one = Row("mean score", size, f"{mean}", "logit t", coverage, none, samples, beside, skewed(mean, size))
-    return [one, *two_means(a, b, size, mean)]
+    return [one]
 
 
 def bootstrapped_mean(
@@ -99,55 +92,6 @@ def bootstrapped_mean(
             cells = score_cells(scores, (scores > 0.5).astype(np.int64), 2, spread=name == "cells")
             many.append(resample(cells, overall_mean, resamples=effort.resamples, rng=rng).percentile())
     return tuple((name, covered(stack(many), mean)[0]) for name, many in limits.items())
-
-
-def two_means(a: Summary, b: Summary, size: int, mean: float) -> list[Row]:
-    """Return the rows of the difference and of the ratio; beside them Welch's and Fieller's (symmetric t)."""
-    fieller = mover_ratio(a[0], student_t(*a), b[0], student_t(*b))
-    others = (
-        (("Welch", welch_difference(a, b)),),
-        (("Fieller", fieller), ("Welch on logs", welch_log_ratio(a, b))),
-    )
-    rows = []
-    for k, kind in enumerate(KINDS):
-        truth, what = truth_of(mean, kind), f"{kind} of means"
-        coverage, none = covered(compare(means(a), means(b), kind, 0.95), truth)
-        beside = tuple((other, covered(limits, truth)[0]) for other, limits in others[k])
-        at, why = pair_name(mean), skewed(mean, size)
-        rows.append(Row(what, size, at, "MOVER", coverage, none, a[0].size, beside, why))
-    return rows
-
-
-def small_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """MOVER with few rows of equal means; the bootstraps of two cells beside it."""
-    samples = 2 * effort.samples
-    x, y = beta_scores(mean, (samples, size), rng), beta_scores(mean, (samples, size), rng)
-    a, b = summarise(x), summarise(y)
-    coverage, none = covered(compare(means(a), means(b), "ratio", 0.95), 1.0)
-    cell = np.repeat([0, 1], size)
-    draws = [
-        resample(score_cells(np.concatenate(pair), cell, 2), means_ratio, resamples=effort.resamples, rng=rng)
-        for pair in zip(x[: effort.boots], y[: effort.boots], strict=True)
-    ]
-    beside = (
-        ("percentile", covered(stack([draw.percentile() for draw in draws]), 1.0)[0]),
-        ("BCa", covered(stack([draw.bca() for draw in draws]), 1.0)[0]),
-    )
-    at, why = f"{mean} {mean}", skewed(mean, size)
-    return [Row("ratio of means, small", size, at, "MOVER", coverage, none, samples, beside, why)]
-
-
-def weak_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """MOVER where the mean below the line may be 0; beside it Fieller with the low limit of the set's geometry."""
-    samples, above = 2 * effort.samples, 0.5
-    x, y = beta_scores(above, (samples, size), rng), beta_scores(mean, (samples, size), rng)
-    a, b = summarise(x), summarise(y)
-    first, second = student_t(*a), student_t(*b)
-    coverage, none = covered(compare(means(a), means(b), "ratio", 0.95), above / mean)
-    sharper = mover_ratio(a[0], first, b[0], Interval(np.maximum(second.low, 0.0), second.high))
-    beside = (("Fieller, sharper", covered(sharper, above / mean)[0]),)
-    at, why = f"{above} {mean}", skewed(mean, size)
-    return [Row("ratio of means, weak", size, at, "MOVER", coverage, none, samples, beside, why)]
 
 
 def weighted_mean(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:

@@ -11,12 +11,11 @@ from benchmarks.coverage._parity.core import (
     Row,
     against_everybody,
     covered,
-    means,
     rates,
     stack,
     survey,
 )
-from benchmarks.coverage._parity.means import AUC, Summary, beta_scores, in_blocks, skewed, summarise
+from benchmarks.coverage._parity.means import AUC, Summary
 from benchmarks.coverage._parity.rates import KINDS, discrete, drawn_weights, window
 from evenhand.audits.parity.estimate import auc_values
 from evenhand.audits.parity.gaps import limit_pairs, pairs_with_rest
@@ -107,21 +106,6 @@ def drawn_share(size: int, share: float, effort: Effort, rng: np.random.Generato
             beside = (("with the share's error", covered(Interval(low, high), truth)[0]),)
         at = f"{own}, {rest}, {share:g} of n"
         rows.append(Row(f"{kind} to all, share drawn", size, at, "MOVER", coverage, none, samples, beside, why))
-    return rows
-
-
-def overall_mean(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Compare a group with four fifths of the rest's mean score."""
-    samples = effort.samples_of(REST * 5)
-    a = in_blocks(samples, size, lambda s: summarise(beta_scores(0.8 * mean, (s, size), rng)))
-    b = in_blocks(samples, REST, lambda s: summarise(beta_scores(mean, (s, REST), rng)))
-    share, rows = size / (size + REST), []
-    for kind in KINDS:
-        coverage, none = covered(
-            against_everybody(means(a), means(b), share, kind), truth_of(0.8 * mean, mean, share, kind)
-        )
-        at, why = f"{0.8 * mean:g}, rest {mean:g}", skewed(0.8 * mean, size)
-        rows.append(Row(f"{kind} to all, mean", size, at, "MOVER", coverage, none, samples, (), why))
     return rows
 
 

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from benchmarks.coverage._parity.core import Effort, Row, areas, compare, covered, means, rates, stack
-from benchmarks.coverage._parity.means import AUC, Summary, beta_scores, score_cells, skewed, summarise, welch_log_ratio
+from benchmarks.coverage._parity.core import Effort, Row, areas, compare, covered, rates, stack
+from benchmarks.coverage._parity.means import AUC
 from benchmarks.coverage._parity.rates import KINDS, weighted_sample
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.core.records import Kind
@@ -21,7 +21,6 @@ from evenhand.stats.intervals import (
     bonferroni,
     mover_difference,
     mover_ratio,
-    welch_difference,
     wilson,
 )
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -126,20 +125,6 @@ def wilson_beside(rows: Sequence[Row], counts: IntArray, sizes: Sequence[int], t
     return [replace(row, beside=(*row.beside, ("Wilson", coverage))) for row, coverage in zip(rows, found, strict=True)]
 
 
-def worst_means(size: int, groups: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Mean scores of equal groups: MOVER intervals of the pairs from logit t limits."""
-    samples, mean, many = effort.samples, 0.3, int(groups)
-    scores = beta_scores(mean, (many, samples, size), rng)
-    sides = [means(summarise(part)) for part in scores]
-    rows = worst_pair_rows("means", size, f"{many} equal", np.full(many, mean), samples, of_groups(sides))
-    cell = np.repeat(np.arange(many), size)
-    draws = [
-        resample(score_cells(scores[:, s].ravel(), cell, many), worst_statistic, resamples=effort.resamples, rng=rng)
-        for s in range(min(samples, effort.boots // 2))
-    ]
-    return percentile_beside(list(rows), draws, (0.0, 1.0))
-
-
 def worst_rates(size: int, groups: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Rates of equal groups (0.3), and of groups one of which has four fifths: exact MOVER intervals of the pairs."""
     rows: list[Row] = []
@@ -185,31 +170,6 @@ def uneven_rates(size: int, many: float, effort: Effort, rng: np.random.Generato
     at = f"5000 + {small}x{size}, {rate}"
     rows = list(worst_pair_rows("uneven rates", size, at, truth, samples, of_counts(counts, sizes)))
     return wilson_beside(rows, counts, sizes, truth)
-
-
-def uneven_means(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """One group of 1,000 and five of `size`, all of one mean score."""
-    samples = min(effort.samples, effort.numbers // 2_000)
-
-    def group(n: int) -> Summary:
-        parts = [summarise(beta_scores(mean, (min(500, samples - at), n), rng)) for at in range(0, samples, 500)]
-        value, stderr, df = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        return value, stderr, df
-
-    sides = [means(group(n)) for n in (1_000, *[size] * 5)]
-
-    def welch(i: int, j: int, kind: Kind, confidence: float) -> Interval:
-        a, b = ((side.value, side.stderr, side.trials - 1) for side in (sides[i], sides[j]))
-        return (welch_difference if kind == "difference" else welch_log_ratio)(a, b, confidence)
-
-    at, truth = f"1000 + 5x{size}, {mean}", np.full(6, mean)
-    shipped, other = (
-        worst_pair_rows("uneven means", size, at, truth, samples, pairwise) for pairwise in (of_groups(sides), welch)
-    )
-    return [
-        replace(row, below=skewed(mean, size), beside=(("Welch", beside.coverage),))
-        for row, beside in zip(shipped, other, strict=True)
-    ]
 
 
 def worst_areas(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:

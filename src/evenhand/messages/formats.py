@@ -141,16 +141,18 @@ def show_interval(low: float | None, high: float | None, style: Format = "number
 def show_p(value: float, alpha: float | None = None) -> str:
     """Return a p-value for a sentence, with more digits if rounding would hide its side of alpha.
 
+    From 0.1 on two digits: 9,999 permutations know no more.
+
     Examples
     --------
-    >>> show_p(0.0123), show_p(1e-9)
-    ('p = 0.012', 'p < 0.001')
+    >>> show_p(0.0123), show_p(1e-9), show_p(0.4154)
+    ('p = 0.012', 'p < 0.001', 'p = 0.42')
     >>> show_p(0.0498, alpha=0.05), show_p(0.05004, alpha=0.05)
     ('p = 0.0498', 'p = 0.05004')
     """
     if value < 0.001:
         return "p < 0.001"
-    digits = 3
+    digits = 3 if value < 0.1 else 2
     while alpha is not None and digits < 8 and value != alpha and float(f"{value:.{digits}f}") == alpha:
         digits += 1
     return f"p = {value:.{digits}f}"
