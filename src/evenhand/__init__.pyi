@@ -111,6 +111,7 @@ class _ParityResultGaps(TypedDict, total=False):
     worse_off: str | None
     status: str | None
     name: str | None
+    rests_on: str | None
 
 class _ParityResultCalibration(TypedDict, total=False):
     model: str | None
@@ -224,6 +225,8 @@ class _EffortResultValues(TypedDict, total=False):
     violated: float | None
     stderr: float | None
     method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None
+    spread: float | None
+    at_least_spread: float | None
     rates_share: float | None
     error: float | None
 
@@ -253,6 +256,7 @@ class _EffortResultGaps(TypedDict, total=False):
     rates_share: float | None
     groups: int | None
     stderr: float | None
+    spread: float | None
 
 class _EffortResultCurve(TypedDict, total=False):
     model: str | None

@@ -439,7 +439,7 @@ class Person:
 
 def test_a_dialogue_settles_every_role(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_csv(place / "d.csv", BARE | {"risk": pick(1, 5, 10), "event": pick(0, 1)})
-    person = Person(monkeypatch, "", "rsk", "risk", "event", "1, 10", "4", "bad")
+    person = Person(monkeypatch, "", "rsk", "risk", "event", "1, 10", "4", "bad", "flags", "applicants")
     raw, said = init(cli, "d.csv")
     assert person.answers == []
     assert "'rsk' is not in the data; did you mean 'risk'?" in said
@@ -448,6 +448,8 @@ def test_a_dialogue_settles_every_role(cli: Cli, place: Path, monkeypatch: pytes
         "outcome": "event",
         "groups": ["female"],
         "favourable": "not_selected",
+        "selected_word": "flags",
+        "people": "applicants",
         "predictions": {"risk": {"column": "risk", "kind": "score", "range": [1, 10], "threshold": 4}},
     }
     assert runs()["data"]["rows_used"] == N
@@ -473,7 +475,7 @@ def test_leaving_the_dialogue_leaves_nothing(
 
 def test_what_a_flag_gave_is_not_asked(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_csv(place / "d.csv", BARE)
-    person = Person(monkeypatch, "-", "good")
+    person = Person(monkeypatch, "-", "good", "", "")
     flags = ("--groups", "female", "--decisions", "north")
     raw, _ = init(cli, "d.csv", *flags)
     assert person.answers == []

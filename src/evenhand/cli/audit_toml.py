@@ -25,6 +25,7 @@ _FURTHER_SETTINGS = """\
 # title = "Fairness audit"
 # system = "..."
 # auditor = "..."
+# names = { age_group = "age", "Black × Female" = "Black women" }    # names for readers; data keep their own
 """
 
 
@@ -155,6 +156,14 @@ class _Writer:
             yield f"favourable = {quoted(roles.favourable)}    # the side that is good for a person"
         else:
             yield '# favourable = "..."    # good for a person: "selected" (a loan) or "not_selected" (a risk flag)'
+        if roles.verb:
+            yield f"selected_word = {quoted(roles.verb)}    # what the system does to a person it selects"
+        else:
+            yield '# selected_word = "..."    # what the system does to a person it selects: "hires", "flags"'
+        if roles.people:
+            yield f"people = {quoted(roles.people)}    # what the people are called"
+        else:
+            yield '# people = "..."    # what the people are called: "applicants", "households"'
         lacking = roles.lacking(self.seen)
         if roles.drop_missing:
             yield 'missing = "drop"    # rows without outcome or prediction are dropped and counted'

@@ -132,7 +132,10 @@ def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
 def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the answer, the verdicts, and at most the given number of other findings; the report has the rest."""
     from evenhand.report.answer import answer
+    from evenhand.report.display_names import displayed
     from evenhand.report.front import in_order
+
+    audit = displayed(audit)
 
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))

@@ -316,6 +316,7 @@ class _Dialogue:
         roles.open = {role for role, columns in roles_by_kind.items() if not columns}
         self._values()
         self._side()
+        self._words()
         lacking = roles.lacking(self.seen)
         if lacking and not roles.drop_missing:
             roles.drop_missing = self._yes(
@@ -396,6 +397,14 @@ class _Dialogue:
             return sides[answer.lower()]
 
         self.roles.favourable = _ask("Is being selected good or bad for a person? Enter leaves it unsaid", "", read)
+
+    def _words(self) -> None:
+        """Ask for the verb and the noun of the report's sentences."""
+        if self.roles.predictions:
+            verb = "What does the system do to a person it selects, as in hires or flags? Enter: selects"
+            self.roles.verb = _ask(verb, "", lambda answer: answer or None)
+        noun = "What are the people called, as in applicants or households? Enter leaves it out"
+        self.roles.people = _ask(noun, "", lambda answer: answer or None)
 
     def _yes(self, question: str, default: bool = True) -> bool:
         def read(answer: str) -> bool:

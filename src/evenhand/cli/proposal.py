@@ -74,6 +74,7 @@ class Proposal:
     long : the columns of the person and of the time, where a person has several rows.
     repeated : a column that is named like an id but repeats.
     favourable, positive, selected, threshold, range : the user's settings of outcome and predictions.
+    verb, people : what the system does to a person it selects, and what the people are called, for its sentences.
     drop_missing : whether the user wants rows without outcome or prediction dropped.
     """
 
@@ -94,6 +95,8 @@ class Proposal:
     selected: str | None = None
     threshold: float | None = None
     range: tuple[float, float] | None = None
+    verb: str | None = None
+    people: str | None = None
     drop_missing: bool = False
 
     @property

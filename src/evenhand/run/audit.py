@@ -29,6 +29,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, EvenhandError, require_choice
 from evenhand.messages import Message
 from evenhand.messages.formats import json_text, rounded
+from evenhand.report.display_names import displayed
 from evenhand.report.front import in_order
 from evenhand.run.config import AuditConfig
 from evenhand.run.saved import read_run, require_contents, require_sentences, result_type
@@ -245,7 +246,7 @@ class Audit:
         """Return the report as one self-contained page."""
         from evenhand.report.page import render
 
-        return render(self._recorded())
+        return render(displayed(self._recorded()))
 
     def save(self, folder: str | os.PathLike[str], formats: str | Sequence[str] = "html") -> dict[str, Path]:
         """Write results.json, run.json and the report into a folder, all or none of them.

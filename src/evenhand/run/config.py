@@ -19,7 +19,7 @@ from evenhand.audits import DEFAULT, REGISTRY
 from evenhand.core.power import PowerSettings
 from evenhand.core.spec import Names, Spec
 from evenhand.errors import ConfigError, SettingError, brief, did_you_mean, require_name
-from evenhand.messages import LANGUAGES
+from evenhand.messages import LANGUAGES, showable
 from evenhand.messages.message import Place
 from evenhand.messages.settings import ARGUMENTS
 from evenhand.models.estimators import ModelsSettings
@@ -52,6 +52,11 @@ class ReportSettings(Settings):
     profile_groupings: Names | None = Field(
         None,
         description="Groupings that the tables of profiles are about; by default those by race, sex and ethnic group.",
+    )
+    names: dict[str, str] = Field(
+        {},
+        description="Names for readers of models, columns, groups and intersections: "
+        "`{ age_group = 'age', 'Black × Female' = 'Black women' }`; settings and data files keep their own.",
     )
     language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(
@@ -126,6 +131,17 @@ class ReportSettings(Settings):
     @classmethod
     def _one_or_several(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("names")
+    @classmethod
+    def _tell_apart(cls, value: dict[str, str]) -> dict[str, str]:
+        shown = list(value.values())
+        for name, told in value.items():
+            if not told.strip() or showable(told) != told:
+                raise SettingError("the name of {name!r} must be text; got {told}", name=name, told=brief(told))
+            if shown.count(told) > 1:
+                raise SettingError("two names are {told!r}; a reader could not tell them apart", told=told)
+        return value
 
     @field_validator("language")
     @classmethod

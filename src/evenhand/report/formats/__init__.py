@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, TypeAlias
 
 from evenhand.errors import require_name
+from evenhand.report.display_names import displayed
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -20,6 +21,9 @@ Files: TypeAlias = dict[str, str | bytes]
 
 FORMATS: tuple[str, ...] = tuple(sorted(module.name for module in iter_modules(__path__) if module.name[0] != "_"))
 """The names of the formats."""
+
+_DATA = ("csv", "junit")
+"""Formats for programs, which have the names of the data."""
 
 
 def make_files(audit: Audit, formats: Iterable[str]) -> Files:
@@ -34,7 +38,8 @@ def make_files(audit: Audit, formats: Iterable[str]) -> Files:
     ['report.md', 'junit.xml']
     """
     files: Files = {}
+    shown = displayed(audit)
     for name in formats:
         require_name(name, FORMATS, "there is no format {name!r}; {hint}")
-        files |= import_module(f"{__name__}.{name}").make(audit)
+        files |= import_module(f"{__name__}.{name}").make(audit if name in _DATA else shown)
     return files
