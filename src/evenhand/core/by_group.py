@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.core.display import Cell, DisplayTable, Number
@@ -22,12 +22,7 @@ _HEADS = ("Model", "Grouping", "Stratum")
 def by_group(result: Result, metrics: Sequence[str], model: str | None, grouping: str | None) -> DisplayTable:
     """Return a row for each group, with its size and each metric with its interval."""
     rows = _rows(result, model, grouping)
-    known = list(dict.fromkeys(name for of_group in rows.values() for name in of_group))
-    if not known:
-        raise ConfigError("the {audit} audit has no values of groups to tabulate.", audit=result.audit)
-    for name in metrics:
-        require_choice("metric", name, known)
-    shown = list(metrics) or known
+    shown = _metrics_shown(result, rows, metrics)
     kept = {place: of_group for place, of_group in rows.items() if not of_group.keys().isdisjoint(shown)}
     varied = [at for at in range(len(_HEADS)) if len({place[at] for place in kept}) > 1]
     body = []
@@ -37,6 +32,16 @@ def by_group(result: Result, metrics: Sequence[str], model: str | None, grouping
     columns = (*(_HEADS[at] for at in varied), "Group", "n", *(result.metrics[name].title for name in shown))
     caption = f"{result.title}: values by group, with {result.spec.confidence:.0%} intervals"
     return DisplayTable(caption, columns, tuple(body))
+
+
+def _metrics_shown(result: Result, rows: Mapping[_Place, dict[str, Value]], metrics: Sequence[str]) -> list[str]:
+    """Return the metrics named, or all that have values; raise where there are none, or a name is not among them."""
+    known = list(dict.fromkeys(name for of_group in rows.values() for name in of_group))
+    if not known:
+        raise ConfigError("the {audit} audit has no values of groups to tabulate.", audit=result.audit)
+    for name in metrics:
+        require_choice("metric", name, known)
+    return list(metrics) or known
 
 
 def _rows(result: Result, model: str | None, grouping: str | None) -> dict[_Place, dict[str, Value]]:
