@@ -2,7 +2,7 @@
 
 A line that is recorded for the code as it is now is not measured again, so a run that is stopped resumes.
 
-    python -m benchmarks.coverage                              every claim, at most 20 minutes each
+    python -m benchmarks.coverage                              every claim, at most an hour each
     python -m benchmarks.coverage bounds moved                 two of them
     python -m benchmarks.coverage bounds --only calibration    the lines with this word, whether recorded or not
     python -m benchmarks.coverage --small                      few samples with fixed seeds, as in the tests; unrecorded
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="show the claims")
     parser.add_argument("--anew", action="store_true", help="measure every line, also those that are recorded")
     parser.add_argument("--only", default="", metavar="WORDS", help="measure only the lines that contain these words")
-    parser.add_argument("--minutes", type=float, default=20.0, help="start no further line of a claim after so long")
+    parser.add_argument("--minutes", type=float, default=60.0, help="start no further line of a claim after so long")
     parser.add_argument(
         "--small", action="store_true", help="few samples, fixed seeds; exit with 1 if a promise breaks"
     )

@@ -31,10 +31,10 @@ def people_still_needed(check: ClaimCheck, outcome: ClaimOutcome, record: Value 
         N = n ((z + z_0.8) se / distance)²
 
     people decide with that chance. The distance is that of the value from the limit. z belongs to the limits that the
-    verdict rests on: for a value within the limit those at the audit's confidence, for one beyond it those at the level
-    of all verdicts of the run (Bonferroni, where the run itself uses Holm, which never needs more). Ratios are measured
-    on the log scale. If the claim has a simulation of its own test, it corrects N. The result is N - n; infinite if N
-    is more than 1,000 n, and 0 if it is not known.
+    verdict rests on: for a value within the limit the one-sided ones, if the claim has such, else those at the audit's
+    confidence; for one beyond it those at the level of all verdicts of the run (Bonferroni, where the run itself uses
+    Holm, which never needs more). Ratios are measured on the log scale. If the claim has a simulation of its own test,
+    it corrects N. The result is N - n; infinite if N is more than 1,000 n, and 0 if it is not known.
     """
     claim, threshold = check.claim, check.threshold
     people = record.n if claim.tested_people is None else claim.tested_people
@@ -47,7 +47,7 @@ def people_still_needed(check: ClaimCheck, outcome: ClaimOutcome, record: Value 
     if not stderr:
         return 0.0
     family = max(1, outcome.verdict_family.size) if place.is_beyond and outcome.verdict_family is not None else 1
-    z = place.z(record, stderr, check.alpha, claim.pairs, family)
+    z = place.z(record, stderr, check, family)
     times = ((z + _Z_POWER) * stderr / place.distance) ** 2
     if times <= _MOST_TIMES and claim.chance is not None:
         times = _corrected(times, z, partial(claim.chance, threshold, family, broken=place.is_beyond))
@@ -110,11 +110,13 @@ class _Place:
         arm = self._arm(end)
         return None if arm is None else arm / normal_quantile(1.0 - alpha / (pairs if self._is_near_equality else 1))
 
-    def z(self, record: Value | Gap, stderr: float, alpha: float, pairs: int, family: int) -> float:
+    def z(self, record: Value | Gap, stderr: float, check: ClaimCheck, family: int) -> float:
         """Return the quantile of the limits that decide, widened for a family of verdicts."""
         from scipy.special import ndtr
 
-        z = normal_quantile(1.0 - alpha / (pairs if self._is_near_equality else 1))
+        if not self.is_beyond and check.claim.one_sided:
+            return normal_quantile(1.0 - 2.0 * check.alpha)
+        z = normal_quantile(1.0 - check.alpha / (check.claim.pairs if self._is_near_equality else 1))
         if self.is_beyond:
             low, high = sized(record, *limits_to_judge(record))[1:]
             z = max(z, (self._arm(low if self.limit < self.value else high) or 0.0) / stderr)

@@ -57,7 +57,7 @@ class RateDecision:
     def met(self, pairs: RateComparison) -> BoolArray:
         """Return the samples (rows) in which the limit is shown to be met: by each pair on its own."""
         high, low = self._ends
-        tail = tail_share(self.confidence)
+        tail = 1.0 - self.confidence  # one-sided limits
         within = (pairs.one_sided("upper", high) < tail) & (pairs.one_sided("lower", low) < tail)
         return np.asarray(within.all(axis=-1))
 
