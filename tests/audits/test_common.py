@@ -509,11 +509,24 @@ def test_spark_workers_give_the_same_records(in_parts: Path) -> None:
             same_records_and_few_rows(audit, table)
         spark_from_toml(in_parts)
         spark_speaks_in_sentences(spark, in_parts, table)
+        spark_tells_times_in_utc(table.sparkSession)
     finally:
         table.sparkSession.stop()
     broken = spark.model_copy(update={"master": "sparky"})
     with pytest.raises(ConfigError, match=r"^Spark could not open the data: Spark says: Could not parse .*'sparky'\.$"):
         broken.open("part*.parquet", in_parts)
+
+
+def spark_tells_times_in_utc(session: Any) -> None:
+    autumn = "timestamp '2023-10-29 00:30:00.75+00:00', timestamp '2023-10-29 01:30:00+00:00', null"
+    for zone in ("Europe/Berlin", "America/New_York"):
+        session.conf.set("spark.sql.session.timeZone", zone)
+        table = eh.Table(session.sql(f"select explode(array({autumn})) as `it is`"), groups="it is")
+        assert table.cells.labels["it is"] == (
+            "2023-10-29 00:30:00 UTC",
+            "2023-10-29 01:30:00 UTC",
+            "(missing)",
+        )
 
 
 @pytest.mark.slow

@@ -57,6 +57,14 @@ def test_codes_of_a_later_file_stay_text(tmp_path: Path) -> None:
     assert groups(files) == {"g = 01": 10, "g = 1": 10, "g = 2": 20}
 
 
+def test_fractions_beside_the_text_of_a_later_file_are_told_as_elsewhere(tmp_path: Path) -> None:
+    values = [1.0, 2.5, float("nan"), -0.0] * 5, ["01", "x", "2.5", "1"] * 5
+    files = in_parquet(tmp_path, {"g": values[0]}, {"g": values[1]}, {"g": [True, False] * 10}, {"g": [1, 7] * 10})
+    mixed = [*values[0], *values[1], *[True, False] * 10, *[1, 7] * 10]
+    assert groups(files) == groups({"g": mixed})
+    assert groups(files)["g = 1"] == 20
+
+
 def test_a_file_without_a_column_is_named(tmp_path: Path) -> None:
     files = in_parquet(tmp_path, {"d": [1, 0] * 10}, {"x": [1, 0] * 10})
     with pytest.raises(DataError, match=r"the file '1\.parquet' has no column 'd', which other files have\."):

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import takewhile
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeAlias
 
@@ -30,7 +31,16 @@ from evenhand.table.formats import (
     refuse_disguised,
     refuse_repeated_names,
 )
-from evenhand.table.forms import LATER_FORM, SAMPLED_ROWS, csv_forms, identifier, json_forms, literal, with_types
+from evenhand.table.forms import (
+    FRACTION_AS_TEXT,
+    LATER_FORM,
+    SAMPLED_ROWS,
+    csv_forms,
+    identifier,
+    json_forms,
+    literal,
+    with_types,
+)
 from evenhand.table.messages import say
 
 if TYPE_CHECKING:
@@ -125,9 +135,34 @@ def _read_parquet(
         if any(name not in stored for name in names):
             refuse_repeated_names(stored[1:], f"the file '{os.path.basename(paths[0])}'", any_case=True)
     columns = _chosen(names, wanted)
+    chosen = relation.project(", ".join(map(identifier, columns)))
     if several:
         _refuse_missing_columns(connection, files, columns)
-    return relation.project(", ".join(map(identifier, columns))), names, ()
+        chosen = _with_fractions_as_text(connection, files, chosen)
+    return chosen, names, ()
+
+
+def _with_fractions_as_text(
+    connection: duckdb.DuckDBPyConnection, files: str, united: duckdb.DuckDBPyRelation
+) -> duckdb.DuckDBPyRelation:
+    """Write 1.0 as "1" in columns that are fractions in some files and text in others."""
+    texts = {name.lower() for name, kind in zip(united.columns, united.types, strict=True) if str(kind) == "VARCHAR"}
+    schemas = connection.sql(f"from parquet_schema({files})")
+    fractions_of: dict[str, set[str]] = {}
+    for path, name, kind in schemas.project("file_name, lower(name), type").order("file_name").fetchall():
+        fractions_of.setdefault(path, set()).update({name} & texts if kind in ("FLOAT", "DOUBLE") else ())
+    if not any(fractions_of.values()):
+        return united
+    parts: dict[frozenset[str], list[str]] = {}
+    for path, names in fractions_of.items():
+        parts.setdefault(frozenset(names), []).append(path)
+    relations = []
+    for fractions, paths in parts.items():
+        casts = {name: FRACTION_AS_TEXT if name.lower() in fractions else "{x}" for name in united.columns}
+        source = f"read_parquet({literal(_as_written(paths))}, can_have_nan = true, union_by_name = true)"
+        columns = ", ".join(cast.replace("{x}", identifier(name)) for name, cast in casts.items())
+        relations.append(connection.sql(f"from {source}").project(columns))
+    return reduce(lambda first, second: first.union(second), relations)
 
 
 def _refuse_missing_columns(connection: duckdb.DuckDBPyConnection, files: str, columns: Sequence[str]) -> None:

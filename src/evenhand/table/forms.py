@@ -20,6 +20,11 @@ SAMPLED_ROWS = 20_480
 _RAISE = f"error('{LATER_FORM}')"
 _INTEGER, _REAL, _TEXT, _BOOLEAN, _NESTED = 1, 2, 4, 8, 16
 _COLUMNS_AT_ONCE = 1_000
+FRACTION_AS_TEXT = (
+    "case when isnan({x}) then null when {x} = floor({x}) and abs({x}) < 1e15 "
+    "then cast(cast({x} as bigint) as varchar) else cast({x} as varchar) end as {x}"
+)
+"""The text of fractions in a column that holds text, too, as SQL with `{{x}}` for the column."""
 
 
 @dataclass(frozen=True)

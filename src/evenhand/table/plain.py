@@ -34,8 +34,7 @@ def plain_columns(frame: Frame, wanted: Collection[str] | None, missing: Sequenc
     """
     frame = frame if wanted is None else _only(frame, wanted)
     words = list(filter(None, missing))
-    if isinstance(frame, nw.LazyFrame) and (frame.implementation.is_duckdb() or frame.implementation.is_ibis()):
-        frame = _with_zones_as_text(frame)
+    frame = _with_zones_as_text(frame) if isinstance(frame, nw.LazyFrame) else frame
     schema = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}
     changes = [_plain(frame, name, dtype, words) for name, dtype in schema.items()]
     needed = [change for change in changes if change is not None]
@@ -57,18 +56,26 @@ def _has_zone(dtype: DType) -> bool:
 def _with_zones_as_text(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     """Write times with a zone in UTC; a database would take the zone of the session."""
     zoned = [name for name, dtype in frame.collect_schema().items() if _has_zone(dtype) and not unusable(name)]
-    if not zoned:
+    if not zoned or frame.implementation.is_polars():
         return frame
     native = frame.to_native()
     if frame.implementation.is_ibis():
         converted = native.mutate(**{name: _utc_in_ibis(native[name]) for name in zoned})
-    else:
+    elif frame.implementation.is_duckdb():
         import duckdb
 
         column = duckdb.ColumnExpression
         converted = native.select(*[_utc_in_duckdb(name) if name in zoned else column(name) for name in native.columns])
+    else:
+        converted = native.withColumns({name: _utc_in_spark(name) for name in zoned})
     plain: nw.LazyFrame[Any] = nw.from_native(converted)
     return plain
+
+
+def _utc_in_spark(name: str) -> Any:
+    since_1970 = f"make_dt_interval(0, 0, 0, unix_seconds(`{name.replace('`', '``')}`))"
+    moment = f"cast(timestamp_ntz'1970-01-01 00:00:00' + {since_1970} as string)"
+    return import_module("pyspark.sql.functions").expr(f"concat({moment}, '{ZONE}')")
 
 
 def _utc_in_ibis(column: Any) -> Any:
