@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
 from evenhand.charts import MOST_ROWS
 from evenhand.core.display import (
     DESCRIBES,
+    Cell,
     DisplayTable,
     Figure,
     Method,
@@ -55,6 +56,21 @@ def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
     if result.spec.within:
         within = [gap for gap in result.rows("gaps", against="worst_pair") if gap.stratum is not None]
         yield gap_table(within, metrics, f"Gaps within strata of {TIMES.join(result.spec.within)}", confidence)
+    yield _metric_table(result)
+
+
+def _metric_table(result: ParityResult) -> DisplayTable:
+    """Return what each metric is, with its formula and source."""
+    known = result.spec.known_metrics()
+    computed = (known[name] for name in dict.fromkeys(record.metric for record in result.values))
+    columns: Mapping[str, Callable[[ParityMetric], Cell]] = {
+        "Metric": lambda metric: metric.title,
+        "Name": lambda metric: metric.name,
+        "Meaning": lambda metric: metric.meaning,
+        "Formula": lambda metric: None if metric.formula == metric.meaning else metric.formula,
+        "Source": lambda metric: metric.reference,
+    }
+    return make_table("The metrics", columns, tuple(metric for metric in computed if metric.method != "custom"))
 
 
 def _each_contrast_once(gaps: Sequence[ParityGap]) -> list[ParityGap]:
@@ -143,7 +159,6 @@ def methods(result: ParityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec = result.spec
     computed = [spec.known_metrics()[name] for name in dict.fromkeys(record.metric for record in result.values)]
-    yield from (_metric_method(metric) for metric in computed if metric.method != "custom")
     yield from _auto_methods() if spec.interval == "auto" else [_bootstrap_method(spec)]
     if spec.interval == "auto" and any(metric.method == "function" for metric in computed):
         yield _function_method()
@@ -166,12 +181,6 @@ def methods(result: ParityResult) -> Iterator[Method]:
         f"A group with fewer than {spec.min_count} people in a metric's denominator is shown but left out of gaps; "
         "people whose group is missing are a row of their own.",
     )
-
-
-def _metric_method(metric: ParityMetric) -> Method:
-    meaning = f"{metric.meaning[:1].upper()}{metric.meaning[1:]}"
-    text = meaning if metric.formula == metric.meaning else f"{meaning}: {metric.formula}"
-    return Method(f"{metric.title} ({metric.name})", f"{text}.", metric.reference)
 
 
 def _auto_methods() -> Iterator[Method]:
