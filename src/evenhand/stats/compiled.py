@@ -174,6 +174,18 @@ def shuffle_sums(
 
 
 @kernel()
+def add_powers(
+    values: FloatArray, people: IntArray, codes: IntArray, scale: tuple[float, float], powers: FloatArray
+) -> None:
+    """Add people's standardised values to the powers 0, 1, ... to `powers` (powers, groups)."""
+    for i in range(values.size):
+        z, power = (values[i] - scale[0]) / scale[1], float(people[i])
+        for j in range(powers.shape[0]):
+            powers[j, codes[i]] += power
+            power *= z
+
+
+@kernel()
 def judge_cut(top: FloatArray, bottom: FloatArray, limits: CutLimits) -> tuple[float, float]:
     """Return a cut's violation of the floors and the gap limit, and its gap; inf if a group has no value."""
     floors, gap_limit, met = limits

@@ -87,18 +87,25 @@ class GroupedValues:
         return mean, spread if spread > 0 else 1.0
 
     @cached_property
+    def _extremes(self) -> tuple[float, float]:
+        return float(self.values.min()), float(self.values.max())
+
+    @cached_property
     def _moments(self) -> FloatArray:
         """(5, 5, groups) the sums of w^k z^j over people; w^0 z^0 counts them."""
-        mean, spread = self._scale
-        z, powers = (self.values - mean) / spread, self.people.astype(np.float64)
-        w = None if self.weights is None else self.weights / float(np.average(self.weights, weights=powers))
+        from evenhand.stats.compiled import add_powers
+
         found = np.zeros((5, 5, self.groups))
-        for j in range(5):
-            found[:, j] = np.bincount(self.codes, weights=powers, minlength=self.groups)
-            if w is not None:
-                for k in range(max(1, j), 5):
-                    found[k, j] = np.bincount(self.codes, weights=powers * w**k, minlength=self.groups)
-            powers = powers * z
+        if self.weights is None:
+            powers = np.zeros((5, self.groups))
+            add_powers(self.values, self.people, self.codes, self._scale, powers)
+            found[:] = powers
+            return found
+        z, n = (self.values - self._scale[0]) / self._scale[1], self.people.astype(np.float64)
+        w = self.weights / float(np.average(self.weights, weights=n))
+        for k in range(5):
+            for j in range(k + 1):
+                found[k, j] = np.bincount(self.codes, weights=n * w**k * z**j, minlength=self.groups)
         return found
 
     def _means(self, a: FloatArray, b: FloatArray) -> Means:
@@ -110,7 +117,7 @@ class GroupedValues:
         with np.errstate(all="ignore"):
             row = row_variance(ww, sides[2, 1], sides[2, 2], centre) * n / (n - 1.0)
         variance = np.where(n > 1, row, 0.0) * ww / w**2
-        within = np.clip(mean + spread * centre, self.values.min(), self.values.max())
+        within = np.clip(mean + spread * centre, *self._extremes)
         return Means(within, spread**2 * variance, w**2 / ww)
 
     def _cells_of(
