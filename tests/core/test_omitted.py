@@ -65,6 +65,20 @@ def test_meets_is_withheld_where_a_group_left_out_breaks_the_limit(limits: dict[
     assert (judged.verdict, str(judged.reason)) == ("meets", "Not compared: C (n = 9).")
 
 
+@pytest.mark.parametrize("limits", [{"max": 0.2, "against": "reference"}, {"min": 0.8, "against": "reference"}])
+def test_a_group_too_small_for_the_reference_is_undecided_where_it_breaks_the_limit(limits: dict[str, Any]) -> None:
+    def judged(selected: int) -> dict[str | None, Any]:
+        return {found.group: found for found in audit_of(selected, 9, limits).findings if found.threshold}
+
+    (met,) = judged(6).values()
+    assert (met.group, met.verdict, str(met.reason)) == ("B", "meets", "Not compared: C (n = 9).")
+    both = judged(0)
+    assert {group: found.verdict for group, found in both.items()} == {"B": "meets", "C": "insufficient_evidence"}
+    assert str(both["C"].headline) == "screen, by race: C has too few people to be compared with A in selection rate."
+    assert str(both["C"].reason) == "Small: 9, fewer than min_count 10; left out of gaps."
+    assert language("de").translates(both["C"].headline)
+
+
 def test_every_format_names_who_was_not_compared() -> None:
     audit = audit_of(6, 9, {"min": 0.8})
     assert "Not compared: C (n = 9)." in all_lines(answer(audit))

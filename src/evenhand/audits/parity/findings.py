@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import comb
+from typing import Any
 
 from evenhand.audits.parity.decisions import with_chance
 from evenhand.audits.parity.messages import NOT_COMPARED, say
@@ -16,6 +17,7 @@ from evenhand.core.families import Significance
 from evenhand.core.findings import Arguments, Claim, join_sentences
 from evenhand.core.omitted import Omitted
 from evenhand.core.records import STANDARDISED, Value
+from evenhand.core.thresholds import limits_record
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES, Roles
@@ -53,12 +55,48 @@ def make_claims(
         )
         is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
         yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
+    for place, against in _against_reference(gaps).items():
+        yield from _too_small(against, by_place.get(place[0], {}), spec, roles)
+
+
+def _against_reference(gaps: Sequence[Estimate[ParityGap]]) -> dict[tuple[_ValueKey, str], ParityGap]:
+    """Return a gap to the reference of each place and kind."""
+    records = (estimate.record for estimate in gaps)
+    return {(_value_key(gap), gap.kind): gap for gap in records if gap.against == "reference"}
+
+
+def _too_small(gap: ParityGap, groups: Mapping[str, Value], spec: ParitySpec, roles: Roles) -> Iterator[Claim]:
+    """Yield a claim on each group that is too small to be compared with the reference, but breaks a limit on that."""
+    reference = groups.get(gap.reference or "")
+    limits = [threshold for threshold in spec.thresholds if limits_record(threshold, gap, spec.aliases)]
+    if reference is None or reference.value is None:
+        return
+    omitted = _omitted(groups.values())
+    breaking = {
+        record.group: record
+        for threshold in limits
+        for record in replace(omitted, compared=(reference.value,)).breaking(threshold)
+    }
+    for record in breaking.values():
+        nothing: dict[str, Any] = dict.fromkeys(
+            ("value", "low", "high", "joint_low", "joint_high", "p_value", "worse_off", "rests_on")
+        )
+        status = shared("undefined", why=record.status)
+        small = replace(gap, group=record.group, n=record.n + reference.n, status=status, **nothing)
+        yield Claim(
+            estimates=(Estimate(small),),
+            sentence_id="too_small",
+            undefined_id="too_small",
+            arguments=_arguments(small, groups, spec.known_metrics()[gap.metric], spec, roles),
+        )
 
 
 def _completed(claim: Claim, gap: ParityGap, groups: Mapping[str, Value], confidence: float | None) -> Claim:
     """Return the claim with what the other groups say, and if a confidence is given, with the chance of a decision."""
     if gap.against == "worst_pair":
         claim = _with_other_groups(claim, groups)
+    elif gap.against == "reference":
+        claim = replace(claim, omitted=replace(_omitted(groups.values()), compared=()))
     compared = [record for record in groups.values() if _is_compared(record)]
     return claim if confidence is None else with_chance(claim, gap, compared, confidence)
 
