@@ -56,12 +56,12 @@ def test_verdicts(full: eh.DisagreementResult) -> None:
     assert race.low is not None
     assert str(race.threshold) == "at most 2 points"
     assert race.low > 0.02
-    assert race.verdict == "insufficient_evidence"  # it would not meet alone
+    assert race.verdict == "not_confirmed"  # it would not meet alone
     assert str(race.reason).startswith(
         "By itself the interval lies beyond the limit, but not when it is widened for the "
     )
     assert re.search(
-        r" verdicts of disagreement; it rests on [\d,]+ answers, and about [\d,]+ of the same kind", str(race.reason)
+        r" verdicts of disagreement; about [\d,]+ more answers like these would have an 80% chance", str(race.reason)
     )
     assert {judged["accuracy_equality", g].verdict for g in ("race", "sex")} == {"meets"}
     patients = [f for f in full.findings if f.threshold and f.coordinates.get("stakeholder") == "Patient"]
@@ -84,7 +84,7 @@ def test_two_kinds_that_differ_are_told(audit: Audit) -> None:
     assert re.match(
         r"By race, “Patient” critics disagree \d+\.\d points more often than “Surgeon” critics about “\d” given to "
         r"Black, on the same cases. A gap of \d+\.\d percentage points; 95% interval \d+\.\d to \d+\.\d; "
-        r"p .* adjusted for 6 tested findings \(p .* by itself\); n = \d+\. Here n counts the cases that both have "
+        r"p .* adjusted for 6 tested findings.*; n = \d+\. Here n counts the cases that both have "
         r"seen\.",
         finding.text,
     )
