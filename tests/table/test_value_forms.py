@@ -336,6 +336,12 @@ def test_a_bare_value_and_the_name_that_it_would_have_are_not_merged(bare: str, 
 # Wide tables ----------------------------------------------------------------------------------------------
 
 
+def test_a_column_that_repeats_but_for_blanks_is_refused_in_text_files(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("g , g,d\nA,B,1\nB,A,0\n")
+    with pytest.raises(DataError, match=r"the header of 'people\.csv' has the column 'g' more than once"):
+        Table(tmp_path / "people.csv", groups="g")
+
+
 def test_a_column_that_repeats_in_a_later_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "0.csv").write_text("g,d\nA,1\nB,0\n")
     (tmp_path / "1.csv").write_text("g,d,g\nA,1,X\nB,0,Y\n")

@@ -214,7 +214,7 @@ def _stated_roles(
 ) -> Proposal:
     """Return the roles that options give, or refuse a column that the data lack."""
     listed = {
-        option: [part for text in texts or () for part in _columns_of(option, text, seen)]
+        option: list(dict.fromkeys(part for text in texts or () for part in _columns_of(option, text, seen)))
         for option, texts in {"--groups": groups, "--decisions": decisions, "--scores": scores}.items()
     }
     for option, name in {"--outcome": outcome, "--id": id}.items():
@@ -229,6 +229,8 @@ def _stated_roles(
             held=description,
         )
     for name in listed["--scores"]:
+        if name in listed["--decisions"]:
+            raise ConfigError("--scores {name!r} is among --decisions, too; name it once.", name=name)
         if not seen.columns[name].is_number:
             raise ConfigError("--scores {name!r} holds no numbers; give it as --decisions, or convert it.", name=name)
     return Proposal(

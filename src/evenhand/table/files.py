@@ -205,7 +205,8 @@ def _read_csv(
     beginning = _beginning(paths[0], encoding)
     delimiter = options.delimiter or _guess_delimiter(beginning)
     for path in paths:
-        header = _header(beginning if path == paths[0] else _beginning(path, encoding), delimiter)
+        fields = _header(beginning if path == paths[0] else _beginning(path, encoding), delimiter)
+        header = [name.strip() for name in fields]  # as DuckDB reads it
         refuse_repeated_names(header, f"the header of '{os.path.basename(path)}'", any_case=True)
     # No part of the dialect is guessed by DuckDB: a guess may skip rows, or take '#' for a comment.
     settings: dict[str, str | list[str]] = {

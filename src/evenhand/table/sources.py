@@ -112,7 +112,7 @@ class Source:
         if self.connection is None:
             return self.frame.head(rows)
         native = self.frame.to_native()
-        with _in_order(self.connection):
+        with _in_order(self.connection), _each_apart(self.connection):
             native.limit(rows).query("first_rows", "create temp table evenhand_head as from first_rows")
         frame: Frame = nw.from_native(self.connection.table("evenhand_head"))
         return frame
@@ -126,6 +126,16 @@ def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         yield
     finally:
         connection.execute("set preserve_insertion_order = false")
+
+
+@contextmanager
+def _each_apart(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let DuckDB compute each column by itself; the search for common parts takes minutes for thousands of columns."""
+    connection.execute("set disabled_optimizers = 'common_subexpressions'")
+    try:
+        yield
+    finally:
+        connection.execute("set disabled_optimizers = ''")
 
 
 def open_source(
