@@ -228,14 +228,18 @@ def _stated_roles(
             outcome=outcome,
             held=description,
         )
-    for name in listed["--scores"]:
-        if name in listed["--decisions"]:
-            raise ConfigError("--scores {name!r} is among --decisions, too; name it once.", name=name)
-        if not seen.columns[name].is_number:
-            raise ConfigError("--scores {name!r} holds no numbers; give it as --decisions, or convert it.", name=name)
+    _require_scores(listed["--scores"], listed["--decisions"], seen)
     return Proposal(
         id=id, outcome=outcome, groups=listed["--groups"], decisions=listed["--decisions"], scores=listed["--scores"]
     )
+
+
+def _require_scores(scores: Sequence[str], decisions: Sequence[str], seen: Look) -> None:
+    for name in scores:
+        if name in decisions:
+            raise ConfigError("--scores {name!r} is among --decisions, too; name it once.", name=name)
+        if not seen.columns[name].is_number:
+            raise ConfigError("--scores {name!r} holds no numbers; give it as --decisions, or convert it.", name=name)
 
 
 def _known_side(favourable: str | None) -> str | None:
