@@ -229,7 +229,7 @@ def test_a_screen_reader_gets_forests_as_tables_and_pictures_in_words() -> None:
     assert isinstance(content, bytes)
     found = list(elements(pypdfium2.PdfDocument(content)))
     pictures = [alternative for kind, alternative, _ in found if kind == "Figure"]
-    assert any(words.startswith("Calibration by sex: xgboost.") for words in pictures)
+    assert any(words.startswith("Calibration by sex: Female (n = ") for words in pictures)
     assert "" not in pictures
     rows = [within for kind, _, within in found if kind == "TR"]
     assert ["TH", "TD", "TD"] in rows  # a row of a forest: whose, n, the value with its interval

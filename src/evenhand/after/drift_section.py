@@ -78,12 +78,13 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
         shows = _how_many(extra, grouping, len(drifts_here))
         yield Figure(
             f"Gaps over time, by {grouping}",
-            f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the dashed line is no gap. "
+            f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the level dashed line is no "
+            "gap, the upright one the clearest change. "
             "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Panels "
             "of one metric share an axis. Where names of periods would collide, some are left out; the table has all."
             f"{_omitted_panels(ranked[_MOST_PANELS:])}",
             " ".join(drift.headline.text for drift in drifts_here) or shows.text,
-            tuple(_panel(key, panels[key], _axis(panels, key.metric)) for key in ranked[:_MOST_PANELS]),
+            tuple(_panel(key, panels[key], _axis(panels, key.metric), drifts_here) for key in ranked[:_MOST_PANELS]),
             shows,
             sizes=_people_by_group(extra.tables["periods"], grouping),
         )
@@ -143,8 +144,8 @@ def _people_by_group(periods: Sequence[Period], grouping: str) -> dict[str, int]
     return {group: max(n for key, n in sizes.items() if key[0] == group) for group, *_ in sizes}
 
 
-def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float]) -> Curve:
-    """Return a panel: a line for each group, groups side by side in every period."""
+def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float], drifts: Sequence[Drift]) -> Curve:
+    """Return a panel: a line for each group, groups side by side in every period, and a line at the clearest change."""
     groups, periods = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("group", "period"))
     aside = {group: (position - (len(groups) - 1) / 2) * 0.7 / len(groups) for position, group in enumerate(groups)}
     points = [
@@ -157,10 +158,31 @@ def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float]) 
         }
         for row in rows
     ]
+    changes = [d for d in drifts if (d.audit, d.metric, d.model) == key[:3] and key.group in (None, d.group)]
+    clearest = max(changes, key=lambda d: max(d.low or 0.0, -(d.high or 0.0)), default=None)
+    at = None if clearest is None else periods.index(str(clearest.changed_from)) - 0.5
     counted = "" if key.group is None else f" (n = {sum(row.n for row in rows):,})"
-    options: dict[str, Any] = {"names": tuple(periods), "domain": domain, "level": 0.0, "width": 2 * PANEL_WIDTH}
+    options: dict[str, Any] = {
+        "names": tuple(periods),
+        "domain": domain,
+        "level": 0.0,
+        "width": 2 * PANEL_WIDTH,
+        "upright": at,
+    }
     title = f"{key.name()}{counted}"
     return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
+
+
+def drift_panel(extra: Extra, drift: Drift) -> Curve:
+    """Return the panel of one gap, with a line at its change."""
+    rows = [
+        row
+        for row in extra.tables["periods"]
+        if (row.audit, row.metric, row.model, row.grouping) == (drift.audit, drift.metric, drift.model, drift.grouping)
+        and (row.group, row.reference) == (drift.group, drift.reference)
+    ]
+    key = _PanelKey(drift.audit, drift.metric, drift.model, drift.group)
+    return _panel(key, rows, _axis({key: rows}, drift.metric), [drift])
 
 
 def _points(share: float | None) -> float | None:

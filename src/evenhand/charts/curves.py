@@ -45,6 +45,7 @@ class Curve:
     intervals : whether limits are drawn as a band, as bars, as regions (a box or an ellipse around each point), or not.
     points : whether each point is marked.
     lines : whether the points of a series are joined.
+    faint : series drawn as thin grey lines behind the others, without limits.
     dashed : series drawn as dashes, over the others as wide pale lines, if lines may coincide.
     percent_x, percent_y : whether an axis is in percent.
     log_x : whether the horizontal axis is logarithmic.
@@ -65,6 +66,7 @@ class Curve:
     intervals: Literal["band", "bars", "boxes", "ellipses", "none"] = "band"
     points: bool = False
     lines: bool = True
+    faint: tuple[str, ...] = ()
     dashed: tuple[str, ...] = ()
     percent_x: bool = False
     percent_y: bool = False
@@ -81,9 +83,10 @@ class Curve:
     @property
     def legend(self) -> Legend:
         """Each series with its colour and its shape, if there are several."""
-        if len(self.series) < 2:
+        named = [look for look in looks(self.series) if look[0] not in self.faint]
+        if len(named) < 2:
             return []
-        return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in looks(self.series)]
+        return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in named]
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
         """Return the panel as SVG: its width, its height and its content; see `Panel`."""
@@ -208,9 +211,16 @@ class _Drawing:
 
     def _series(self) -> Iterator[str]:
         """Yield the limits of all series, then their lines and points, which are drawn over them."""
-        series = looks(self.panel.series)
+        everything = looks(self.panel.series)
+        yield from (self._grey(name) for name in self.panel.faint)
+        series = [look for look in everything if look[0] not in self.panel.faint]
         yield from (self._limits(self.of_series[name], colour) for name, colour, _ in series)
         yield from (self._line(*look) for look in series)
+
+    def _grey(self, name: str) -> str:
+        """Return a series as a thin grey line."""
+        path = "".join("M" + "L".join(f"{x} {y}" for x, y in run) for run in self._runs(self.of_series[name]))
+        return f'<path fill="none" stroke="currentColor" opacity=".25" d="{path}"/>'
 
     def _line(self, name: str, colour: str, shape: str) -> str:
         """Return a series as a line, and its points where they are marked or have no neighbour."""

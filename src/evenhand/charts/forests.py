@@ -43,7 +43,8 @@ class Forest:
     labels : the labels, top first.
     series : all series in order, so that each has one colour in all panels.
     style : the format of numbers.
-    zero : the position of the line of equality, if any.
+    zero : the position of the dashed line, if any.
+    dashed : what that line is.
     domain : the ends of the axis, if several panels share one.
     width : of the plot, in pixels.
     thin : whether intervals are thin lines, as thick bars show what is open.
@@ -58,6 +59,7 @@ class Forest:
     domain: tuple[float, float] | None = None
     width: int = PANEL_WIDTH
     thin: bool = False
+    dashed: str = "no difference"
 
     def ends(self) -> tuple[float, float]:
         """Return the ends of the values, or of the shared axis."""
@@ -104,6 +106,7 @@ def forest(
     domain: tuple[float, float] | None = None,
     width: int = PANEL_WIDTH,
     thin: bool = False,
+    dashed: str = "no difference",
 ) -> Forest:
     """Return one panel of values with intervals.
 
@@ -124,13 +127,15 @@ def forest(
     style
         The format of numbers; by default as for `percent`.
     zero
-        The position of the line of equality, if any.
+        The position of the dashed line, if any.
     domain
         The ends of the axis, if several panels share one; by default those of the values.
     width
         Of the plot, in pixels.
     thin
         Whether intervals are thin lines.
+    dashed
+        What the dashed line is.
     """
     usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
     usual |= {"open": None, "truth": None}
@@ -145,6 +150,7 @@ def forest(
         domain,
         width,
         thin,
+        dashed,
     )
 
 

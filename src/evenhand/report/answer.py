@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenhand.after.drift_section import drift_panel
 from evenhand.after.records import Drift
-from evenhand.charts import Forest, forest, forest_row
+from evenhand.charts import Forest, Panel, forest, forest_row
 from evenhand.core.findings import Finding
 from evenhand.messages.formats import DASH
 from evenhand.report.concerns import (
@@ -37,12 +38,13 @@ MOST_DRAWN = 12
 
 @dataclass(frozen=True)
 class Row:
-    """The answer to one question: lines of text, the finding to draw as a strip, and the groups to draw."""
+    """The answer to one question: lines of text, and the finding, the groups or the panel to draw."""
 
     question: str
     lines: tuple[str, ...]
     finding: Finding | None = None
     groups: Forest | None = None
+    panel: Panel | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ def _rows(
         if (lines := tuple(_not_compared(audit, wording))) or drawn:
             yield Row(wording.say("for_whom", "answer"), lines, groups=drawn)
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
-        yield Row(wording.say("since_when", "answer"), (_change(drift, wording),))
+        extra = next(extra for extra in audit.extras if drift in extra.tables.get("drifts", ()))
+        yield Row(wording.say("since_when", "answer"), (_change(drift, wording),), panel=drift_panel(extra, drift))
     if law := tuple(filter(None, (profile_line(profile, wording) for profile in audit.profiles))):
         yield Row(wording.say("law", "answer"), law)
     if steps := tuple(next_steps(audit, found, reversal, wording)):
@@ -230,6 +233,7 @@ def _drawn_groups(groups: GroupValues, finding: Finding) -> Forest:
         style=groups.style(),
         domain=(0.0, max(ends)) if min(ends) >= 0 else None,
         zero=groups.overall,
+        dashed="everybody",
     )
 
 

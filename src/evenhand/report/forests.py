@@ -31,8 +31,8 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
     rows = [row for panel in panels for row in panel.rows]
     if any(row["limits"] for row in rows):
         yield "The black line is the limit."
-    if any(panel.zero is not None for panel in panels):
-        yield "The dashed line is no difference."
+    for dashed in dict.fromkeys(panel.dashed for panel in panels if panel.zero is not None):
+        yield f"The dashed line is {dashed}."
     if any(row["small"] for row in rows):
         yield "Faint: too few people to be compared."
 

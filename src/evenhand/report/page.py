@@ -21,7 +21,7 @@ from evenhand.messages import Message, Setting
 from evenhand.messages.formats import rounded
 from evenhand.messages.settings import SettingStyle
 from evenhand.report import front
-from evenhand.report.answer import Answer, answer
+from evenhand.report.answer import Answer, Row, answer
 from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
 from evenhand.report.wording import PageWording, page_wording
 
@@ -80,8 +80,20 @@ def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> l
     for row in told.rows:
         strip = front.lines([row.finding], wording)[0].picture if row.finding is not None else ""
         drawn = None if row.groups is None else _groups_view(row.groups, paged=paged)
-        rows.append({"question": row.question, "lines": row.lines, "strip": strip, "groups": drawn})
+        panel = "" if row.panel is None else _panel_view(row, paged=paged)
+        rows.append({"question": row.question, "lines": row.lines, "strip": strip, "groups": drawn, "panel": panel})
     return rows
+
+
+def _panel_view(row: Row, *, paged: bool) -> Markup:
+    """Return the chart of a row, drawn; charts escape all text of the data."""
+    if row.panel is None:
+        return Markup("")
+    height = _HEIGHT_ON_PAPER if paged else 120
+    svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=500, height=height)
+    if paged:
+        return Markup('<img class="chart" alt="{}" src="{}">').format(" ".join(row.lines), as_source(svg))
+    return Markup(svg)  # noqa: S704
 
 
 def _groups_view(panel: Forest, *, paged: bool) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from evenhand.audits.parity.messages import SMALL
 from evenhand.charts import MOST_LINES, MOST_ROWS, curve, forest, forest_row, share_axis
 from evenhand.core.findings import limits_of
-from evenhand.core.records import OK
+from evenhand.core.records import OK, Value
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.result import ParityResult
+    from evenhand.audits.parity.result import CalibrationRecord, ParityResult
 
 MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
 """Metrics whose gaps equal those of another, since one is 1 minus the other."""
@@ -27,18 +27,46 @@ def headline_metrics(result: ParityResult) -> list[str]:
 
 
 def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
-    """Return one panel per metric: every group's value and interval, by model."""
+    """Return one panel per metric: every group's value and interval by model, the highest first, shares from 0."""
     groups = charted_groups(result, grouping)
     panels = []
     for name in headline_metrics(result):
-        rows = [
-            {**forest_row(r, r.group, r.model), "small": r.status.id in SMALL}
-            for r in result.rows("values", grouping=grouping, stratum=None, metric=name)
-            if r.group in groups
+        records = [
+            record
+            for record in result.rows("values", grouping=grouping, stratum=None, metric=name)
+            if record.group in groups
         ]
-        metric = result.metrics[name]
-        panels.append(forest(rows, title=metric.title, order=groups, percent=metric.unit == "share"))
+        rows = [{**forest_row(r, r.group, r.model), "small": r.status.id in SMALL} for r in records]
+        is_share = result.metrics[name].unit == "share"
+        highest = max((end for r in records for end in (r.value, r.high) if end is not None), default=0.0)
+        panels.append(
+            forest(
+                rows,
+                title=result.metrics[name].title,
+                order=_by_value(records, groups),
+                percent=is_share,
+                zero=_everybody(result, name, grouping),
+                dashed="everybody",
+                domain=(0.0, highest) if is_share and highest > 0 else None,
+            )
+        )
     return panels
+
+
+def _by_value(records: Sequence[Value], groups: Sequence[str]) -> list[str]:
+    """Return groups by their value under the first model, the highest first; those without one last."""
+    first = {record.group: record.value for record in records if record.model == records[0].model}
+    return sorted(groups, key=lambda group: (first.get(group) is None, -(first.get(group) or 0.0), group))
+
+
+def _everybody(result: ParityResult, metric: str, grouping: str | None) -> float | None:
+    """Return the value of everybody: that of a group less its gap to everybody; None of several models."""
+    gaps = result.rows("gaps", metric=metric, grouping=grouping, stratum=None, kind="difference", against="overall")
+    if len({gap.model for gap in gaps}) != 1:
+        return None
+    values = {r.group: r.value for r in result.rows("values", metric=metric, grouping=grouping, stratum=None)}
+    known = ((values.get(gap.group), gap.value) for gap in gaps)
+    return next((value - gap for value, gap in known if value is not None and gap is not None), None)
 
 
 def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
@@ -91,32 +119,42 @@ def are_probabilities(result: ParityResult) -> bool:
 
 
 def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
-    """Return one panel per model: outcome against score by bin, a line for each of the largest groups."""
+    """Return one panel for each of the largest groups: outcome against score by bin."""
     bins = result.rows("calibration", grouping=grouping)
     sizes: dict[str, int] = {}
     for record in bins:
         if record.group != MISSING:
             sizes[record.group] = sizes.get(record.group, 0) + record.n
     largest = sorted(sizes, key=lambda group: -sizes[group])[:MOST_LINES]
+    models = list(dict.fromkeys(record.model for record in bins))
+    shown = [record for record in bins if record.status == OK and record.group in largest]
+    people = people_in_bins(result, grouping or "")
     ideal = are_probabilities(result)
     return [
         curve(
-            [
-                {"x": r.mean_score, "y": r.value, "low": r.low, "high": r.high, "series": r.group}
-                for r in bins
-                if r.model == model and r.status == OK and r.group in largest
-            ],
-            title=model,
+            [_point(record, group) for record in shown if record.group == group or len(models) == 1],
+            title=f"{group} (n = {people[group]:,})",
             x="Mean score of the bin",
             y="Share with the outcome",
-            order=largest,
+            order=[*models, *(_other(name) for name in largest if name != group and len(models) == 1)],
+            faint=tuple(_other(name) for name in largest if name != group and len(models) == 1),
             intervals="bars",
             points=True,
             domain=(0.0, 1.0) if ideal else None,
             diagonal=ideal,
         )
-        for model in dict.fromkeys(record.model for record in bins)
+        for group in largest
     ]
+
+
+def _point(record: CalibrationRecord, group: str) -> dict[str, Any]:
+    """Return a bin as a point of its model; in the panel of another group, of the grey line of its own."""
+    series = record.model if record.group == group else _other(record.group)
+    return {"x": record.mean_score, "y": record.value, "low": record.low, "high": record.high, "series": series}
+
+
+def _other(group: str) -> str:
+    return f"other group: {group}"
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {

@@ -133,13 +133,14 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
         if charts.are_probabilities(result)
         else "Where the lines differ, the same score means different things in different groups."
     )
+    grey = ", the others in grey" if len({record.model for record in result.calibration}) == 1 else ""
     caption = (
-        f"The share with the positive outcome among people in the same score bin. {reading} Bins with at least "
-        f"{result.spec.min_count} people are drawn, with Wilson intervals."
+        "The share with the positive outcome among people in the same score bin, a panel for each group"
+        f"{grey}. {reading} Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
     )
     panels = tuple(charts.calibration_panels(result, grouping))
-    words, sizes = "The table below holds every point of the chart.", charts.people_in_bins(result, grouping)
-    return Figure(f"Calibration by {grouping}", caption, words, panels, DESCRIBES, sizes)
+    words = "The table below holds every point of the chart."
+    return Figure(f"Calibration by {grouping}", caption, words, panels, DESCRIBES)
 
 
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
