@@ -51,4 +51,4 @@ def test_a_printed_result_starts_with_the_answer() -> None:
     assert str(judged).startswith("Parity: 1 of 2 limits ")
     assert "1 of 2 limits met" in answer_line(judged.findings)
     plain = eh.parity(table, metrics="selection_rate")
-    assert str(plain).startswith("Parity: 0 of 1 finding without a limit beyond chance.")
+    assert str(plain).startswith("Parity: 0 of 1 tested finding without a limit beyond chance.")

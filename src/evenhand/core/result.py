@@ -413,10 +413,13 @@ def answer_line(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict for finding in findings)
     judged = sum(counts.values()) - counts["no_threshold"]
     parts = [f"{counts[verdict]} of {judged} {words}" for verdict, words in _COUNTED.items() if counts[verdict]]
-    measured = [finding for finding in findings if finding.verdict == "no_threshold"]
-    clear = sum(finding.significance in ("directed", "significant") for finding in measured)
-    if measured:
-        parts.append(f"{clear} of {count_of(len(measured), 'finding')} without a limit beyond chance")
+    tested = [finding.significance for finding in findings if finding.verdict == "no_threshold"]
+    tested = [significance for significance in tested if significance not in (None, "untested")]
+    if tested:
+        clear = sum(significance != "not_significant" for significance in tested)
+        parts.append(f"{clear} of {count_of(len(tested), 'tested finding')} without a limit beyond chance")
+    elif findings and not judged:
+        parts.append(f"{count_of(len(findings), 'finding')}, none of them tested")
     return f"{'; '.join(parts) or 'nothing could be compared'}."
 
 
