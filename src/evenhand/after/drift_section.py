@@ -158,19 +158,23 @@ def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float], 
         }
         for row in rows
     ]
-    changes = [d for d in drifts if (d.audit, d.metric, d.model) == key[:3] and key.group in (None, d.group)]
-    clearest = max(changes, key=lambda d: max(d.low or 0.0, -(d.high or 0.0)), default=None)
-    at = None if clearest is None else periods.index(str(clearest.changed_from)) - 0.5
     counted = "" if key.group is None else f" (n = {sum(row.n for row in rows):,})"
     options: dict[str, Any] = {
         "names": tuple(periods),
         "domain": domain,
         "level": 0.0,
         "width": 2 * PANEL_WIDTH,
-        "upright": at,
+        "upright": _change_at(key, periods, drifts),
     }
     title = f"{key.name()}{counted}"
     return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
+
+
+def _change_at(key: _PanelKey, periods: Sequence[str], drifts: Sequence[Drift]) -> float | None:
+    """Return the position of the clearest change of a panel's gaps, before its first period; None without one."""
+    changes = [d for d in drifts if (d.audit, d.metric, d.model) == key[:3] and key.group in (None, d.group)]
+    clearest = max(changes, key=lambda drift: max(drift.low or 0.0, -(drift.high or 0.0)), default=None)
+    return None if clearest is None else periods.index(str(clearest.changed_from)) - 0.5
 
 
 def drift_panel(extra: Extra, drift: Drift) -> Curve:

@@ -411,13 +411,12 @@ def answer_line(findings: Sequence[Finding]) -> str:
     'nothing could be compared.'
     """
     counts = Counter(finding.verdict for finding in findings)
-    judged = sum(counts.values()) - counts["no_threshold"]
+    judged = len(findings) - counts["no_threshold"]
     parts = [f"{counts[verdict]} of {judged} {words}" for verdict, words in _COUNTED.items() if counts[verdict]]
-    tested = [finding.significance for finding in findings if finding.verdict == "no_threshold"]
-    tested = [significance for significance in tested if significance not in (None, "untested")]
-    if tested:
-        clear = sum(significance != "not_significant" for significance in tested)
-        parts.append(f"{clear} of {count_of(len(tested), 'tested finding')} without a limit beyond chance")
+    measured = Counter(finding.significance for finding in findings if finding.verdict == "no_threshold")
+    clear = measured["directed"] + measured["significant"]
+    if tested := clear + measured["not_significant"]:
+        parts.append(f"{clear} of {count_of(tested, 'tested finding')} without a limit beyond chance")
     elif findings and not judged:
         parts.append(f"{count_of(len(findings), 'finding')}, none of them tested")
     return f"{'; '.join(parts) or 'nothing could be compared'}."

@@ -149,12 +149,7 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the answers to the questions below the first."""
     if lead is not None:
-        yield Row(wording.say("how_big", "answer"), tuple(_how_big(audit, lead, wording)))
-        yield Row(wording.say("how_sure", "answer"), tuple(_how_sure(audit, lead, wording)), finding=lead)
-        groups = group_values(audit, lead)
-        drawn = None if groups is None else _drawn_groups(groups, lead)
-        if (lines := tuple(_not_compared(audit, wording))) or drawn:
-            yield Row(wording.say("for_whom", "answer"), lines, groups=drawn)
+        yield from _rows_on(audit, lead, wording)
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
         extra = next(extra for extra in audit.extras if drift in extra.tables.get("drifts", ()))
         yield Row(wording.say("since_when", "answer"), (_change(drift, wording),), panel=drift_panel(extra, drift))
@@ -162,6 +157,16 @@ def _rows(
         yield Row(wording.say("law", "answer"), law)
     if steps := tuple(next_steps(audit, found, reversal, wording)):
         yield Row(wording.say("next", "answer"), steps)
+
+
+def _rows_on(audit: Audit, lead: Finding, wording: PageWording) -> Iterator[Row]:
+    """Yield how big and how sure a finding is, and whom it concerns."""
+    yield Row(wording.say("how_big", "answer"), tuple(_how_big(audit, lead, wording)))
+    yield Row(wording.say("how_sure", "answer"), tuple(_how_sure(audit, lead, wording)), finding=lead)
+    groups = group_values(audit, lead)
+    drawn = None if groups is None else _drawn_groups(groups, lead)
+    if (lines := tuple(_not_compared(audit, wording))) or drawn:
+        yield Row(wording.say("for_whom", "answer"), lines, groups=drawn)
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.parity.messages import SMALL
-from evenhand.charts import MOST_LINES, MOST_ROWS, curve, forest, forest_row, share_axis
+from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, share_axis
 from evenhand.core.findings import limits_of
 from evenhand.core.records import OK, Value
 from evenhand.table.roles import MISSING
@@ -120,31 +120,30 @@ def are_probabilities(result: ParityResult) -> bool:
 
 def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
     """Return one panel for each of the largest groups: outcome against score by bin."""
-    bins = result.rows("calibration", grouping=grouping)
-    sizes: dict[str, int] = {}
-    for record in bins:
-        if record.group != MISSING:
-            sizes[record.group] = sizes.get(record.group, 0) + record.n
-    largest = sorted(sizes, key=lambda group: -sizes[group])[:MOST_LINES]
-    models = list(dict.fromkeys(record.model for record in bins))
-    shown = [record for record in bins if record.status == OK and record.group in largest]
     people = people_in_bins(result, grouping or "")
+    named = [group for group in people if group != MISSING]
+    largest = sorted(named, key=lambda group: -people[group])[:MOST_LINES]
+    return [_calibration_panel(result, grouping, group, largest) for group in largest]
+
+
+def _calibration_panel(result: ParityResult, grouping: str | None, group: str, groups: Sequence[str]) -> Curve:
+    """Return a group's panel: a line for each model; where there is one model, the other groups in grey."""
+    bins = [record for record in result.rows("calibration", grouping=grouping) if record.status == OK]
+    models = list(dict.fromkeys(record.model for record in bins))
+    others = [name for name in groups if name != group] if len(models) == 1 else []
     ideal = are_probabilities(result)
-    return [
-        curve(
-            [_point(record, group) for record in shown if record.group == group or len(models) == 1],
-            title=f"{group} (n = {people[group]:,})",
-            x="Mean score of the bin",
-            y="Share with the outcome",
-            order=[*models, *(_other(name) for name in largest if name != group and len(models) == 1)],
-            faint=tuple(_other(name) for name in largest if name != group and len(models) == 1),
-            intervals="bars",
-            points=True,
-            domain=(0.0, 1.0) if ideal else None,
-            diagonal=ideal,
-        )
-        for group in largest
-    ]
+    return curve(
+        [_point(record, group) for record in bins if record.group in (group, *others)],
+        title=f"{group} (n = {people_in_bins(result, grouping or '')[group]:,})",
+        x="Mean score of the bin",
+        y="Share with the outcome",
+        order=[*models, *map(_other, others)],
+        faint=tuple(map(_other, others)),
+        intervals="bars",
+        points=True,
+        domain=(0.0, 1.0) if ideal else None,
+        diagonal=ideal,
+    )
 
 
 def _point(record: CalibrationRecord, group: str) -> dict[str, Any]:
