@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 import evenhand as eh
 from benchmarks.coverage._lines import Book
+from evenhand.stats.permutation import compare_means
 from evenhand.stats.two_rates import compare_rates
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
@@ -34,6 +35,17 @@ def null_reports(samples: int, rng: Generator, small: int) -> BoolArray:
         table = eh.Table(people, groups="group", outcome="outcome", predictions={"m": "score"})
         report = eh.parity(table, metrics=["mean_score", "brier"])
         found[sample] = any((finding.p_adjusted or 0.0) < 0.05 for finding in report.findings)
+    return found
+
+
+def weighted_rates(samples: int, rng: Generator, rate: float, small: int) -> BoolArray:
+    """Tell whether equal rates of people with survey weights are said to differ."""
+    in_small = np.arange(600 + small) < small
+    found = np.zeros(samples, dtype=np.bool_)
+    for sample in range(samples):
+        weight = rng.gamma(1.5, size=in_small.size)
+        chosen = (rng.random(in_small.size) < rate).astype(np.float64)
+        found[sample] = compare_means(chosen, in_small, ~in_small, weights=weight, bounds=(0.0, 1.0)).p_value < 0.05
     return found
 
 
@@ -93,6 +105,15 @@ def promises(book: Book) -> None:
             allowed=0.08,
             why="exact if scores and outcomes are distributed alike; two findings share draws of few people",
             samples=400,
+        )
+    for rate, size in ((0.1, 60), (0.3, 60), (0.1, 300)):
+        book.measure(
+            "test of equal rates with survey weights",
+            f"{size} against 600 people, rate {rate:g}, gamma weights",
+            partial(weighted_rates, rate=rate, small=size),
+            kind="test",
+            nominal=0.05,
+            samples=1_000,
         )
     book.measure(
         "p-value moves with the name of the column or the seed",

@@ -186,6 +186,29 @@ def add_powers(
 
 
 @kernel()
+def add_weighted_powers(
+    values: FloatArray,
+    weights: FloatArray,
+    people: IntArray,
+    codes: IntArray,
+    scale: tuple[float, float, float],
+    powers: FloatArray,
+) -> None:
+    """Add people's weights to the powers k times standardised values to the powers j <= k to `powers` (k, j, groups).
+
+    `scale` has the mean and the standard deviation of values, and the mean weight.
+    """
+    for i in range(values.size):
+        z, w, g, heavy = (values[i] - scale[0]) / scale[1], weights[i] / scale[2], codes[i], float(people[i])
+        for k in range(powers.shape[0]):
+            power = heavy
+            for j in range(k + 1):
+                powers[k, j, g] += power
+                power *= z
+            heavy *= w
+
+
+@kernel()
 def judge_cut(top: FloatArray, bottom: FloatArray, limits: CutLimits) -> tuple[float, float]:
     """Return a cut's violation of the floors and the gap limit, and its gap; inf if a group has no value."""
     floors, gap_limit, met = limits

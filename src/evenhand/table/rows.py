@@ -31,7 +31,7 @@ Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRows:
-    """One model's scores for rank statistics: by row, or in fine bins if the table is too long.
+    """One model's scores, or decisions if it has none: by row, or in fine bins if the table is too long.
 
     Parameters
     ----------
@@ -39,6 +39,7 @@ class ScoreRows:
     weight, squares : sums of the survey weights (1 without them) and of their squares.
     groups : the group codes of the rows, with the number of rows in each entry.
     binned : whether scores are binned, so that scores of one bin count as tied.
+    selected : whether the model selects the people of an entry; read for survey weights only.
     """
 
     score: FloatArray
@@ -47,6 +48,7 @@ class ScoreRows:
     squares: FloatArray
     groups: Cells
     binned: bool
+    selected: BoolArray | None = None
 
     @cached_property
     def auc(self) -> tuple[float, FloatArray]:
@@ -141,24 +143,26 @@ def _one_per_row(table: Table, codes: dict[str, IntArray]) -> Cells:
 
 
 def read_scores(table: Table, model: str) -> ScoreRows:
-    """Return one model's scores by row."""
-    score_column = table.prediction(model).column
-    fetched = _fetch_rows(
-        table, {"score": nw.col(score_column).cast(nw.Float64), "positive": table.outcome_state() == YES}
-    )
-    score, positive = np.asarray(fetched.arrays["score"], np.float64), np.asarray(fetched.arrays["positive"], np.bool_)
-    table.record_rows({score_column: score, "outcome": positive}, fetched.groups, fetched.weight)
+    """Return one model's scores by row, with survey weights also its decisions."""
+    column, weighted = table.prediction(model).column, table.roles.weight is not None
+    selected, positive = table.prediction_state(model) == YES, table.outcome_state() == YES
+    score = nw.col(column) if table.has_scores(model) else selected
+    wanted = {"score": score.cast(nw.Float64), "positive": positive} | ({"selected": selected} if weighted else {})
+    fetched = _fetch_rows(table, wanted)
+    arrays = {name: np.asarray(values) for name, values in fetched.arrays.items()}
+    table.record_rows({column: arrays["score"], "outcome": arrays["positive"]}, fetched.groups, fetched.weight)
     weight = np.ones(table.rows) if fetched.weight is None else fetched.weight
     # Engines return rows in any order; sums over sorted rows are bit-identical.
-    order = _lexsorted((positive, score) if fetched.weight is None else (weight, positive, score))
-    groups, weight = fetched.groups.where(order), weight.take(order)
+    keys = arrays["positive"], arrays["score"]
+    order = _lexsorted(keys if fetched.weight is None else (weight, *keys))
     return ScoreRows(
-        score=score.take(order),
-        positive=positive.take(order),
-        weight=weight,
-        squares=weight**2,
-        groups=groups,
+        score=arrays["score"].astype(np.float64).take(order),
+        positive=arrays["positive"].astype(np.bool_).take(order),
+        weight=weight.take(order),
+        squares=weight.take(order) ** 2,
+        groups=fetched.groups.where(order),
         binned=False,
+        selected=arrays["selected"].astype(np.bool_).take(order) if weighted else None,
     )
 
 

@@ -514,6 +514,10 @@ class Table:
         """The notes of an audit that takes every row for another person: on the data, and on rows that repeat."""
         return (*self.source.notes, *repeat_notes(self))
 
+    def prediction_state(self, model: str) -> nw.Expr:
+        """Return NO, YES, ABSENT or INVALID for each row's decision by a model."""
+        return self._opened.keys.prediction_state(self.prediction(model))
+
     def _weights(self) -> list[ColumnSum]:
         return self._opened.keys.weights(self._checked.weights.exponent)
 

@@ -142,3 +142,41 @@ def test_two_groups_are_one_test() -> None:
     limit = {"metric": "selection_rate", "max": 0.5}
     findings = decided({"a": (30, 100), "b": (44, 100)}, thresholds=[limit, limit | {"against": "reference"}]).findings
     assert {finding.p_adjusted for finding in findings} == {findings[0].p_value}
+
+
+def weighted(weights: Any, seed: int = 0) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng(seed)
+    people = {"g": np.repeat(["a", "b", "c"], [30, 80, 60]), "d": (rng.random(170) < 0.3).astype(int), "w": weights}
+    return numbers(eh.parity(eh.Table(people, groups="g", predictions={"m": "d"}, weight="w")))
+
+
+def test_equal_weights_are_no_weights() -> None:
+    rng = np.random.default_rng(0)
+    people = {"g": np.repeat(["a", "b", "c"], [30, 80, 60]), "d": (rng.random(170) < 0.3).astype(int)}
+    plain = numbers(eh.parity(eh.Table(people, groups="g", predictions={"m": "d"})))
+    for found, expected in zip(weighted(np.full(170, 7.0)), plain, strict=True):
+        assert found[:2] == expected[:2]
+        assert found[2:] == pytest.approx(expected[2:])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_rates_are_means_of_people(seed: int) -> None:
+    weights = np.random.default_rng(9).gamma(2.0, size=170)
+    for kind, _, _, low, high, p in weighted(weights, seed):
+        equal = 0.0 if kind == "difference" else 1.0
+        assert (low > equal or (high is not None and high < equal)) == (p < 0.05)
+    twice = weighted(3.0 * weights, seed)
+    assert [row[-1] for row in twice] == [row[-1] for row in weighted(weights, seed)]
+
+
+def test_many_weighted_people_are_merged_with_hardly_any_change() -> None:
+    rng = np.random.default_rng(1)
+    size, weight = 120_000, rng.gamma(2.0, size=120_000)
+    codes = (rng.random(size) < 0.999).astype(np.int64)
+    values = rng.beta(1, 20, size)
+    people = GroupedValues(values, np.ones(size, dtype=np.int64), codes, weight, 2)
+    merged = people.merged()
+    assert merged.values.size < size
+    whole, part = (each.compare([0], [1], (0.0, 1.0)) for each in (people, merged))
+    assert part.estimate == pytest.approx(whole.estimate, abs=0.02 * whole.stderr)
+    assert part.stderr == pytest.approx(whole.stderr, rel=0.02)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import ParityMetric
+from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
 from evenhand.audits.parity.resampled import DrawCache, Method, Metrics, Resampled, Support, resample_groups
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.measures import Ratio
 from evenhand.stats.permutation import GroupedValues
-from evenhand.stats.types import IntArray
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.rows import ScoreRows
 from evenhand.table.table import FINE_BINS
 
@@ -84,24 +86,46 @@ class Analysis:
         return drawn
 
     def people(self, metric: ParityMetric) -> GroupedValues | None:
-        """Return the values of people that a metric is the mean of; None if it is not a mean or scores are unknown."""
-        if metric.method != "mean" or metric.ratio is None or self.ranks is None:
+        """Return the values of people whose mean is compared; None if they are not known, or only counts matter."""
+        if metric.ratio is None or self.ranks is None:
             return None
+        rows = self.ranks[0]
+        if metric.method == "mean" and not (rows.binned and self.cells.weighted):
+            return self._grouped(_of_scores(metric.ratio, rows, self.score_range))
+        if metric.method == "rate" and rows.selected is not None:
+            above, below = metric.coefficients()
+            state = np.divmod(np.rint(self._decisions.values).astype(np.int64), 2)
+            return self._decisions.having(above[..., WEIGHT][state], below[state] > 0)
+        return None
+
+    @cached_property
+    def _decisions(self) -> GroupedValues:
+        """People by outcome and decision: 0 neither, 1 selected, 2 with the outcome, 3 both."""
+        rows = self.ranks[0] if self.ranks is not None else None
+        if rows is None or rows.selected is None:
+            raise ValueError("no decisions were read")
+        return self._grouped(np.asarray(2.0 * rows.positive + rows.selected, dtype=np.float64))
+
+    def _grouped(self, values: FloatArray) -> GroupedValues:
+        """Return values of the people of all rows by group."""
+        if self.ranks is None:
+            raise ValueError("no rows were read")
         rows, codes = self.ranks
-        number = rows.groups.n
-        if rows.binned and self.cells.weighted:
-            return None
-        score = rows.score
-        if rows.binned:
-            low, high = self.score_range
-            score = low + (score + 0.5) / FINE_BINS * (high - low)
-        ((measure, _),) = metric.ratio.numerator
-        values = score if measure == "score" else (score - rows.positive) ** 2
         weights = rows.weight if self.cells.weighted else None
-        return GroupedValues(values, number, codes, weights, len(self.cells.labels))
+        return GroupedValues(values, rows.groups.n, codes, weights, len(self.cells.labels)).merged()
 
     def comparable(self, values: GroupValues) -> IntArray:
         """Return the groups that enter gaps: not missing, large enough, defined."""
         named = self.cells.named_groups
         fits = (values.counted[named] >= self.spec.min_count) & np.isfinite(values.value[named])
         return named[fits]
+
+
+def _of_scores(ratio: Ratio, rows: ScoreRows, score_range: tuple[float, float]) -> FloatArray:
+    """Return each person's score, or squared error; of binned scores those of the middle of the bin."""
+    score = rows.score
+    if rows.binned:
+        low, high = score_range
+        score = low + (score + 0.5) / FINE_BINS * (high - low)
+    ((measure, _),) = ratio.numerator
+    return score if measure == "score" else (score - rows.positive) ** 2

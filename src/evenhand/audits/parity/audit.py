@@ -300,7 +300,8 @@ def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
 def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[Message]]:
     """Return the scores of people if AUC or means need them, and notes on those of AUC."""
     methods = {metric.method for metric, _ in metrics}
-    if not methods & {"rank", "mean"}:
+    needed = {"rank", "mean"} | ({"rate"} if table.roles.weight is not None else set())
+    if not methods & needed or not (table.has_scores(model) or table.roles.weight is not None):
         return None, []
     step(f"Ranking the scores of {model}")
     rows = table.score_rows(model)

@@ -53,13 +53,17 @@ def worst_p(pairs: Pairs) -> float:
 
 def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> Pairs:
     """Return the comparison of groups, pairwise; `of_worst` of all pairs, those with the higher value first."""
+    if a.metric.method == "rate" and _are_counts(a) and _are_counts(b):
+        yes_a, yes_b = (np.nan_to_num(np.rint(side.value * side.trials)) for side in (a, b))
+        return RatePairs(yes_a, np.rint(a.trials), yes_b, np.rint(b.trials))
     if a.people is not None and a.members is not None and b.members is not None:
         return MeanPairs(a.people, a.members, b.members, a.bounds, of_worst)
-    if a.metric.method == "rate" and not a.weighted:
-        counts = (np.rint(side.value * side.trials) for side in (a, b))
-        yes_a, yes_b = (np.nan_to_num(count) for count in counts)
-        return RatePairs(yes_a, a.trials, yes_b, b.trials)
     return LimitPairs(partial(_moved, a, b))
+
+
+def _are_counts(side: GroupValues) -> bool:
+    """Return whether rates are those of so many people: without survey weights, or if all are equal."""
+    return not side.weighted or bool(np.allclose(side.trials, side.n, rtol=1e-9, atol=0.0))
 
 
 @dataclass(frozen=True, eq=False)

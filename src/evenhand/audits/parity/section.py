@@ -193,20 +193,20 @@ def _auto_methods() -> Iterator[Method]:
         "Wilson 1927, JASA 22; DeLong et al. 1988, Biometrics 44; Korn and Graubard 1998, Survey Methodology 24",
     )
     yield Method(
-        "Two rates",
+        "Two rates without survey weights",
         "The score test of Miettinen and Nurminen and the limits that invert it: exact if fewer than 30 people with "
         "the rarer outcome are expected in the smaller group.",
         "Miettinen and Nurminen 1985, Statistics in Medicine 4; Chan and Zhang 1999, Biometrics 55",
     )
     yield Method(
-        "Two means",
+        "Two means, or rates with survey weights",
         "The studentised permutation of people, or for many people its approximation by moments, and the limits that "
         "invert it.",
         "Janssen 1997, Statistics and Probability Letters 36; Chung and Romano 2013, Annals of Statistics 41",
     )
     yield Method(
         "Two other values",
-        "AUC, weighted rates and functions of rates: from the two groups' own limits (MOVER).",
+        "AUC and functions of rates: from the two groups' own limits (MOVER).",
         "Donner and Zou 2012, Statistical Methods in Medical Research 21",
     )
     yield Method(

@@ -17,8 +17,9 @@ from evenhand.stats.permutation.means import (
     is_fine,
 )
 from evenhand.stats.permutation.reference import Approximated
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
+_MOST_ENTRIES, _VALUE_BINS, _WEIGHT_STEP = 100_000, 512, 0.02
 _MOST_VALUES = 2**14  # distinct values; beyond, equal bins of their range
 
 
@@ -51,6 +52,33 @@ class GroupedValues:
     codes: IntArray
     weights: FloatArray | None
     groups: int
+
+    def merged(self) -> GroupedValues:
+        """Return the people with more than 100,000 different weights merged in bins, at the mean of each.
+
+        Values are binned in 512 parts of their range, weights in steps of 2 %.
+        """
+        if self.weights is None or self.values.size <= _MOST_ENTRIES:
+            return self
+        low, high = self._extremes
+        by_value = np.rint((self.values - low) / max(high - low, 1e-300) * _VALUE_BINS).astype(np.int64)
+        by_weight = np.rint(np.log(self.weights) / _WEIGHT_STEP).astype(np.int64)
+        by_weight -= by_weight.min()
+        cells = (_VALUE_BINS + 1) * (int(by_weight.max()) + 1)
+        cell = by_value * (int(by_weight.max()) + 1) + by_weight
+        size = np.bincount(cell, weights=self.people, minlength=cells)
+        with np.errstate(invalid="ignore"):
+            value = np.bincount(cell, weights=self.people * self.values, minlength=cells) / size
+            weight = np.bincount(cell, weights=self.people * self.weights, minlength=cells) / size
+        counts = np.bincount(self.codes * cells + cell, weights=self.people, minlength=self.groups * cells)
+        entries = np.flatnonzero(counts)
+        codes, used = np.divmod(entries, cells)
+        return GroupedValues(value[used], counts[entries].astype(np.int64), codes, weight[used], self.groups)
+
+    def having(self, values: FloatArray, used: BoolArray) -> GroupedValues:
+        """Return other values of the entries that are used."""
+        weights = None if self.weights is None else self.weights[used]
+        return GroupedValues(values[used], self.people[used], self.codes[used], weights, self.groups)
 
     def compare(
         self,
@@ -93,19 +121,16 @@ class GroupedValues:
     @cached_property
     def _moments(self) -> FloatArray:
         """(5, 5, groups) the sums of w^k z^j over people; w^0 z^0 counts them."""
-        from evenhand.stats.compiled import add_powers
+        from evenhand.stats.compiled import add_powers, add_weighted_powers
 
         found = np.zeros((5, 5, self.groups))
         if self.weights is None:
             powers = np.zeros((5, self.groups))
             add_powers(self.values, self.people, self.codes, self._scale, powers)
             found[:] = powers
-            return found
-        z, n = (self.values - self._scale[0]) / self._scale[1], self.people.astype(np.float64)
-        w = self.weights / float(np.average(self.weights, weights=n))
-        for k in range(5):
-            for j in range(k + 1):
-                found[k, j] = np.bincount(self.codes, weights=n * w**k * z**j, minlength=self.groups)
+        else:
+            scale = *self._scale, float(np.average(self.weights, weights=self.people))
+            add_weighted_powers(self.values, self.weights, self.people, self.codes, scale, found)
         return found
 
     def _means(self, a: FloatArray, b: FloatArray) -> Means:
