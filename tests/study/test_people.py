@@ -219,6 +219,24 @@ def critics_answers() -> dict[str, list[Any]]:
     return columns
 
 
+def without_draws(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records without what is drawn: draws follow the contents of all columns, and files hold them as text."""
+    kept = (
+        "model",
+        "grouping",
+        "group",
+        "reference",
+        "metric",
+        "kind",
+        "against",
+        "n",
+        "value",
+        "label",
+        "stakeholder",
+    )
+    return [{name: value for name, value in record.items() if name in kept} for record in records]
+
+
 class TestAuditByKind:
     def test_an_export_is_audited_by_kind_of_critic_in_one_step(self, tmp_path: Path) -> None:
         study = critics_study(tmp_path)
@@ -248,8 +266,8 @@ class TestAuditByKind:
             resamples=100,
         )
         values = eh.disagreement(table, **settings, resamples=100).to_dict()
-        assert values["gaps"] == by_hand.to_dict()["gaps"]
-        assert values["values"] == by_hand.to_dict()["values"]
+        for name in ("gaps", "values"):
+            assert without_draws(values[name]) == without_draws(by_hand.to_dict()[name])
 
     def test_the_folder_for_evenhand_audit_gives_the_same(self, tmp_path: Path) -> None:
         study, responses = critics_study(tmp_path), eh.study.read_responses(critics_answers())
@@ -260,9 +278,9 @@ class TestAuditByKind:
         table, settings = study.for_audit(responses)
         found = eh.audit(files[0]).results["disagreement"].to_dict()
         direct = eh.disagreement(table, **settings).to_dict()
-        assert [found[name] for name in ("values", "gaps", "stakeholders")] == [
-            direct[name] for name in ("values", "gaps", "stakeholders")
-        ]
+        assert found["stakeholders"] == direct["stakeholders"]
+        for name in ("gaps", "values"):
+            assert without_draws(found[name]) == without_draws(direct[name])
 
     def test_another_question_can_be_asked_for_and_an_unknown_one_is_refused(self, tmp_path: Path) -> None:
         study, held = critics_study(tmp_path), critics_answers()
