@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evenhand.core.findings import VERDICT_WORDS, Finding
+from evenhand.core.findings import Finding
 from evenhand.core.thresholds import UNDECIDED, Threshold
 from evenhand.errors import ConfigError
 from evenhand.run.audit import Audit
@@ -92,7 +92,7 @@ def _as_settings(thresholds: object) -> object:
 
 def _sentence(finding: Finding) -> str:
     limit = str(finding.threshold)
-    judged = f"{limit[:1].upper()}{limit[1:]}: {VERDICT_WORDS[finding.verdict]}."
+    judged = f"{limit[:1].upper()}{limit[1:]}: {finding.judgement}."
     return " ".join(str(part) for part in (f"- {finding.headline}", judged, finding.detail, finding.reason) if part)
 
 

@@ -101,7 +101,7 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
         (
             gap(low=0.06),  # se is 0.14 / 1.96, and (2.8016 se / 0.1)² is 4.005: 3,606 people more
             "insufficient_evidence",
-            "The interval covers the limit of 10.0 points; about 3,700 more people like these would have an 80% chance "
+            "The interval covers the limit of 10 points; about 3,700 more people like these would have an 80% chance "
             "to decide it.",
         ),
         (gap(low=None, high=None), "insufficient_evidence", "There is no interval."),
@@ -109,7 +109,7 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
         (
             gap(value=0.1, low=0.0, high=0.2),
             "insufficient_evidence",
-            "The interval covers the limit of 10.0 points, and the value lies too near to it for any realistic number "
+            "The interval covers the limit of 10 points, and the value lies too near to it for any realistic number "
             "of people to decide.",
         ),
     ],
@@ -165,7 +165,7 @@ def test_intervals_shrink_with_the_root_of_the_number_of_people(
 ) -> None:
     record = Value(metric="tpr", n=n, value=0.2, low=low, high=high)
     (found,) = findings(claim(record), thresholds=[{"metric": "tpr", "min": 0.1}])
-    assert text(found.reason) == f"The interval covers the limit of 10.0%{said}."
+    assert text(found.reason) == f"The interval covers the limit of 10%{said}."
 
 
 def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:

@@ -247,5 +247,5 @@ def test_what_breaks_a_limit_most_clearly_is_told_also_where_an_end_is_open() ->
 
 
 def test_a_limit_in_percentage_points() -> None:
-    assert Threshold(metric="tpr", max=0.125).message(points=True).text == "at most 12.5 points"
+    assert Threshold(metric="tpr", max=0.125).message("points").text == "at most 12.5 points"
     assert Threshold(metric="tpr", max=0).limit == 0.0

@@ -184,11 +184,16 @@ def _rows_used(audit: Audit) -> str:
     return f"{used:,} {noun}" + (f" ({count(dropped, 'row')} with missing values dropped)" if dropped else "")
 
 
+def _verdict(finding: Finding) -> str:
+    words = SHORT_VERDICTS[finding.verdict] if finding.badge is None else str(finding.badge)
+    return f"{words[:1].upper()}{words[1:]}"
+
+
 def _table(lines: list[tuple[Finding, ...]]) -> RichTable:
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
     with_verdicts = any(finding.threshold for finding, *_ in lines)
     for finding, *others in lines:
-        verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
+        verdict = Text(_verdict(finding), style=_STYLES[finding.verdict])
         if finding.threshold:
             verdict.append(f"\n{finding.threshold}", style="dim not bold")
         sentence = Text(finding.headline.text)  # text, not markup: names and values come from data

@@ -21,11 +21,12 @@ from evenhand.core.thresholds import (
     Threshold,
     Verdict,
     judged_size,
+    limit_in_unit,
     limits_record,
 )
 from evenhand.errors import did_you_mean
 from evenhand.messages import Argument, Catalogue, Message
-from evenhand.messages.catalogue import fields
+from evenhand.messages.catalogue import catalogue_of, fields
 from evenhand.messages.formats import Format, show, show_interval, show_p
 from evenhand.messages.shared import say
 
@@ -118,6 +119,20 @@ class Finding(Record):
         """The format of its number."""
         kind = self.kind if self.kind in ("difference", "ratio") else None
         return Metric(name="", title="", unit=self.unit).style(kind)  # type: ignore[arg-type]
+
+    @property
+    def badge(self) -> Message | None:
+        """The audit's own words for its verdict, as in 'fairer alternative shown'; None if the usual ones say it."""
+        catalogue, key = catalogue_of(self.headline.id) or (None, "")
+        if catalogue is None or self.threshold is None:
+            return None
+        names = (f"badge_{key}_{self.verdict}", f"badge_{key}")
+        return next((catalogue(name) for name in names if name in catalogue), None)
+
+    @property
+    def judgement(self) -> str:
+        """Its verdict in English, as in 'does not meet the threshold'."""
+        return VERDICT_WORDS[self.verdict] if self.badge is None else str(self.badge)
 
     def amount(self) -> str:
         """Return the number, formatted."""
@@ -301,7 +316,7 @@ class FindingMaker:
             verdict_family=None if outcome.verdict_family is None else outcome.verdict_family.message,
             joint_family=claim.family,
             n=record.n if claim.tested_people is None else claim.tested_people,
-            threshold=threshold.message(points=metric.style(kind) == "points") if threshold else None,
+            threshold=threshold.message(metric.style(kind)) if threshold else None,
             limit=threshold.limit if threshold else None,
             verdict=outcome.verdict,
         )
@@ -357,7 +372,7 @@ class FindingMaker:
             unit=metric.unit,
             value=None,
             n=0,
-            threshold=threshold.message(points=metric.style(threshold.kind) == "points"),
+            threshold=threshold.message(metric.style(threshold.kind)),
             limit=threshold.limit,
             verdict="insufficient_evidence",
         )
@@ -450,7 +465,7 @@ def _reason(
     elif threshold is None or outcome.verdict not in UNDECIDED:
         return check.claim.omitted.names() if outcome.verdict == "meets" else None
     elif breaking := check.breaking():
-        why = breaking_reason(breaking, _limit_message(threshold.limit, _style(record, metric)), metric.style())
+        why = breaking_reason(breaking, limit_in_unit("limit", threshold.limit, _style(record, metric)), metric.style())
     elif outcome.verdict == "not_confirmed":
         why = _broken_alone(record, check, outcome, counted)
     else:
@@ -480,7 +495,7 @@ def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: 
         no_interval = record.status.id == "core.ok"
         return say("there_is_no_interval") if no_interval else say("there_is_none", status=record.status)
     style, limit = _style(record, metric), check.threshold.limit if check.threshold is not None else 0.0
-    words: dict[str, Argument] = {"counted": counted, "limit": _limit_message(limit, style)}
+    words: dict[str, Argument] = {"counted": counted, "limit": limit_in_unit("limit", limit, style)}
     bounds, points = open_range(record), "_points" if style == "points" else ""
     if bounds is not None and bounds[0] <= limit <= bounds[1]:
         return say("covers_open", range=say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style), **words)
@@ -490,11 +505,6 @@ def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: 
 
 def _style(record: Value | Gap, metric: Metric) -> Format:
     return metric.style(record.kind if isinstance(record, Gap) else None)
-
-
-def _limit_message(limit: float, style: Format) -> Message:
-    """Return a limit in the unit of its gap."""
-    return say("limit_points" if style == "points" else "limit_value", limit=limit, unit=style)
 
 
 def _numbers_needed(needed: float) -> dict[str, Argument]:

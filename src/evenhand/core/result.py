@@ -228,7 +228,7 @@ class Result:
         """Return the findings as plain text: how many limits are met and differences established, then each."""
         lines = [f"{self.title}: {answer_line(self.findings)}", ""]
         for finding in sorted(self.findings, key=lambda finding: VERDICTS.index(finding.verdict)):
-            verdict = "" if finding.verdict == "no_threshold" else f" [{VERDICT_WORDS[finding.verdict]}]"
+            verdict = "" if finding.verdict == "no_threshold" else f" [{finding.judgement}]"
             lines.append(f"- {finding.headline}{verdict}")
             lines += [f"  {layer}" for layer in (finding.detail, finding.reason) if layer is not None]
         lines += map(str, self.families)
@@ -381,19 +381,20 @@ _BADGES: dict[Verdict, tuple[str, str, str]] = {
 }
 
 
-def badge(verdict: Verdict) -> str:
-    """Return a verdict as an HTML badge: a sign, a word and a colour; empty without a verdict."""
+def badge(verdict: Verdict, words: str = "") -> str:
+    """Return a verdict as an HTML badge: a sign, words (by default the usual ones) and a colour; empty without one."""
     if verdict not in _BADGES:
         return ""
     ink, ground, sign = _BADGES[verdict]
     style = f"color:{ink};background:{ground};border-radius:.35em;padding:.1em .5em;font-weight:600;white-space:nowrap"
-    return f'<span style="{style}">{sign} {escape(VERDICT_WORDS[verdict])}</span> '
+    return f'<span style="{style}">{sign} {escape(words or VERDICT_WORDS[verdict])}</span> '
 
 
 def findings_html(findings: Sequence[Finding]) -> str:
     """Return findings as an HTML list with folded details; only a dozen are open."""
     items = [
-        f"<li>{badge(finding.verdict)}{escape(str(finding.headline))}<details><summary>How sure</summary>"
+        f"<li>{badge(finding.verdict, finding.judgement)}{escape(str(finding.headline))}"
+        "<details><summary>How sure</summary>"
         f"{escape(' '.join(str(part) for part in (finding.detail, finding.reason) if part))}</details></li>"
         for finding in findings
     ]

@@ -17,6 +17,7 @@ from evenhand.core.metrics import Limit, Metric, Of, Side
 from evenhand.core.records import Against, Gap, Kind, Value, limits_to_judge
 from evenhand.errors import ConfigError, SettingError, did_you_mean
 from evenhand.messages import Message
+from evenhand.messages.formats import Format
 from evenhand.messages.shared import say
 from evenhand.settings import Settings
 from evenhand.table.labels import known_label
@@ -95,10 +96,16 @@ class Threshold(Settings):
         """The limit itself."""
         return float(self.max or 0.0) if self.min is None else self.min
 
-    def message(self, *, points: bool = False) -> Message:
-        """Return the limit as in 'at least 0.8', or in percentage points as in 'at most 10 points'."""
-        word = "at_least" if self.side == "min" else "at_most"
-        return say(f"{word}_points", limit=100 * self.limit) if points else say(word, limit=self.limit)
+    def message(self, style: Format = "number") -> Message:
+        """Return the limit in the unit of what it limits.
+
+        Examples
+        --------
+        >>> limit = Threshold(metric="tpr", max=0.1)
+        >>> [str(limit.message(style)) for style in ("number", "percent", "points")]
+        ['at most 0.1', 'at most 10%', 'at most 10 points']
+        """
+        return limit_in_unit("at_least" if self.side == "min" else "at_most", self.limit, style)
 
     def in_words(self) -> str:
         """Return the limit in English, as in 'at least 0.8'."""
@@ -119,14 +126,16 @@ class Threshold(Settings):
         return (*COMMON, *cls.own_coordinates())
 
 
+def limit_in_unit(key: str, limit: float, style: Format) -> Message:
+    """Return a sentence on a limit in a unit: percentage points, percent or a plain number, without spare digits."""
+    if style.endswith("points"):
+        return say(f"{key}_points", limit=100 * limit)
+    return say(f"{key}_percent" if style == "percent" else key, limit=limit)
+
+
 def is_least(limit: Message) -> bool:
     """Return whether a limit in words is a minimum."""
-    return limit.id in ("core.at_least", "core.at_least_points")
-
-
-def is_in_points(limit: Message) -> bool:
-    """Return whether a limit in words is in percentage points."""
-    return limit.id in ("core.at_least_points", "core.at_most_points")
+    return limit.id.startswith("core.at_least")
 
 
 Alias = tuple[str, Kind, Against]

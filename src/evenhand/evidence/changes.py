@@ -165,7 +165,7 @@ def findings_by_key(audit: Audit, name: str) -> dict[Key, Finding]:
     findings: dict[Key, Finding] = {}
     result = audit.results[name]
     for finding in result.findings:
-        findings.setdefault((*_key(result, finding), finding.threshold), finding)
+        findings.setdefault((*_key(result, finding), finding.limit), finding)
     return findings
 
 

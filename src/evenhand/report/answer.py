@@ -191,7 +191,7 @@ def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[s
 
 def _other_model(finding: Finding, wording: PageWording) -> str:
     key = "other_model" if finding.threshold is not None else "other_model_alone"
-    verdict = wording.verdict(finding.verdict).lower() if finding.threshold is not None else ""
+    verdict = wording.verdict(finding).lower() if finding.threshold is not None else ""
     return wording.say(key, "answer", model=finding.model, amount=wording.amount(finding), verdict=verdict)
 
 

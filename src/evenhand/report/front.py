@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from evenhand.core.findings import Finding
 from evenhand.core.records import limits_to_judge
-from evenhand.core.thresholds import UNDECIDED, VERDICTS, Verdict, is_least
+from evenhand.core.thresholds import UNDECIDED, VERDICTS, is_least
 from evenhand.report.wording import PageWording, page_wording
 from evenhand.table.roles import MISSING
 
@@ -159,11 +159,11 @@ LEAST_AT_A_GLANCE = 2
 
 @dataclass(frozen=True)
 class Glance:
-    """One threshold with the worst verdict on each model and its number; "" for models it does not judge."""
+    """One threshold with the finding of the worst verdict on each model; "" for findings without a model."""
 
     what: str
     limit: str
-    verdicts: tuple[tuple[str, Verdict, str], ...]
+    verdicts: tuple[tuple[str, Finding], ...]
 
 
 def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance]:
@@ -182,7 +182,7 @@ def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance
             Glance(
                 _limited_quantity(audit, first, wording),
                 wording.limit(first),
-                tuple((model, worst.verdict, wording.amount(worst)) for model, worst in findings_by_model.items()),
+                tuple(findings_by_model.items()),
             )
         )
     return lines

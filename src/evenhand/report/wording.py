@@ -8,7 +8,6 @@ from evenhand.core.display import Section
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
 from evenhand.core.records import limits_to_judge
-from evenhand.core.thresholds import Verdict
 from evenhand.errors import require_name
 from evenhand.messages import LANGUAGES, Argument, Language, Message
 from evenhand.messages import language as language_of
@@ -44,9 +43,12 @@ class PageWording:
         """Return a text of the page."""
         return self.language.render(say(f"{part}_{key}", **values))
 
-    def verdict(self, verdict: Verdict) -> str:
-        """Return the word for a verdict."""
-        return self.say(verdict, "verdicts")
+    def verdict(self, finding: Finding) -> str:
+        """Return the words for the verdict of a finding."""
+        if finding.badge is None:
+            return self.say(finding.verdict, "verdicts")
+        text = self.message(finding.badge)
+        return f"{text[:1].upper()}{text[1:]}"
 
     def fact(self, term: str) -> str:
         """Return the translated name of a fact below the title; unknown terms stay."""

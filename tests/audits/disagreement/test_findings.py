@@ -190,9 +190,7 @@ def test_what_is_left_open_is_not_decided_by_more_answers(audit: Audit, answers:
     limit = {"metric": "equal_opportunity", "max": 0.5}
     finding = audit(answers, thresholds=[limit]).findings[0]
     assert finding.verdict == "insufficient_evidence"
-    assert str(finding.reason).startswith(
-        "The interval covers the limit of 50.0 points, and so does what is left open, "
-    )
+    assert str(finding.reason).startswith("The interval covers the limit of 50 points, and so does what is left open, ")
     assert str(finding.reason).endswith("more answers of this kind would not decide it.")
 
 

@@ -192,6 +192,12 @@ def test_every_threshold_is_judged() -> None:
     found = [(f.metric, f.threshold, f.verdict) for f in result.findings]
     assert len(found) == len(set(found)) == 4
     assert [verdict for *_, verdict in found] == ["insufficient_evidence", "does_not_meet"] * 2
+    assert [finding.judgement for finding in result.findings] == [
+        "fairer alternative shown, limit undecided",
+        "fairer alternative shown",
+        "more accurate alternative shown, limit undecided",
+        "more accurate alternative shown",
+    ]
 
 
 def test_a_search_without_a_solution_leaves_the_others(tmp_path: Any) -> None:

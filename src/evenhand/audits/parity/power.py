@@ -199,7 +199,7 @@ def _rate_line(plan: PowerPlan, question: RateQuestion, confidence: float, famil
         "metric": question.metric.name,
         "model": expected.model,
         "grouping": expected.grouping,
-        "threshold": None if threshold is None else threshold.message(points=question.kind == "difference"),
+        "threshold": None if threshold is None else threshold.message(question.metric.style(question.kind)),
         "kind": question.kind,
         "points": True,
     }

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.display import Section
-from evenhand.core.findings import VERDICT_WORDS, Finding
+from evenhand.core.findings import Finding
 from evenhand.core.records import OVERALL, Value
 from evenhand.messages.formats import json_text, rounded
 from evenhand.report import front
@@ -75,7 +75,7 @@ def _judged(audit: Audit, finding: Finding) -> str:
     metric = audit.results[finding.audit].metrics[finding.metric].title_in_sentence
     parts = {"by": finding.grouping, "within": finding.stratum}
     where = "".join(f" {word} {part}" for word, part in parts.items() if part)
-    return f"{finding.model}, {metric}{where}, {finding.threshold}: {VERDICT_WORDS[finding.verdict]}"
+    return f"{finding.model}, {metric}{where}, {finding.threshold}: {finding.judgement}"
 
 
 def _caveats(sections: Iterable[Section]) -> list[str]:

@@ -87,8 +87,8 @@ def _write_summary(sheet: Any, audit: Audit, looks: Mapping[str, Any]) -> None:
 
 def _verdicts(line: Glance, wording: PageWording) -> str:
     return ", ".join(
-        f"{f'{model} ' if model else ''}{amount} {wording.verdict(verdict).lower()}"
-        for model, verdict, amount in line.verdicts
+        f"{f'{model} ' if model else ''}{wording.amount(finding)} {wording.verdict(finding).lower()}"
+        for model, finding in line.verdicts
     )
 
 
