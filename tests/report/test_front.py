@@ -122,6 +122,34 @@ def test_terminal_and_page_count_the_findings_without_a_threshold_alike(capsys: 
     assert "3 more findings have no threshold" in " ".join(capsys.readouterr().out.split())
 
 
+def test_findings_of_other_strata_or_directions_have_lines_of_their_own() -> None:
+    def worse(group: str) -> Message:
+        return say("two_values_worse_off", clause="By sex, m selects", worse_off=group)
+
+    pooled = finding("no_threshold", headline=worse("F"))
+    within = finding("no_threshold", headline=worse("F"), stratum="(standardised)")
+    reversed_ = finding("no_threshold", headline=worse("M"), model="other")
+    assert [len(line.others) for line in front.lines([pooled, within, reversed_])] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_breaks_no_word(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    data: dict[str, Any] = {"race": rng.choice(["American Indian", "Pacific Islander"], 400)}
+    data |= {"long_name_of_a_model": rng.choice([0, 1], 400)}
+    table = eh.Table(data, groups="race", predictions="long_name_of_a_model")
+    audit = eh.audit(table, parity={}, thresholds=[{"metric": "selection_rate", "max": 0.1}])
+    printed = []
+    for columns in (width, 10_000):
+        monkeypatch.setattr(out, "_width", columns)
+        print_summary(audit)
+        printed.append(capsys.readouterr().out)
+    assert printed[0].split() == printed[1].split()
+    assert max(len(line.rstrip()) for line in printed[0].splitlines()) <= width
+
+
 def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_place() -> None:
     small, large = finding(), finding(value=0.6, low=0.5, high=0.7)
     limits = [

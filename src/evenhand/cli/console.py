@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table as RichTable
@@ -57,13 +60,38 @@ err = _Console(stderr=True, highlight=False, emoji=False)
 
 
 def print_line(start: str, value: str = "") -> None:
-    """Print a line verbatim, with the value in bold; long lines are not broken."""
-    out.print(Text.assemble(start, (value, "bold")), soft_wrap=True)
+    """Print a line verbatim, with the value in bold."""
+    _print_words(out, Text.assemble(start, (value, "bold")))
 
 
 def print_error(message: str) -> None:
     """Print an error message to standard error."""
-    err.print(Text(message), soft_wrap=True)
+    _print_words(err, Text(message))
+
+
+def _print_words(console: Console, text: Text) -> None:
+    """Print text, in a terminal broken between words; a file or another program gets each line whole."""
+    if console.is_terminal:
+        text = Text(broken_between_words(text.plain, console.width), spans=text.spans)
+    console.print(text, soft_wrap=True)
+
+
+def broken_between_words(text: str, width: int) -> str:
+    r"""Return text with spaces replaced by line ends, so that only a word longer than a line exceeds the width.
+
+    Examples
+    --------
+    >>> broken_between_words("there is no file 'a-rather-long-name.toml' here", 12)
+    "there is no\nfile\n'a-rather-long-name.toml'\nhere"
+    """
+    characters, start = list(text), 0
+    for word in re.finditer(r"[^ \n]+", text):
+        before = word.start() - 1
+        if before >= start and text[before] == "\n":
+            start = word.start()
+        elif before >= start and cell_len(text[start : word.end()]) > width:
+            characters[before], start = "\n", word.start()
+    return "".join(characters)
 
 
 def print_json(text: str) -> None:
@@ -144,11 +172,15 @@ def print_summary(audit: Audit, most: int = 8) -> None:
         followed = "followed" if audit.plan["followed"] else f"not followed. {changes}"
         _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
     told = answer(audit)
-    _print_answer(told.word, told.sentences)
+    _print_answer(told.word, told.sentences[:1])
+    for sentence in told.sentences[1:]:
+        out.print(Text(sentence))
+    out.print()
     lines = in_order(audit.findings)
     judged = [group for group in lines if group[0].threshold is not None]
     others = lines[len(judged) :]
-    out.print(_table(judged or others[:most]))
+    for group in judged or others[:most]:
+        _print_finding(*group)
     for row in told.rows[2:]:
         _print_answer(row.question, row.lines)
     _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
@@ -184,21 +216,16 @@ def _rows_used(audit: Audit) -> str:
     return f"{used:,} {noun}" + (f" ({count(dropped, 'row')} with missing values dropped)" if dropped else "")
 
 
-def _verdict(finding: Finding) -> str:
-    words = SHORT_VERDICTS[finding.verdict] if finding.badge is None else str(finding.badge)
-    return f"{words[:1].upper()}{words[1:]}"
-
-
-def _table(lines: list[tuple[Finding, ...]]) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
-    with_verdicts = any(finding.threshold for finding, *_ in lines)
-    for finding, *others in lines:
-        verdict = Text(_verdict(finding), style=_STYLES[finding.verdict])
-        if finding.threshold:
-            verdict.append(f"\n{finding.threshold}", style="dim not bold")
-        sentence = Text(finding.headline.text)  # text, not markup: names and values come from data
-        more = f"{len(others)} more like it in the report." if others else ""
-        for layer in filter(None, (finding.detail, finding.reason, more)):
-            sentence.append(f"\n{layer}", style="dim")
-        table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
-    return table
+def _print_finding(finding: Finding, *others: Finding) -> None:
+    """Print the number and verdict of a finding, and its sentences below."""
+    number, headline = Text(finding.number, style="dim"), finding.headline.text  # no markup: names come from data
+    more = f"{len(others)} more like it in the report." if others else ""
+    layers = " ".join(str(layer) for layer in (finding.detail, finding.reason, more) if layer)
+    if finding.threshold is None:
+        out.print(Text.assemble(number, "  ", headline))
+    else:
+        words = SHORT_VERDICTS[finding.verdict] if finding.badge is None else str(finding.badge)
+        verdict = (f"{words[:1].upper()}{words[1:]}", _STYLES[finding.verdict])
+        out.print(Text.assemble(number, "  ", verdict, f"  {finding.threshold}"))
+        out.print(Padding(Text(headline), (0, 0, 0, 2), expand=False))
+    out.print(Padding(Text(layers, style="dim"), (0, 0, 1, 2), expand=False))

@@ -72,11 +72,13 @@ def rank(findings: Iterable[Finding]) -> list[Finding]:
 def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
     """Return findings in the order of terminal, page and files: ranked, with like findings together.
 
-    Like findings have no threshold and state the same for other models or groups; each verdict is separate.
+    Like findings have no threshold and state the same for other models or groups, in the same direction; each verdict
+    is separate.
     """
     same: dict[object, list[Finding]] = {}
     for finding in rank(findings):
-        same.setdefault(comparison_key(finding) if finding.threshold is None else id(finding), []).append(finding)
+        alike = (*comparison_key(finding), finding.arguments.get("worse_off"))
+        same.setdefault(alike if finding.threshold is None else id(finding), []).append(finding)
     return [tuple(findings) for findings in same.values()]
 
 
@@ -122,7 +124,8 @@ def _clearance(finding: Finding, limit: float) -> float:
 
 def comparison_key(finding: Finding) -> tuple[object, ...]:
     """Return a key that findings share if they state the same for different models or groups."""
-    return finding.audit, finding.metric, finding.grouping, finding.kind, finding.against, finding.threshold
+    place = finding.audit, finding.metric, finding.grouping, finding.stratum
+    return *place, finding.kind, finding.against, finding.threshold
 
 
 def groups_compared(audit: Audit) -> list[Compared]:
@@ -206,8 +209,7 @@ def established(audit: Audit, wording: PageWording | None = None) -> list[Establ
     rows: dict[str, list[Finding]] = {}
     for finding in audit.findings:
         if is_established(finding) and place_of(finding) not in judged:
-            what = _limited_quantity(audit, finding, wording)
-            rows.setdefault(f"{what}, {finding.stratum}" if finding.stratum else what, []).append(finding)
+            rows.setdefault(_limited_quantity(audit, finding, wording), []).append(finding)
     lines = [Established(what, tuple(sorted(found, key=lambda f: f.model or ""))) for what, found in rows.items()]
     return sorted(lines, key=lambda line: (line.findings[0].unit != "share", -max(map(distance, line.findings))))
 
@@ -231,7 +233,8 @@ def place_of(finding: Finding) -> tuple[object, ...]:
 def _limited_quantity(audit: Audit, finding: Finding, wording: PageWording) -> str:
     metrics = audit.results[finding.audit].spec.known_metrics()
     title = wording.metric_title(metrics[finding.metric])
-    return wording.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
+    what = wording.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
+    return f"{what}, {finding.stratum}" if finding.stratum else what
 
 
 def lines(findings: Iterable[Finding], wording: PageWording | None = None) -> list[FrontLine]:
