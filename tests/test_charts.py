@@ -55,7 +55,7 @@ def test_colours_hold_three_to_one_on_white_and_on_black() -> None:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     for colour in PALETTE:
-        assert 1.05 / (luminance(colour) + 0.05) >= 2.7, colour
+        assert 1.05 / (luminance(colour) + 0.05) >= 3, colour
         assert (luminance(colour) + 0.05) / (luminance("#14171b") + 0.05) >= 3, colour
 
 
@@ -78,6 +78,36 @@ def test_a_forest_says_its_numbers_and_wraps_a_long_label() -> None:
     assert len(label) > 1
     assert " ".join(label).endswith("(n = 1,234)")
     assert len(svg) < 4_000
+
+
+def test_a_bar_has_the_full_colour_of_its_series_and_is_broken_where_people_are_few() -> None:
+    rows = [{"label": name, "value": 1.0, "low": 0.0, "high": 2.0, "small": name == "few"} for name in ("many", "few")]
+    svg = to_svg(forest(rows, title="t"), "t", "d", name="a")
+    bars = re.findall(rf'<line [^>]*stroke="{PALETTE[0]}"[^>]*>', svg)
+    assert ["stroke-dasharray" in bar for bar in bars] == [False, True]
+    assert not any("opacity" in bar for bar in bars)
+
+
+def test_an_axis_that_does_not_start_at_0_is_marked() -> None:
+    def texts(**options: Any) -> str:
+        return to_svg(
+            forest([{"label": "a", "value": 0.7, "low": 0.6, "high": 0.8}], title="t", **options), "", "", name=""
+        )
+
+    assert "axis from 60%" in texts(percent=True)
+    assert "axis from 60%" in texts(percent=True, zero=0.7, dashed="everybody")
+    assert "axis from" not in texts(percent=True, domain=(0.0, 0.8))
+    assert "axis from" not in texts(zero=1.0), "a ratio beside the line of no difference"
+
+
+def test_a_gap_names_both_of_its_groups() -> None:
+    row = {"label": "Rate", "value": 0.1, "low": 0.0, "high": 0.2, "pair": "A<b> (1,200) − B (90)"}
+    one = to_svg(forest([row], title="t"), "t", "d", name="a")
+    assert "A&lt;b&gt;" in one
+    rows = [{**row, "series": "first"}, {**row, "series": "second", "pair": "C (7) − D (8)"}]
+    texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", to_svg(forest(rows, title="t"), "t", "d", name="a")))
+    assert "first: A&lt;b&gt; (1,200) − B (90)" in texts
+    assert "second: C (7) − D (8)" in texts
 
 
 def test_ticks_are_few_and_hold_all_that_is_drawn() -> None:

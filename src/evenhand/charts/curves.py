@@ -235,7 +235,7 @@ class _Drawing:
         if not self.panel.dashed:
             return 'stroke-width="1.6"'
         dashes = 'stroke-width="1.8" stroke-dasharray="5 3"'
-        return dashes if name in self.panel.dashed else 'stroke-width="4.5" opacity=".45"'
+        return dashes if name in self.panel.dashed else 'stroke-width="4.5" opacity=".7"'
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[float, float]]]:
         """Yield runs of neighbouring values: a line breaks where a value is missing."""
@@ -254,7 +254,7 @@ class _Drawing:
             return ""
         if kind == "bars":
             bars = "".join(f"M{x} {low}V{high}" for x, low, high in places)
-            return f'<path stroke="{colour}" opacity=".45" stroke-width="1.4" d="{bars}"/>'
+            return f'<path stroke="{colour}" stroke-width="1.2" d="{bars}"/>'
         around = [f"{x} {high}" for x, _, high in places] + [f"{x} {low}" for x, low, _ in reversed(places)]
         return f'<path fill="{colour}" opacity=".15" d="M{"L".join(around)}Z"/>'
 
@@ -269,7 +269,7 @@ class _Drawing:
             radii = f'rx="{(right - left) / 2:.1f}" ry="{(low - high) / 2:.1f}"'
             return f'<ellipse cx="{x}" cy="{y}" {radii} fill="{colour}" fill-opacity=".08" stroke="{colour}"/>'
         box = f'<path fill="{colour}" opacity=".1" d="M{left} {low}H{right}V{high}H{left}Z"/>'
-        return f'{box}<path stroke="{colour}" opacity=".8" d="M{left} {y}H{right}M{x} {low}V{high}"/>'
+        return f'{box}<path stroke="{colour}" d="M{left} {y}H{right}M{x} {low}V{high}"/>'
 
 
 def _style(percent: bool) -> Format:

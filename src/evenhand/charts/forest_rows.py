@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from evenhand.charts.forests import Forest
 
 
+BROKEN = ' stroke-dasharray="3 2"'
+"""The look of an interval of people too few to be compared."""
+
+
 @dataclass(frozen=True)
 class ForestRow:
     """A row of a forest with its text and look.
@@ -60,6 +64,16 @@ class ForestRow:
     def n(self) -> int | None:
         """The people of the row, unless they are those of its label."""
         return None if self.people else self.row["n"]
+
+    @property
+    def pair(self) -> str:
+        """The two groups that it compares."""
+        return str(self.row["pair"])
+
+    def named(self, *, several: bool) -> str:
+        """Return its series, where there are several, or its label, with its two groups."""
+        name = self.series if several else self.label
+        return f"{name}: {self.pair}" if self.pair else name
 
 
 def rows_of(panel: Forest) -> Iterator[ForestRow]:
@@ -124,8 +138,8 @@ def axis_numbers(panel: Forest, x: Callable[[float], str], size: float = 11, roo
 def interval_marks(line: ForestRow, x: Callable[[float], str], panel: Forest, height: int) -> str:
     """Draw a row as a bar with its value, equality and the limits.
 
-    The numbers are safe to embed. The interval is a wide pale bar, or a thin line where wide bars show the open range
-    of a value; a value without an interval is hollow.
+    The numbers are safe to embed. The interval is a bar, broken where people are too few to be compared, and thin where
+    wide bars show the open range of a value; a value without an interval is hollow.
 
     Parameters
     ----------
@@ -149,9 +163,9 @@ def interval_marks(line: ForestRow, x: Callable[[float], str], panel: Forest, he
     parts = [] if panel.zero is None else [upright(panel.zero, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"', 0)]
     ends = interval_of(row)
     if ends:
-        parts.append(along(ends, 'stroke-width="1.6"' if panel.thin else 'stroke-width="5" opacity=".38"'))
+        parts.append(along(ends, f'stroke-width="{1.4 if panel.thin else 2.6}"{BROKEN if line.small else ""}'))
     if row["open"]:
-        parts.append(along(row["open"], 'stroke-width="7" opacity=".5"'))
+        parts.append(along(row["open"], 'stroke-width="7"'))
     if row["value"] is not None:
         mark = mark_path(line.shape, colour, [(0, 0)]) if ends else hollow_path(line.shape, colour, 0, 0)
         parts.append(f'<svg x="{x(row["value"])}" y="{middle}" overflow="visible">{mark}</svg>')  # x may be in percent

@@ -22,10 +22,11 @@ from evenhand.charts.look import (
     text_at,
     text_width,
 )
-from evenhand.messages.formats import Format
+from evenhand.messages.formats import Format, show_tick
 
 MOST_ROWS = 24
 """The largest number of rows in a panel."""
+NO_DIFFERENCE = "no difference"
 _ROW = 18
 _NUMBER = 11
 """The font size of values and of the axis."""
@@ -59,7 +60,7 @@ class Forest:
     domain: tuple[float, float] | None = None
     width: int = PANEL_WIDTH
     thin: bool = False
-    dashed: str = "no difference"
+    dashed: str = NO_DIFFERENCE
 
     def ends(self) -> tuple[float, float]:
         """Return the ends of the values, or of the shared axis."""
@@ -78,6 +79,13 @@ class Forest:
         [0.1, 0.2, 0.3, 0.4]
         """
         return round_ticks(*self.ends())
+
+    @property
+    def start(self) -> str:
+        """That the axis starts elsewhere than at 0, where it does, and does not hold the line of no difference."""
+        first, *_, last = self.ticks()
+        is_cut = (first > 0 or last < 0) and (self.zero is None or self.dashed != NO_DIFFERENCE)
+        return f"axis from {show_tick(first, self.style)}" if is_cut else ""
 
     def share(self, number: float) -> float:
         """Return a number's position on the axis, from 0 to 1."""
@@ -106,7 +114,7 @@ def forest(
     domain: tuple[float, float] | None = None,
     width: int = PANEL_WIDTH,
     thin: bool = False,
-    dashed: str = "no difference",
+    dashed: str = NO_DIFFERENCE,
 ) -> Forest:
     """Return one panel of values with intervals.
 
@@ -114,8 +122,8 @@ def forest(
     ----------
     rows
         For each value its `label` (the row), `value`, `low`, `high`, and where there are any its `series`, `n`,
-        `limits` (of thresholds), whether it is `small` and so drawn faint, what is `open` of it (two ends) and the
-        `truth`. A value without an interval is hollow.
+        `limits` (of thresholds), whether it is `small` and so its interval broken, what is `open` of it (two ends),
+        the `truth`, and the `pair` of groups that it compares. A value without an interval is hollow.
     title
         The panel's title.
     order
@@ -138,7 +146,7 @@ def forest(
         What the dashed line is.
     """
     usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
-    usual |= {"open": None, "truth": None}
+    usual |= {"open": None, "truth": None, "pair": ""}
     records = tuple({**usual, **row} for row in rows)
     return Forest(
         title,
@@ -175,21 +183,25 @@ class _Drawing:
     def __init__(self, panel: Forest, width: int) -> None:
         self.panel = panel
         self.rows = [row for row in rows_of(panel) if row.known]
-        most = max((len(self._label(row)) for row in self.rows), default=0)
+        most = max((len(text) for row in self.rows for text in self._texts([row])), default=0)
         self.values = max((text_width(row.value, _NUMBER) for row in self.rows), default=0.0) + 10
         self.labels = min(text_width("x" * most), 160.0, width / 3 if width else 160.0) + 12
+        self.letters = letters(self.labels - 8)
         self.width = width or ceil(self.labels + panel.width + self.values)
         self.plot = self.width - self.labels - self.values - 8
         self.top = 0.0
 
-    @staticmethod
-    def _label(row: ForestRow) -> str:
-        people = row.people or row.n
-        return row.label if people is None else f"{row.label} (n\xa0=\xa0{people:,})"  # not broken within
+    def _texts(self, rows: Sequence[ForestRow]) -> list[str]:
+        """Return the texts beside the rows of a label: the label, and the two groups that each row compares."""
+        people, several = rows[0].people or rows[0].n, len(self.panel.series) > 1
+        label = rows[0].label if several else rows[0].named(several=False)
+        counted = "" if people is None else f" (n\xa0=\xa0{people:,})"  # not broken within
+        return [label + counted, *(row.named(several=True) for row in rows if row.pair and several)]
 
     def made(self, legend: bool) -> tuple[int, int, str]:
         """Return the width, the height and the content of the picture."""
-        self.top, head = head_of(self.panel.title, self.panel.legend if legend else [], self.width)
+        named = self.panel.legend if legend else []
+        self.top, head = head_of(self.panel.title, named, self.width, subtitle=self.panel.start)
         self.top += 6
         first = self.top
         rows = list(self._rows())
@@ -209,7 +221,7 @@ class _Drawing:
         for _, rows in groupby(self.rows, lambda row: row.label):
             of_label = list(rows)
             label_end = self.top
-            for line in wrap(self._label(of_label[0]), letters(self.labels - 8)):
+            for line in (part for text in self._texts(of_label) for part in wrap(text, self.letters)):
                 yield text_at(0, label_end + 13, line.replace("\xa0", " "))
                 label_end += LINE
             yield from map(self._row, of_label)
@@ -219,6 +231,6 @@ class _Drawing:
         """Draw a row, and go down by its height."""
         marks = interval_marks(row, self._x, self.panel, _ROW)
         value = text_at(self.width, 13, row.value, 'fill="currentColor"', anchor="end", size=_NUMBER)
-        place = f'transform="translate(0 {self.top:.1f})"' + (' opacity=".4"' if row.small else "")
+        place = f'transform="translate(0 {self.top:.1f})"'
         self.top += _ROW
         return f"<g {place}>{marks}{value}</g>"

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from evenhand.messages import showable
 
-PALETTE = ("#0a7abf", "#d55e00", "#0a9b73", "#c2649b", "#b98000", "#4aa3df", "#7a7f87", "#8c5fd0")
+PALETTE = ("#0a7abf", "#d55e00", "#0a9b73", "#c2649b", "#b98000", "#3a94d0", "#7a7f87", "#8c5fd0")
 """Okabe and Ito's colours for all kinds of colour vision, adjusted to hold 3:1 on white and on near-black."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")

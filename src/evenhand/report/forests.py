@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.charts import PALETTE, Forest
-from evenhand.charts.forest_rows import ForestRow, axis_numbers, interval_marks, interval_of, rows_of
+from evenhand.charts.forest_rows import BROKEN, ForestRow, axis_numbers, interval_marks, interval_of, rows_of
 
 _ROW, _ROW_ON_PAPER = 18, 12
 """The height of a row of a forest."""
@@ -34,7 +34,7 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
     for dashed in dict.fromkeys(panel.dashed for panel in panels if panel.zero is not None):
         yield f"The dashed line is {dashed}."
     if any(row["small"] for row in rows):
-        yield "Faint: too few people to be compared."
+        yield "Broken bars: too few people to be compared."
 
 
 def forest_view(panel: Forest) -> dict[str, Any]:
@@ -49,8 +49,10 @@ def forest_view(panel: Forest) -> dict[str, Any]:
     lines = [(line, picture(interval_marks(line, x, panel, _ROW), _ROW)) for line in rows_of(panel)]
     return {
         "title": panel.title,
+        "start": panel.start,
         "rows": lines,
         "several": len(panel.series) > 1,
+        "paired": any(line.pair for line, _ in lines),
         "counted": any(line.n is not None for line, _ in lines),
         "axis": picture(axis_numbers(panel, x), 14, ' fill="currentColor"'),
     }
@@ -82,7 +84,7 @@ class _PaperLayout:
         def longest(texts: Iterable[str]) -> int:
             return max(map(len, texts), default=0)
 
-        label = max(longest(line.series if several else line.label for line in lines) + several, len(_HEAD))
+        label = max(longest(line.named(several=several) for line in lines) + several, len(_HEAD))
         numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
         count, value, interval = map(longest, numbers)
         paper = cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
@@ -102,7 +104,7 @@ class _PaperLayout:
         if self.indent and line.span:
             people = f"  n = {line.people:,}" if line.people else ""
             yield _PaperRow(f"{line.label[: self.letters - 14]}{people}")
-        *before, name = wrap(line.series if self.indent else line.label, self.label - self.indent) or [""]
+        *before, name = wrap(line.named(several=bool(self.indent)), self.label - self.indent) or [""]
         label = "\n".join([*(space + part for part in before), f"{space + name:{self.label}}"])
         yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
 
@@ -208,15 +210,15 @@ def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperR
 def _marks_on_paper(line: ForestRow, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
     """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
     row, middle = line.row, top + _ROW_ON_PAPER / 2
-    stroke, faint = f'stroke="{line.colour}"', ' opacity=".4"' if line.small else ""
+    stroke = f'stroke="{line.colour}"'
     ends = interval_of(row)
     if ends:
-        look = 'stroke-width="1.4"' if thin else f'stroke-width="5" opacity="{".15" if line.small else ".38"}"'
+        look = f'stroke-width="{1.4 if thin else 2.6}"{BROKEN if line.small else ""}'
         yield f"{stroke} {look}", f"M{x(ends[0])} {middle}H{x(ends[1])}"
     if row["open"]:
-        yield f'{stroke} stroke-width="5" opacity=".5"', f"M{x(row['open'][0])} {middle}H{x(row['open'][1])}"
+        yield f'{stroke} stroke-width="5"', f"M{x(row['open'][0])} {middle}H{x(row['open'][1])}"
     if row["value"] is not None:
-        yield f'{stroke} stroke-width="5.4" stroke-linecap="round"{faint}', f"M{x(row['value'])} {middle}h.01"
+        yield f'{stroke} stroke-width="5.4" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
         if ends is None:
             yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
     for dark in (*row["limits"], *([] if row["truth"] is None else [row["truth"]])):

@@ -270,11 +270,11 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
     if low is not None or high is not None:
         left, right = x(start if low is None else low), x(end if high is None else high)
         parts.append(
-            f'<rect class="bar" fill="#0a5ea8" opacity=".35" x="{left}" y="{middle - 5}" '
-            f'width="{max(right - left, 1.5):.1f}" height="10" rx="3"/>'
+            f'<rect class="bar" fill="#0a5ea8" x="{left}" y="{middle - 2}" '
+            f'width="{max(right - left, 1.5):.1f}" height="4"/>'
         )
     parts += _whisker(finding, x)
-    parts.append(f'<circle class="dot" fill="#0a5ea8" cx="{x(finding.value)}" cy="{middle}" r="4"/>')
+    parts.append(f'<circle class="dot" fill="#0a5ea8" cx="{x(finding.value)}" cy="{middle}" r="5"/>')
     kind = "none" if finding.limit is None else "limit"
     parts += [
         f'<line class="{kind}" stroke="#1c2128" x1="{x(limit)}" x2="{x(limit)}" y1="2" y2="{_HEIGHT - 2}"/>'

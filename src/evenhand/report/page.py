@@ -90,7 +90,7 @@ def _panel_view(row: Row, *, paged: bool) -> Markup:
     if row.panel is None:
         return Markup("")
     height = _HEIGHT_ON_PAPER if paged else 120
-    svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=500, height=height)
+    svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=470, height=height)
     if paged:
         return Markup('<img class="chart" alt="{}" src="{}">').format(" ".join(row.lines), as_source(svg))
     return Markup(svg)  # noqa: S704
@@ -272,7 +272,7 @@ def _cell(cell: Cell) -> str:
     return Markup('<a href="#{}">{}</a>').format(cell.anchor, text) if isinstance(cell, Link) else text
 
 
-_CHART_WIDTHS = {1: 960, 2: 500, 3: 340, 4: 290}
+_CHART_WIDTHS = {1: 960, 2: 470, 3: 340, 4: 290}
 """The width of a chart by the columns of its figure; the style sheet stretches it a little."""
 _WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 720, 2: 380, 3: 300, 4: 260}, 135
 _PHONE = 330

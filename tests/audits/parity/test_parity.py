@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -314,3 +315,21 @@ def test_every_metric_that_is_asked_for_by_name_is_answered_by_a_finding() -> No
     assert not {finding.metric for finding in eh.parity(table).findings} & set(asked)
     alone = eh.parity(table, metrics="auc", min_count=10_000).findings[0]
     assert (alone.sentence_id, str(alone.reason)) == ("not_comparable", "No group can be compared (min_count 10000).")
+
+
+def test_a_rate_has_one_axis_from_0_in_all_groupings_and_a_gap_names_its_groups() -> None:
+    rng = np.random.default_rng(2)
+    groups = {"sex": rng.choice(["F", "M"], 600).tolist(), "race": rng.choice(["A", "B", "C"], 600).tolist()}
+    hired = rng.random(600) < np.where(np.array(groups["race"]) == "A", 0.6, 0.2)
+    result = eh.parity(
+        eh.Table({**groups, "hired": hired.astype(int).tolist()}, groups=["sex", "race"], predictions="hired")
+    )
+    by_rate: list[Any] = [panel for name in groups for panel in result.plot("values", grouping=name).panels]
+    axes = {panel.ends() for panel in by_rate}
+    assert len(axes) == 1
+    assert min(axes)[0] == 0
+    people = Counter(groups["race"])
+    gaps: Any = result.plot("gaps", grouping="race").panels[0]
+    (row,) = gaps.rows
+    gap = next(g for g in result.gaps if (g.grouping, g.kind, g.against) == ("race", "difference", "worst_pair"))
+    assert row["pair"] == f"{gap.group} ({people[gap.group]}) − {gap.reference} ({people[gap.reference]})"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.parity.messages import SMALL
 from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, share_axis
 from evenhand.core.findings import limits_of
 from evenhand.core.records import OK, Value
+from evenhand.messages.formats import MINUS
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.result import CalibrationRecord, ParityResult
+    from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 
 MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
 """Metrics whose gaps equal those of another, since one is 1 minus the other."""
@@ -28,8 +29,7 @@ def headline_metrics(result: ParityResult) -> list[str]:
 
 def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
     """Return one panel per metric: every group's value and interval by model, the highest first, shares from 0."""
-    groups = charted_groups(result, grouping)
-    panels = []
+    groups, axes, panels = charted_groups(result, grouping), _axes(result), []
     for name in headline_metrics(result):
         records = [
             record
@@ -38,7 +38,6 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
         ]
         rows = [{**forest_row(r, r.group, r.model), "small": r.status.id in SMALL} for r in records]
         is_share = result.metrics[name].unit == "share"
-        highest = max((end for r in records for end in (r.value, r.high) if end is not None), default=0.0)
         panels.append(
             forest(
                 rows,
@@ -47,10 +46,19 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
                 percent=is_share,
                 zero=_everybody(result, name, grouping),
                 dashed="everybody",
-                domain=(0.0, highest) if is_share and highest > 0 else None,
+                domain=axes.get(name) if is_share else None,
             )
         )
     return panels
+
+
+def _axes(result: ParityResult) -> dict[str, tuple[float, float]]:
+    """Return the axis of each metric from 0: one for all groupings, so that their panels can be compared."""
+    highest: dict[str, float] = {}
+    for record in result.rows("values", stratum=None):
+        ends = [end for end in (record.value, record.high) if end is not None and record.group != MISSING]
+        highest[record.metric] = max([highest.get(record.metric, 0.0), *ends])
+    return {metric: (0.0, end) for metric, end in highest.items() if end > 0}
 
 
 def _by_value(records: Sequence[Value], groups: Sequence[str]) -> list[str]:
@@ -72,7 +80,7 @@ def _everybody(result: ParityResult, metric: str, grouping: str | None) -> float
 def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
     """Return the largest groups that fit on a chart, without the missing, in the order of the table.
 
-    Small groups, which enter no gap, are drawn faint.
+    Small groups, which enter no gap, have broken intervals.
     """
     sizes: dict[str, int] = {}
     for record in result.rows("values", grouping=grouping, stratum=None):
@@ -103,14 +111,34 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     panels = []
     for grouping in groupings:
         gaps = result.rows("gaps", grouping=grouping, stratum=None, kind="difference", against="worst_pair")
+        people = _people(result, grouping)
         rows = [
-            {**forest_row(gap, result.metrics[gap.metric].title, gap.model), "limits": limits_of(gap, result.findings)}
+            {
+                **forest_row(gap, result.metrics[gap.metric].title, gap.model),
+                "limits": limits_of(gap, result.findings),
+                "n": None,
+                "pair": _pair(gap, people),
+            }
             for gap in gaps
             if gap.metric in rates
         ]
         order = [result.metrics[name].title for name in rates]
         panels.append(forest(rows, title=f"By {grouping}", order=order, style="points", zero=0.0))
     return share_axis(panels)
+
+
+def _people(result: ParityResult, grouping: str | None) -> dict[tuple[str, str, str], int]:
+    """Return the number of people behind each value, by model, metric and group."""
+    values = result.rows("values", grouping=grouping, stratum=None)
+    return {(r.model, r.metric, r.group): r.n for r in values}
+
+
+def _pair(gap: ParityGap, people: Mapping[tuple[Any, ...], int]) -> str:
+    """Return the two groups of a gap with their numbers of people."""
+    if gap.group is None:
+        return ""
+    named = (f"{group} ({people[gap.model, gap.metric, group]:,})" for group in (gap.group, gap.reference))
+    return f" {MINUS} ".join(named)
 
 
 def are_probabilities(result: ParityResult) -> bool:

@@ -84,7 +84,7 @@ def _gap_figure(result: ParityResult) -> Figure:
     rates = [gap for gap in gaps if gap.value is not None and result.metrics[gap.metric].unit == "share"]
     caption = (
         "Points: the difference between the highest and the lowest group, in percentage points. Bars: simultaneous "
-        "intervals. n: the people of the two groups."
+        "intervals. In brackets: the people behind each rate."
     )
     description = ""
     if rates:
