@@ -164,13 +164,7 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     from evenhand.report.front import in_order
 
     audit = displayed(audit)
-
-    out.print(Text(audit.config.report.title, style="bold"))
-    _print_dim(_rows_used(audit))
-    if audit.plan is not None:
-        changes = " ".join(change["text"] for change in audit.plan["changes"])
-        followed = "followed" if audit.plan["followed"] else f"not followed. {changes}"
-        _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
+    _print_head(audit)
     told = answer(audit)
     _print_answer(told.word, told.sentences[:1])
     for sentence in told.sentences[1:]:
@@ -187,6 +181,16 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):
         _print_dim(str(line))
+
+
+def _print_head(audit: Audit) -> None:
+    """Print the title, how many people, and whether the plan was followed."""
+    out.print(Text(audit.config.report.title, style="bold"))
+    _print_dim(_rows_used(audit))
+    if audit.plan is not None:
+        changes = " ".join(change["text"] for change in audit.plan["changes"])
+        followed = "followed" if audit.plan["followed"] else f"not followed. {changes}"
+        _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
 
 
 def _print_answer(word: str, sentences: Sequence[str]) -> None:
