@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from evenhand.charts import PALETTE, Curve, Picture, columns_for, curve, forest, legend_of, share_axis, to_svg
+from evenhand.charts import (
+    PALETTE,
+    Curve,
+    Picture,
+    columns_for,
+    curve,
+    forest,
+    legend_of,
+    same_looks,
+    share_axis,
+    to_svg,
+)
+from evenhand.charts.look import looks
 from evenhand.errors import ConfigError, MissingExtraError
 
 
@@ -225,3 +237,16 @@ def test_points_of_a_series_may_stand_apart_and_many_are_small() -> None:
     assert 'stroke-width="1.6"' not in dots(20)
     assert 'stroke-width="7"' in dots(20)
     assert 'stroke-width="3"' in dots(200)
+
+
+def test_a_series_keeps_its_colour_and_shape_in_all_charts_drawn_together() -> None:
+    def look(name: str, *series: str) -> str:
+        return next(f"{colour} {shape}" for shown, colour, shape in looks(series) if shown == name)
+
+    with same_looks(["xgboost", "logistic"], ["Asian", "Black", "White"], ["Men", "Women"]):
+        assert look("logistic", "logistic") == look("logistic", "xgboost", "logistic")
+        assert look("White", "Black", "White") == look("White", "Asian", "Black", "White")
+        assert len({look(name, "new", "Black", "logistic") for name in ("new", "Black", "logistic")}) == 3
+        assert look("new", "new") == look("new", "new", "logistic"), "also one that was not known before"
+        assert len({look(str(name), *map(str, range(8))) for name in range(8)}) == 8
+    assert look("logistic", "logistic") == look("first", "first"), "by position, in a chart of its own"

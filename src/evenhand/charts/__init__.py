@@ -6,7 +6,7 @@ A `Curve` or a `Forest` is a panel that draws itself as SVG, without a library; 
 
 from evenhand.charts.curves import Curve, curve
 from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, share_axis
-from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path
+from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path, same_looks
 from evenhand.charts.pictures import Picture, columns_for, legend_of, to_svg
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "forest_row",
     "legend_of",
     "mark_path",
+    "same_looks",
     "share_axis",
     "to_svg",
 ]

@@ -5,7 +5,9 @@ Series differ in colour and in shape, so that no reader depends on colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from math import ceil, floor, log10
 from textwrap import wrap
@@ -65,9 +67,49 @@ class Panel(Protocol):
         """
 
 
+_places: ContextVar[dict[str, int] | None] = ContextVar("places", default=None)
+"""The places of series in the palette, where several charts share them."""
+
+
+@contextmanager
+def same_looks(first: Sequence[str] = (), *others: Sequence[str]) -> Iterator[None]:
+    """Give each series one colour and one shape in all charts that are drawn within.
+
+    Parameters
+    ----------
+    first
+        Series that have the first colours.
+    others
+        Series that are never in one chart with those of another set: each set starts after `first`. Series in no set
+        are added when they are first drawn.
+    """
+    places = {name: len(first) + place for names in others for place, name in enumerate(names)}
+    token = _places.set(places | {name: place for place, name in enumerate(first)})
+    try:
+        yield
+    finally:
+        _places.reset(token)
+
+
 def looks(series: Sequence[str]) -> Legend:
-    """Return each series with its colour and its shape."""
-    return [(name, PALETTE[at % len(PALETTE)], SHAPES[at % len(SHAPES)]) for at, name in enumerate(series)]
+    """Return each series with its colour and its shape: no two in a chart have the same, as long as they suffice.
+
+    Examples
+    --------
+    >>> with same_looks(["a", "b"]):
+    ...     [colour == PALETTE[1] for _, colour, _ in looks(["b", "c"])]
+    [True, False]
+    """
+    known = _places.get()
+    places: dict[str, int] = {}
+    for name in sorted(series, key=lambda name: known is None or name not in known):  # the known ones choose first
+        place = (known or {}).get(name, 0)
+        taken = {other % len(PALETTE) for other in places.values()}
+        free = (place + step for step in range(len(PALETTE)) if (place + step) % len(PALETTE) not in taken)
+        places[name] = next(free, len(places))
+        if known is not None and name:
+            known.setdefault(name, places[name])
+    return [(name, PALETTE[places[name] % len(PALETTE)], SHAPES[places[name] % len(SHAPES)]) for name in series]
 
 
 # Axes -----------------------------------------------------------------------------------------------------------------

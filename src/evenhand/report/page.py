@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import Curve, Forest, Panel, columns_for, legend_of, mark_path, to_svg
+from evenhand.charts import Curve, Forest, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.progress import step
 from evenhand.messages import Message, Setting
@@ -37,6 +38,17 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
 
     `sections` saves building the audit's sections again.
     """
+    with looks_of(audit):
+        return _rendered(audit, audit.sections() if sections is None else sections, paged=paged)
+
+
+def looks_of(audit: Audit) -> AbstractContextManager[None]:
+    """Give each model and each group one colour and one shape in all charts of an audit that are drawn within."""
+    groups = (list(groups) for groups in audit.data.get("groups", {}).values())
+    return same_looks(list(audit.config.data.get("predictions") or ()), *groups)
+
+
+def _rendered(audit: Audit, sections: Mapping[str, Section], *, paged: bool) -> str:
     findings, wording = audit.findings, wording_of(audit)
     judged = front.lines((finding for finding in findings if finding.threshold is not None), wording)
     unjudged = front.lines((finding for finding in findings if finding.threshold is None), wording)
@@ -58,7 +70,7 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         measured=[] if judged else unjudged[:SHOWN_FINDINGS],
         others=[f for line in unjudged[0 if judged else SHOWN_FINDINGS :] for f in (line.finding, *line.others)],
         families=audit.families,
-        sections=[section_view(name, section, paged=paged) for name, section in (sections or audit.sections()).items()],
+        sections=[section_view(name, section, paged=paged) for name, section in sections.items()],
         left_out=left_out(audit),
         data=audit.data,
         run=audit.run,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.report.formats import Files
 from evenhand.report.formats._figures import all_figures
+from evenhand.report.page import looks_of
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -13,4 +14,5 @@ if TYPE_CHECKING:
 
 def make(audit: Audit) -> Files:
     """Return one SVG file per figure, with title and description."""
-    return {f"{name}.svg": picture.to_svg(name=name) for name, picture in all_figures(audit)}
+    with looks_of(audit):
+        return {f"{name}.svg": picture.to_svg(name=name) for name, picture in all_figures(audit)}
