@@ -65,6 +65,7 @@ __all__ = [
 
 class _ParitySettings(TypedDict, total=False):
     metrics: str | Sequence[str] | None
+    ratios: str | Sequence[str]
     custom: Mapping[str, Callable[..., object]]
     reference: Mapping[str, str] | str | None
     within: ColumnArgument | Sequence[str]
@@ -169,6 +170,7 @@ def parity(
     table: Table,
     *,
     metrics: str | Sequence[str] | None = ...,
+    ratios: str | Sequence[str] = ...,
     custom: Mapping[str, Callable[..., object]] = ...,
     reference: Mapping[str, str] | str | None = ...,
     within: ColumnArgument | Sequence[str] = ...,

@@ -22,7 +22,7 @@ NAMES = {
 
 def test_metrics_are_read_once_each_and_said() -> None:
     settings, said = translate({"metrics": ["tpr", "recall_score", "x", "equalized_odds_ratio"], "seed": 1}, NAMES)
-    assert settings == {"metrics": ["tpr", "x", "fpr"], "seed": 1}
+    assert settings == {"metrics": ["tpr", "x", "fpr"], "ratios": ["tpr", "fpr"], "seed": 1}
     assert tuple(one.text for one in said) == (
         "recall_score (scikit-learn) is `tpr` here.",
         "equalized_odds_ratio (Fairlearn) is the ratio of `tpr` and `fpr` of the worst pair of groups here, each "

@@ -388,7 +388,10 @@ def translate(
     reader, changed = _NameTranslator(names), dict(values)
     metrics, thresholds = values.get("metrics"), values.get("thresholds")
     if isinstance(metrics, Sequence):
-        changed["metrics"] = reader.metrics([metrics] if isinstance(metrics, str) else metrics)
+        listed = [metrics] if isinstance(metrics, str) else metrics
+        changed["metrics"] = reader.metrics(listed)
+        if ratios := reader.ratios(listed):
+            changed["ratios"] = [*changed.get("ratios", ()), *ratios]
     if isinstance(thresholds, Sequence) and not isinstance(thresholds, str):
         changed["thresholds"] = reader.thresholds(thresholds, list(known))
     return changed, tuple(reader.remarks.values())
@@ -416,6 +419,11 @@ class _NameTranslator:
         pairs = [(name, self.other(name)) for name in names]
         listed = [metric for name, other in pairs for metric in ((name,) if other is None else other.metrics)]
         return [name for number, name in enumerate(listed) if name not in listed[:number]]
+
+    def ratios(self, names: Sequence[Any]) -> list[str]:
+        """Return the metrics of which other packages' names mean the ratio between groups."""
+        others = [other for name in names if (other := self.other(name)) is not None and other.kind == "ratio"]
+        return [metric for other in others for metric in other.metrics]
 
     def thresholds(self, limits: Sequence[Any], aliases: Sequence[str]) -> list[Any]:
         """Return thresholds in our names; names that thresholds resolve themselves stay."""

@@ -46,6 +46,16 @@ def test_each_model_is_judged_on_its_own_side() -> None:
     assert accept[2] == pytest.approx(reject[2])
 
 
+def test_a_ratio_that_was_asked_for_is_that_of_each_models_favourable_side() -> None:
+    result = audited(metrics="disparate_impact", approve="selected", reject="not_selected")
+    accept, reject = sorted(result.findings, key=lambda finding: str(finding.model))
+    assert [(f.model, f.metric, f.kind) for f in (accept, reject)] == [
+        ("approve", "selection_rate", "ratio"),
+        ("reject", "not_selected_rate", "ratio"),
+    ]
+    assert accept.value == pytest.approx(reject.value)
+
+
 @pytest.mark.parametrize("side", ["selected", None])
 def test_other_limits_and_models_of_no_side_stay_as_they_are(side: str | None) -> None:
     (found,) = judged(audited(LIMIT, reject=side))

@@ -8,6 +8,7 @@ from math import comb
 from typing import Any
 
 from evenhand.audits.parity.decisions import with_chance
+from evenhand.audits.parity.four_fifths import is_favourable_side
 from evenhand.audits.parity.messages import NOT_COMPARED, say
 from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
@@ -41,13 +42,11 @@ def make_claims(
     for estimate in gaps:
         gap = estimate.record
         groups, number = by_place.get(_value_key(gap), {}), compared.get(_value_key(gap), 0)
-        on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
-        is_worst = (gap.kind, gap.against) == ("difference", "worst_pair")
         claim = Claim(
             estimates=(estimate,),
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
-            headline=metrics[gap.metric].headline and on_the_whole and is_worst,
+            headline=metrics[gap.metric].headline and _is_headline(gap, spec, roles),
             aside=join_sentences(list(_asides(gap, groups, metrics[gap.metric]))),
             test_key=_test_key(gap, number),
             one_sided=gap.rests_on in _ONE_SIDED,
@@ -57,6 +56,15 @@ def make_claims(
         yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
     for place, against in _against_reference(gaps).items():
         yield from _too_small(against, by_place.get(place[0], {}), spec, roles)
+
+
+def _is_headline(gap: ParityGap, spec: ParitySpec, roles: Roles) -> bool:
+    """Tell whether a gap is the one that is reported of its metric: a ratio where one was asked for."""
+    on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
+    kind = "ratio" if gap.metric in spec.ratios else "difference"
+    favourable = roles.predictions[str(gap.model)].favourable
+    is_worst = (gap.kind, gap.against) == (kind, "worst_pair")
+    return on_the_whole and is_worst and is_favourable_side(gap.metric, favourable, spec.ratios)
 
 
 def _against_reference(gaps: Sequence[Estimate[ParityGap]]) -> dict[tuple[_ValueKey, str], ParityGap]:
@@ -156,7 +164,8 @@ def _arguments(
     return {
         "where": shared("model_place", model=gap.model, place=place_message),
         "place": place_message,
-        "metric": metric.name,
+        "metric": _clause_name(gap, spec),
+        "ratio": gap.value if gap.kind == "ratio" else None,
         "title": metric.title_in_sentence,
         "model": gap.model,
         "selects": roles.predictions[str(gap.model)].selected_word,
@@ -165,6 +174,13 @@ def _arguments(
         **{f"{side}_value": groups[name].value for side, name in sides.items() if name in groups},
         "worse_off": gap.worse_off,
     }
+
+
+def _clause_name(gap: ParityGap, spec: ParitySpec) -> str:
+    """Return the name of the clause: of the metric, or of a ratio where one was asked for."""
+    if gap.kind != "ratio" or gap.metric not in spec.ratios:
+        return gap.metric
+    return "selection_ratio" if gap.metric == "selection_rate" else "ratio"
 
 
 def _coordinates_message(gap: ParityGap, spec: ParitySpec) -> Message:

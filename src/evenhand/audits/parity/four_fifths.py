@@ -21,11 +21,20 @@ def on_the_favourable_side(table: Table, spec: ParitySpec) -> tuple[ParitySpec, 
     """Return the settings with such limits on the rate not selected where that is good for a person, and a note."""
     adverse = [model for model in table.models if table.prediction(model).favourable == "not_selected"]
     thresholds = tuple(each for given in spec.thresholds for each in _for_models(given, spec, table.models, adverse))
-    if thresholds == spec.thresholds:
+    turned = bool(adverse) and _SELECTED in spec.ratios
+    if thresholds == spec.thresholds and not turned:
         return spec, ()
     metrics = None if spec.metrics is None else tuple(dict.fromkeys((*spec.metrics, _NOT_SELECTED)))
+    ratios = tuple(dict.fromkeys((*spec.ratios, _NOT_SELECTED))) if turned else spec.ratios
     note = say("favourable_side", models=tuple(adverse))
-    return spec.model_copy(update={"thresholds": thresholds, "metrics": metrics}), (note,)
+    return spec.model_copy(update={"thresholds": thresholds, "metrics": metrics, "ratios": ratios}), (note,)
+
+
+def is_favourable_side(metric: str, favourable: str | None, ratios: Collection[str]) -> bool:
+    """Tell whether a rate is not the adverse side of one whose ratio was asked for."""
+    if not {_SELECTED, _NOT_SELECTED} <= set(ratios):
+        return True
+    return metric != (_SELECTED if favourable == "not_selected" else _NOT_SELECTED)
 
 
 def _for_models(

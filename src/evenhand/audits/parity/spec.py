@@ -38,6 +38,11 @@ class ParitySpec(Spec):
         description="Metrics to compute, each reported as a finding; by default all that the data allows, of which the "
         "headline ones are reported.",
     )
+    ratios: Names = Field(
+        (),
+        description="Metrics whose findings are ratios between groups, not differences; a name such as "
+        "`disparate_impact` among `metrics` implies it.",
+    )
     custom: dict[str, Code] = Field(
         {},
         description="Your own metrics by name: functions of the cells of the groups (`tp`, `fp`, `fn`, `tn`, `score`, "
@@ -63,7 +68,7 @@ class ParitySpec(Spec):
         requested = {name: replace(BUILT_IN[name], headline=True) for name in self.metrics or () if name in BUILT_IN}
         return {**BUILT_IN, **requested, **{name: custom_metric(name) for name in self.custom}}
 
-    @field_validator("metrics")
+    @field_validator("metrics", "ratios")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
