@@ -14,7 +14,7 @@ import evenhand as eh
 from evenhand.after.profiles import NO_ADVICE, PROFILES
 from evenhand.after.profiles.checklists import NOT_HERE
 from evenhand.cli.main import main
-from evenhand.core.display import DisplayTable
+from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.errors import ConfigError
 from evenhand.report.formats import make_files
 from evenhand.run.schema import results_schema
@@ -51,6 +51,10 @@ def rule_data() -> Columns:
 def audited(data: Columns, profile: str | list[str], **roles: Any) -> eh.Audit:
     settings = {"groups": ["sex", "race"], "predictions": {"tool": "score"}, "favourable": "selected", **roles}
     return eh.audit(eh.Table(data, **settings), parity={"metrics": "selection_rate"}, report={"profile": profile})
+
+
+def tables_of(section: Section) -> list[DisplayTable]:
+    return [part for part in section.parts if isinstance(part, DisplayTable)]
 
 
 def hiring(**extra: list[Any]) -> Columns:
@@ -178,13 +182,13 @@ def test_the_tables_are_about_race_sex_and_ethnic_group_and_what_is_not_here_is_
 def test_the_table_says_that_people_not_selected_are_counted(profile: str) -> None:
     audit = of_hiring(profile=profile, favourable="not_selected")
     section = audit.sections()[profile]
-    columns = section.parts[0].columns  # type: ignore[union-attr]
+    columns = tables_of(section)[0].columns
     assert "Not selected" in columns
     assert "Selected" not in columns
     assert "Selection rate" not in columns
-    assert "selection rates" not in str(section.parts[0])
+    assert "selection rates" not in str(tables_of(section)[0])
     assert any("Not being selected is the favourable decision of hired" in note.text for note in section.notes)
-    assert "Selected" in of_hiring(profile=profile).sections()[profile].parts[0].columns  # type: ignore[union-attr]
+    assert "Selected" in tables_of(of_hiring(profile=profile).sections()[profile])[0].columns
 
 
 def test_everybody_selected_is_undefined_where_that_is_bad() -> None:
@@ -215,7 +219,7 @@ def test_a_small_group_with_a_higher_rate_is_not_denied() -> None:
     data = hiring()
     data["race"][-2:], data["hired"][-2:] = ["Asian"] * 2, [1] * 2
     section = of_hiring(data).sections()["ugesp-1978"]
-    table = section.parts[0]
+    table = tables_of(section)[0]
     assert isinstance(table, DisplayTable)
     assert "which has the highest rate of the groups with at least 10 people" in table.caption
     assert "highest rate" not in {cell for row in table.texts() for cell in row}
@@ -228,7 +232,7 @@ def test_hidden_groups_are_neither_called_unknown_nor_outdone() -> None:
     table = eh.Table(data, groups="race", predictions="hired", favourable="selected")
     profiles = ["ugesp-1978", "nyc-ll144-2023"]
     audit = eh.audit(table, parity={"metrics": "selection_rate"}, report={"profile": profiles, "suppress_below": 10})
-    impact, rates = (audit.sections()[name].parts[0] for name in profiles)
+    impact, rates = (tables_of(audit.sections()[name])[0] for name in profiles)
     assert isinstance(impact, DisplayTable)
     assert isinstance(rates, DisplayTable)
     assert impact.caption.endswith("which has the highest rate of the groups shown")
@@ -364,3 +368,14 @@ def test_the_command_line_adds_profiles(
         main(["audit", "audit.toml"])
     assert left.value.code == 2
     assert "did you mean 'ugesp-1978'?" in capsys.readouterr().err
+
+
+def test_four_fifths_are_drawn_as_bars_with_the_people_short_of_them() -> None:
+    audit = audited({**hiring()}, "ugesp-1978", groups="race", predictions="hired")
+    figure = next(part for part in audit.sections()["ugesp-1978"].parts if isinstance(part, Figure))
+    (panel,) = figure.charts
+    black, white = sorted(panel.rows, key=lambda row: row["label"])
+    assert (white["label"], white["value"], white["note"]) == ("White", 0.6, "")
+    assert (black["value"], black["limits"], black["note"]) == (0.3, (pytest.approx(0.48),), "8")
+    assert panel.ends()[0] == 0
+    assert str(figure.shows) == "1 of 1 groups is below four fifths of the highest rate."

@@ -70,6 +70,16 @@ class ForestRow:
         """The two groups that it compares."""
         return str(self.row["pair"])
 
+    @property
+    def note(self) -> str:
+        """What else there is to say of it in a few words."""
+        return str(self.row["note"])
+
+    @property
+    def value_and_note(self) -> str:
+        """Its value, and its note."""
+        return f"{self.value}, {self.note}" if self.note else self.value
+
     def named(self, *, several: bool) -> str:
         """Return its series, where there are several, or its label, with its two groups."""
         name = self.series if several else self.label
@@ -124,6 +134,14 @@ def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
     return (ends[0], ends[1]) if has_interval else None
 
 
+def bar_and_lack(row: Mapping[str, Any]) -> Iterator[tuple[tuple[float, float], str]]:
+    """Yield the ends and the look of a row's bar, and of what it lacks to its limits."""
+    yield (0.0, row["value"]), 'stroke-width="9"'
+    for limit in row["limits"]:
+        if limit > row["value"]:
+            yield (row["value"], limit), 'stroke-width="9" opacity=".25"'
+
+
 def axis_numbers(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
     """Return the numbers of a forest's axis; fewer where they would collide."""
     ticks = [(tick, show_tick(tick, panel.style)) for tick in panel.ticks()]
@@ -160,14 +178,21 @@ def interval_marks(line: ForestRow, x: Callable[[float], str], panel: Forest, he
     def along(ends: Sequence[float], look: str) -> str:
         return f'<line x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle}" y2="{middle}" stroke="{colour}" {look}/>'
 
+    def beside(number: float) -> str:
+        """Return the mark of the value."""
+        mark = mark_path(line.shape, colour, [(0, 0)]) if ends else hollow_path(line.shape, colour, 0, 0)
+        return f'<svg x="{x(number)}" y="{middle}" overflow="visible">{mark}</svg>'  # x may be in percent
+
     parts = [] if panel.zero is None else [upright(panel.zero, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"', 0)]
     ends = interval_of(row)
-    if ends:
+    if ends and not panel.bars:
         parts.append(along(ends, f'stroke-width="{1.4 if panel.thin else 2.6}"{BROKEN if line.small else ""}'))
     if row["open"]:
         parts.append(along(row["open"], 'stroke-width="7"'))
-    if row["value"] is not None:
-        mark = mark_path(line.shape, colour, [(0, 0)]) if ends else hollow_path(line.shape, colour, 0, 0)
-        parts.append(f'<svg x="{x(row["value"])}" y="{middle}" overflow="visible">{mark}</svg>')  # x may be in percent
+    if panel.bars and row["value"] is not None:
+        parts += [along(bar, look) for bar, look in bar_and_lack(row)]
+        parts += [along(ends, 'stroke-width="1.6"').replace(colour, "currentColor")] if ends else []
+    elif row["value"] is not None:
+        parts.append(beside(row["value"]))
     dark = [*row["limits"], *([] if row["truth"] is None else [row["truth"]])]
     return "".join([*parts, *(upright(number, 'stroke="currentColor" stroke-width="2"') for number in dark)])

@@ -45,10 +45,13 @@ class Forest:
     series : all series in order, so that each has one colour in all panels.
     style : the format of numbers.
     zero : the position of the dashed line, if any.
-    dashed : what that line is.
     domain : the ends of the axis, if several panels share one.
     width : of the plot, in pixels.
     thin : whether intervals are thin lines, as thick bars show what is open.
+    dashed : what the dashed line is.
+    bars : whether values are bars from 0, and what they lack to their limits is pale.
+    black : what the black lines are.
+    note : the head of the notes of rows, if they have any.
     """
 
     title: str
@@ -61,6 +64,9 @@ class Forest:
     width: int = PANEL_WIDTH
     thin: bool = False
     dashed: str = NO_DIFFERENCE
+    bars: bool = False
+    black: str = "the limit"
+    note: str = ""
 
     def ends(self) -> tuple[float, float]:
         """Return the ends of the values, or of the shared axis."""
@@ -115,6 +121,7 @@ def forest(
     width: int = PANEL_WIDTH,
     thin: bool = False,
     dashed: str = NO_DIFFERENCE,
+    **options: Any,
 ) -> Forest:
     """Return one panel of values with intervals.
 
@@ -123,7 +130,7 @@ def forest(
     rows
         For each value its `label` (the row), `value`, `low`, `high`, and where there are any its `series`, `n`,
         `limits` (of thresholds), whether it is `small` and so its interval broken, what is `open` of it (two ends),
-        the `truth`, and the `pair` of groups that it compares. A value without an interval is hollow.
+        the `truth`, the `pair` of groups that it compares, and a `note`. A value without an interval is hollow.
     title
         The panel's title.
     order
@@ -144,9 +151,11 @@ def forest(
         Whether intervals are thin lines.
     dashed
         What the dashed line is.
+    options
+        `bars`, `black` and `note` of `Forest`.
     """
     usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
-    usual |= {"open": None, "truth": None, "pair": ""}
+    usual |= {"open": None, "truth": None, "pair": "", "note": ""}
     records = tuple({**usual, **row} for row in rows)
     return Forest(
         title,
@@ -159,6 +168,7 @@ def forest(
         width,
         thin,
         dashed,
+        **options,
     )
 
 
@@ -184,7 +194,7 @@ class _Drawing:
         self.panel = panel
         self.rows = [row for row in rows_of(panel) if row.known]
         most = max((len(text) for row in self.rows for text in self._texts([row])), default=0)
-        self.values = max((text_width(row.value, _NUMBER) for row in self.rows), default=0.0) + 10
+        self.values = max((text_width(row.value_and_note, _NUMBER) for row in self.rows), default=0.0) + 10
         self.labels = min(text_width("x" * most), 160.0, width / 3 if width else 160.0) + 12
         self.letters = letters(self.labels - 8)
         self.width = width or ceil(self.labels + panel.width + self.values)
@@ -230,7 +240,7 @@ class _Drawing:
     def _row(self, row: ForestRow) -> str:
         """Draw a row, and go down by its height."""
         marks = interval_marks(row, self._x, self.panel, _ROW)
-        value = text_at(self.width, 13, row.value, 'fill="currentColor"', anchor="end", size=_NUMBER)
+        value = text_at(self.width, 13, row.value_and_note, 'fill="currentColor"', anchor="end", size=_NUMBER)
         place = f'transform="translate(0 {self.top:.1f})"'
         self.top += _ROW
         return f"<g {place}>{marks}{value}</g>"

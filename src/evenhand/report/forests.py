@@ -12,7 +12,15 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.charts import PALETTE, Forest
-from evenhand.charts.forest_rows import BROKEN, ForestRow, axis_numbers, interval_marks, interval_of, rows_of
+from evenhand.charts.forest_rows import (
+    BROKEN,
+    ForestRow,
+    axis_numbers,
+    bar_and_lack,
+    interval_marks,
+    interval_of,
+    rows_of,
+)
 
 _ROW, _ROW_ON_PAPER = 18, 12
 """The height of a row of a forest."""
@@ -29,8 +37,8 @@ _MOST_LINES, _CUT_TO = 56, 28
 def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
     """Yield the legend of the marks in forests."""
     rows = [row for panel in panels for row in panel.rows]
-    if any(row["limits"] for row in rows):
-        yield "The black line is the limit."
+    for black in dict.fromkeys(panel.black for panel in panels if any(row["limits"] for row in panel.rows)):
+        yield f"The black line is {black}."
     for dashed in dict.fromkeys(panel.dashed for panel in panels if panel.zero is not None):
         yield f"The dashed line is {dashed}."
     if any(row["small"] for row in rows):
@@ -50,6 +58,8 @@ def forest_view(panel: Forest) -> dict[str, Any]:
     return {
         "title": panel.title,
         "start": panel.start,
+        "note": panel.note,
+        "bounded": any(interval_of(line.row) for line, _ in lines),
         "rows": lines,
         "several": len(panel.series) > 1,
         "paired": any(line.pair for line, _ in lines),
@@ -85,7 +95,11 @@ class _PaperLayout:
             return max(map(len, texts), default=0)
 
         label = max(longest(line.named(several=several) for line in lines) + several, len(_HEAD))
-        numbers = (_people(line.n) for line in lines), (line.value for line in lines), (line.interval for line in lines)
+        numbers = (
+            (_people(line.n) for line in lines),
+            (line.value_and_note for line in lines),
+            (line.interval for line in lines),
+        )
         count, value, interval = map(longest, numbers)
         paper = cls(letters, int(several), min(label, letters // 4), count, max(value, 5), max(interval, 8))
         return paper if paper.picture >= _LEAST_PICTURE else replace(paper, interval=0)
@@ -106,7 +120,7 @@ class _PaperLayout:
             yield _PaperRow(f"{line.label[: self.letters - 14]}{people}")
         *before, name = wrap(line.named(several=bool(self.indent)), self.label - self.indent) or [""]
         label = "\n".join([*(space + part for part in before), f"{space + name:{self.label}}"])
-        yield _PaperRow(label, self._cells(_people(line.n), line.value, line.interval), line)
+        yield _PaperRow(label, self._cells(_people(line.n), line.value_and_note, line.interval), line)
 
     def _cells(self, n: str, value: str, interval: str) -> tuple[str, ...]:
         """Return the cells after the label.
@@ -196,7 +210,7 @@ def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperR
                 paths.setdefault(dashed, []).append(
                     f"M{x(panel.zero)} {top + _ROW_ON_PAPER}v-{row.high * _ROW_ON_PAPER}"
                 )
-            for look, path in _marks_on_paper(row.line, x, top, panel.thin):
+            for look, path in _marks_on_paper(row.line, x, top, panel):
                 paths.setdefault(look, []).append(path)
             if paper.indent and row.line.span:
                 paths.setdefault('stroke="#bbb" stroke-width=".6"', []).append(f"M0 {top - _ROW_ON_PAPER}H{width}")
@@ -207,17 +221,22 @@ def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperR
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{"".join(drawn)}</svg>'
 
 
-def _marks_on_paper(line: ForestRow, x: Callable[[float], str], top: int, thin: bool) -> Iterator[tuple[str, str]]:
+def _marks_on_paper(line: ForestRow, x: Callable[[float], str], top: int, panel: Forest) -> Iterator[tuple[str, str]]:
     """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
     row, middle = line.row, top + _ROW_ON_PAPER / 2
     stroke = f'stroke="{line.colour}"'
     ends = interval_of(row)
-    if ends:
-        look = f'stroke-width="{1.4 if thin else 2.6}"{BROKEN if line.small else ""}'
+    if panel.bars and row["value"] is not None:
+        for bar, look in bar_and_lack(row):
+            yield f"{stroke} {look}", f"M{x(bar[0])} {middle}H{x(bar[1])}"
+        if ends:
+            yield 'stroke="#000"', f"M{x(ends[0])} {middle}H{x(ends[1])}"
+    elif ends:
+        look = f'stroke-width="{1.4 if panel.thin else 2.6}"{BROKEN if line.small else ""}'
         yield f"{stroke} {look}", f"M{x(ends[0])} {middle}H{x(ends[1])}"
     if row["open"]:
         yield f'{stroke} stroke-width="5"', f"M{x(row['open'][0])} {middle}H{x(row['open'][1])}"
-    if row["value"] is not None:
+    if row["value"] is not None and not panel.bars:
         yield f'{stroke} stroke-width="5.4" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
         if ends is None:
             yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"

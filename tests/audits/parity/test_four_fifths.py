@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.stats.adverse_impact import adverse_impact
 
 RNG = np.random.default_rng(0)
 GROUP = RNG.choice(["A", "B"], 2_000)
@@ -73,3 +74,32 @@ def test_the_rate_not_selected_is_what_the_selection_rate_leaves() -> None:
         assert other.n == value.n
         limits = [1 - (value.high or 0), 1 - (value.low or 0)]
         assert [other.low, other.high] == pytest.approx(limits)
+
+
+def rates_of(table: eh.Table, **settings: Any) -> Any:
+    return eh.parity(table, **({"metrics": "disparate_impact"} | settings)).plot("values").panels[0]
+
+
+def test_a_ratio_of_selection_rates_is_drawn_as_bars_with_the_people_short_of_it() -> None:
+    n, selected = (100, 60, 41, 20), (50, 23, 9, 8)
+    race = [name for name, size in zip("ABCD", n, strict=True) for _ in range(size)]
+    hired = [int(at < chosen) for size, chosen in zip(n, selected, strict=True) for at in range(size)]
+    table = eh.Table({"race": race, "hired": hired}, groups="race", predictions="hired")
+    limits: Any = [{"metric": "selection_rate", "kind": "ratio", "min": 0.8}]
+    panel = rates_of(table, metrics="selection_rate", thresholds=limits)
+    assert panel.bars
+    assert all(row["limits"] == (pytest.approx(0.4),) for row in panel.rows)
+    known = dict(zip("ABCD", adverse_impact(n, selected).to_four_fifths.tolist(), strict=True))
+    notes = {row["label"]: row["note"] for row in panel.rows}
+    assert notes == {"A": "", **{group: str(known[group]) for group in "BCD"}}
+    assert "80% of the rate of A" in panel.black
+    assert not rates_of(table, metrics="selection_rate").bars, "no ratio is asked for"
+
+
+def test_bars_of_weighted_rates_count_no_people_and_bars_are_of_the_favourable_side() -> None:
+    rng = np.random.default_rng(4)
+    data = {"race": rng.choice(["A", "B"], 300), "hired": rng.integers(0, 2, 300), "weight": rng.uniform(0.5, 2, 300)}
+    weighted = eh.Table(data, groups="race", predictions="hired", weight="weight")
+    assert {row["note"] for row in rates_of(weighted).rows} == {""}
+    adverse = eh.Table(data, groups="race", predictions={"m": {"column": "hired", "favourable": "not_selected"}})
+    assert not rates_of(adverse).bars, "four fifths of a rate of rejections say nothing"

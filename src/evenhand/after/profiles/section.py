@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.after.counting import counting_result
 from evenhand.after.profiles import NO_ADVICE, PROFILES
+from evenhand.after.profiles.charts import impact_figure
 from evenhand.after.profiles.checklists import checklist, without_rates
 from evenhand.after.profiles.result import Clause, Impact, ProfileResult, Rate
 from evenhand.after.profiles.tables import (
@@ -19,7 +20,7 @@ from evenhand.after.profiles.tables import (
     rate_rows,
     unknown_notes,
 )
-from evenhand.core.display import Cell, DisplayTable, Link, Number, Range, Section, make_table
+from evenhand.core.display import Cell, DisplayTable, Figure, Link, Number, Range, Section, make_table
 from evenhand.core.records import OK
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
@@ -88,7 +89,9 @@ def profile_section(result: ProfileResult, counted: Result | None) -> Section:
     """Return a profile's section; `counted` is the result that counts its people, if any."""
     profile = PROFILES[result.name]
     impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
-    parts: list[DisplayTable] = []
+    parts: list[DisplayTable | Figure] = []
+    if impact:
+        parts.append(impact_figure(impact))
     if counted is not None:
         parts += [_impact_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(impact))]
         parts += [_rate_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(rates))]

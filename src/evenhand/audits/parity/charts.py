@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evenhand.audits.parity.four_fifths_chart import asked_for, bars_panel
 from evenhand.audits.parity.messages import SMALL
 from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, share_axis
 from evenhand.core.findings import limits_of
@@ -38,17 +39,16 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
         ]
         rows = [{**forest_row(r, r.group, r.model), "small": r.status.id in SMALL} for r in records]
         is_share = result.metrics[name].unit == "share"
-        panels.append(
-            forest(
-                rows,
-                title=result.metrics[name].title,
-                order=_by_value(records, groups),
-                percent=is_share,
-                zero=_everybody(result, name, grouping),
-                dashed="everybody",
-                domain=axes.get(name) if is_share else None,
-            )
-        )
+        options: dict[str, Any] = {
+            "title": result.metrics[name].title,
+            "order": _by_value(records, groups),
+            "zero": _everybody(result, name, grouping),
+            "dashed": "everybody",
+            "domain": axes.get(name) if is_share else None,
+        }
+        asked = asked_for(result, name, grouping)
+        bars = bars_panel(rows, records, asked, **options) if asked else None
+        panels.append(bars or forest(rows, percent=is_share, **options))
     return panels
 
 

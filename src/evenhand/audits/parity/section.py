@@ -104,13 +104,15 @@ def _gap_figure(result: ParityResult) -> Figure:
 def _value_figure(result: ParityResult, grouping: str) -> Figure:
     drawn = charts.charted_groups(result, grouping)
     total = len({record.group for record in result.rows("values", grouping=grouping)})
-    caption = f"Points: values. Bars: {show_confidence(result.spec.confidence)} intervals of each group on its own."
+    panels = tuple(charts.value_panels(result, grouping))
+    marks = "Bars or points: values. Lines" if any(panel.bars for panel in panels) else "Points: values. Bars"
+    caption = f"{marks}: {show_confidence(result.spec.confidence)} intervals of each group on its own."
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
     description = " ".join(_extremes(result, grouping, metric) for metric in charts.headline_metrics(result))
     findings = [f for f in result.findings if (f.grouping, f.stratum) == (grouping, None) and f.kind is not None]
     shows = figure_sentence(findings, charts.headline_metrics(result), result.spec.finding_alpha)
-    return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)), shows)
+    return Figure(f"Values by {grouping}", caption, description, panels, shows)
 
 
 def _extremes(result: ParityResult, grouping: str, name: str) -> str:

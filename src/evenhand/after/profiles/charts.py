@@ -1,0 +1,67 @@
+"""The chart of adverse impact: every group's rate beside four fifths of the highest rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from evenhand.after.messages import say
+from evenhand.after.profiles.result import Impact
+from evenhand.charts import MOST_ROWS, Forest, forest
+from evenhand.core.display import Figure
+
+_FOUR_FIFTHS = 0.8
+
+
+def impact_figure(rows: Sequence[Impact]) -> Figure:
+    """Return the chart of the rates of all models, a panel for each grouping."""
+    by_grouping: dict[str, list[Impact]] = {}
+    for row in rows:
+        by_grouping.setdefault(row.grouping, []).append(row)
+    below = [row for row in rows if row.group != row.highest and row.below_four_fifths]
+    beside = sum(row.group != row.highest for row in rows)
+    outdone = any(row.rate > highest.rate for row in rows for highest in rows if _is_highest_of(highest, row))
+    larger = " A group too small to be compared has a higher one." if outdone else ""
+    described = [f"{row.model}, {row.group}: {row.to_four_fifths:,} people" for row in below]
+    return Figure(
+        "Four fifths",
+        "Bars: the rate of the favourable decision. People short: how many more of a group would bring it to four "
+        f"fifths of the highest rate.{larger}",
+        f"Missing to four fifths: {'; '.join(described) or 'nobody'}.",
+        tuple(_panel(name, records) for name, records in by_grouping.items()),
+        say("four_fifths", n=len(below), total=beside) if below else say("four_fifths_nobody"),
+    )
+
+
+def _is_highest_of(highest: Impact, row: Impact) -> bool:
+    """Return whether a group is the one that another is compared with."""
+    return (highest.model, highest.grouping, highest.group) == (row.model, row.grouping, row.highest)
+
+
+def _panel(grouping: str, rows: Sequence[Impact]) -> Forest:
+    """Return a grouping's rates, the highest under the first model first."""
+    models = list(dict.fromkeys(row.model for row in rows))
+    ranked = sorted((row for row in rows if row.model == models[0]), key=lambda row: -row.rate)
+    shown = {row.group: None for row in ranked[:MOST_ROWS]}
+    highest = {row.model: row.rate for row in rows if row.group == row.highest}
+    lines = [_row(row, _FOUR_FIFTHS * highest[row.model]) for row in rows if row.group in shown]
+    end = max(chain((row.rate for row in rows), (1e-9,)))
+    return forest(
+        lines,
+        title=f"By {grouping}",
+        order=list(shown),
+        series=models,
+        percent=True,
+        domain=(0.0, end),
+        bars=True,
+        black="four fifths of the highest rate",
+        note="people short",
+    )
+
+
+def _row(row: Impact, line: float) -> Mapping[str, Any]:
+    """Return a group's bar with its line, and the people missing to it."""
+    short = {} if row.group == row.highest else {"note": f"{row.to_four_fifths:,}"}
+    named = {"label": row.group, "series": row.model, "value": row.rate, "n": row.n}
+    return named | {"limits": (line,) if line > 0 else ()} | short

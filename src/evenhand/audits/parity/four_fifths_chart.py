@@ -1,0 +1,84 @@
+"""The chart of a ratio of selection rates: bars, the rate that the ratio asks for, and how many people are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evenhand.charts import Forest, forest
+from evenhand.messages.formats import show_tick
+
+if TYPE_CHECKING:
+    from evenhand.audits.parity.result import ParityResult
+    from evenhand.core.records import Value
+
+FOUR_FIFTHS = 0.8
+"""The ratio that is drawn where no limit is set (29 CFR 1607.4 D)."""
+_FAVOURABLE = {"selection_rate": ("selected", None), "not_selected_rate": ("not_selected",)}
+"""The rates of the favourable decision, by the side that is good for a person."""
+
+
+class AskedFor(NamedTuple):
+    """What a ratio asks of the rates of a model: a share of the rate of a group."""
+
+    ratio: float
+    reference: Value
+
+    @property
+    def rate(self) -> float:
+        """The rate that it asks for."""
+        return self.ratio * (self.reference.value or 0.0)
+
+    def missing(self, value: Value) -> int | None:
+        """Return how many more people of a group, selected, would reach the rate; None without counts of people.
+
+        With x of n selected, a ratio c and y of m selected in the reference group, it is ceil(c n y / m) - x.
+        """
+        here, there = _selected(value), _selected(self.reference)
+        if here is None or there is None:
+            return None
+        needed = Fraction(repr(self.ratio)) * value.n * there / self.reference.n
+        return max(0, ceil(needed) - here)
+
+
+def _selected(value: Value) -> int | None:
+    """Return how many people are selected; None where the rate is not one of counts, as with weights."""
+    selected = (value.value or 0.0) * value.n
+    is_counted = value.value is not None and abs(selected - round(selected)) < 1e-6 * max(1, value.n)
+    return round(selected) if is_counted else None
+
+
+def asked_for(result: ParityResult, metric: str, grouping: str | None) -> dict[str, AskedFor]:
+    """Return what ratios of the favourable rates ask for, by model: the strictest limit, or four fifths."""
+    asked: dict[str, AskedFor] = {}
+    values = {(r.model, r.group): r for r in result.rows("values", metric=metric, grouping=grouping, stratum=None)}
+    for finding in result.findings:
+        model, where = finding.model or "", (finding.metric, finding.grouping, finding.stratum, finding.kind)
+        reference = values.get((finding.model, finding.reference))
+        if where != (metric, grouping, None, "ratio") or reference is None or not reference.value:
+            continue
+        if result.favourable.get(model) in _FAVOURABLE.get(metric, ()):
+            line = AskedFor(FOUR_FIFTHS if finding.limit is None else finding.limit, reference)
+            asked[model] = max(asked.get(model, line), line, key=lambda each: each.rate)
+    return asked
+
+
+def bars_panel(
+    rows: Sequence[Mapping[str, Any]], values: Sequence[Value], asked: Mapping[str, AskedFor], **options: Any
+) -> Forest:
+    """Return rates as bars from 0, with the rate asked for as a line, and the people missing to it."""
+    shown = [{**row, **_line(value, asked.get(value.model or ""))} for row, value in zip(rows, values, strict=True)]
+    ratios = ", ".join(sorted({show_tick(line.ratio, "percent") for line in asked.values()}))
+    references = ", ".join(dict.fromkeys(line.reference.group or "" for line in asked.values()))
+    black = f"{ratios} of the rate of {references}; pale: what is missing to it"
+    return forest(shown, percent=True, bars=True, black=black, note="people short", **options)
+
+
+def _line(value: Value, asked: AskedFor | None) -> dict[str, Any]:
+    """Return the limit and the note of a row."""
+    if asked is None:
+        return {}
+    missing = None if value.group == asked.reference.group else asked.missing(value)
+    return {"limits": (asked.rate,), "note": "" if missing is None else f"{missing:,}"}
