@@ -207,6 +207,16 @@ def test_saved_results_are_refused_or_can_be_shown(path: tuple[Any, ...], odd: A
         make_files(eh.Audit.load(place), ("html", "md"))
 
 
+def test_a_gap_in_effort_without_its_model_is_refused(tmp_path: Path) -> None:
+    audit = eh.audit(table(predictions="s"), effort={"trajectory": ["y1", "y2", "y3"], "min_count": 1})
+    audit.save(tmp_path, formats=())
+    written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    written["audits"]["effort"]["gaps"][0]["model"] = None
+    seal(tmp_path, json.dumps(written))
+    with pytest.raises(EvenhandError, match="model"):
+        eh.Audit.load(tmp_path)
+
+
 def test_a_sentence_that_is_unknown_is_refused(tmp_path: Path) -> None:
     place = copy_of_saved(tmp_path)
     written = json.loads((place / "results.json").read_text(encoding="utf-8"))

@@ -142,7 +142,7 @@ def _swap_models(gap: EffortGap) -> EffortGap:
     """Return the same difference with its sides swapped."""
     ends = {"value": "value", "low": "high", "high": "low", "joint_low": "joint_high", "joint_high": "joint_low"}
     negated: dict[str, Any] = {end: None if (x := getattr(gap, other)) is None else -x for end, other in ends.items()}
-    return replace(gap, model=gap.model_reference, model_reference=gap.model, **negated)
+    return replace(gap, model=str(gap.model_reference), model_reference=gap.model, **negated)
 
 
 def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Claim:

@@ -70,6 +70,7 @@ class EffortGap(Gap):
     models at the same weight, or for all bins of the grouping.
     """
 
+    model: str = column("the model", reveals="name")
     weight: float | None = column("of eaif: the weight of effort against the aggregate", None, reveals="safe")
     bin_low: float | None = column("of eagf: lower edge of the effort bin; null for all efforts", None, reveals="safe")
     bin_high: float | None = column("of eagf: upper edge of the effort bin", None, reveals="safe")
