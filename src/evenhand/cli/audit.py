@@ -122,6 +122,7 @@ def audit(
     ] = None,
     people: Annotated[Text, _of_data(about="Noun for the rows in findings: households, applicants.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
+    count: Annotated[Text, _of_data(about="Column that says how many people each row stands for.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
         Many, _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); can be repeated.")
@@ -169,6 +170,7 @@ def audit(
         "selected-word": selected_word,
         "people": people,
         "weight": weight,
+        "count": count,
         "within": within,
         "require": require,
         "drop-missing": drop_missing or None,
@@ -346,6 +348,7 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
         selected_word=options["selected-word"],
         people=options["people"],
         weight=options["weight"],
+        count=options["count"],
         favourable=options["favourable"],
         missing="drop" if options["drop-missing"] else "error",
         **reading.model_dump(exclude={"types_from_all_rows"}),

@@ -148,22 +148,19 @@ class _Writer:
 
     def _rest(self) -> Iterator[str]:
         roles = self.roles
-        if roles.weight:
-            yield f"weight = {quoted(roles.weight)}    # survey weight"
-        else:
-            yield '# weight = "..."    # survey weight, if any'
-        if roles.favourable:
-            yield f"favourable = {quoted(roles.favourable)}    # the side that is good for a person"
-        else:
-            yield '# favourable = "..."    # good for a person: "selected" (a loan) or "not_selected" (a risk flag)'
-        if roles.verb:
-            yield f"selected_word = {quoted(roles.verb)}    # what the system does to a person it selects"
-        else:
-            yield '# selected_word = "..."    # what the system does to a person it selects: "hires", "flags"'
-        if roles.people:
-            yield f"people = {quoted(roles.people)}    # what the people are called"
-        else:
-            yield '# people = "..."    # what the people are called: "applicants", "households"'
+        yield from self._optional(
+            "weight", roles.weight, "survey weight", '# weight = "..."    # survey weight, if any'
+        )
+        if guessed := roles.guesses.get("count"):
+            meaning = "how many people a row stands for"
+            yield from self._optional("count", roles.count, meaning, f"# count = {quoted(guessed[0])}    # {meaning}")
+        open_side = '# favourable = "..."    # good for a person: "selected" (a loan) or "not_selected" (a risk flag)'
+        yield from self._optional("favourable", roles.favourable, "the side that is good for a person", open_side)
+        meaning = "what the system does to a person it selects"
+        open_verb = f'# selected_word = "..."    # {meaning}: "hires", "flags"'
+        yield from self._optional("selected_word", roles.verb, meaning, open_verb)
+        open_noun = '# people = "..."    # what the people are called: "applicants", "households"'
+        yield from self._optional("people", roles.people, "what the people are called", open_noun)
         lacking = roles.lacking(self.seen)
         if roles.drop_missing:
             yield 'missing = "drop"    # rows without outcome or prediction are dropped and counted'
@@ -172,6 +169,11 @@ class _Writer:
             yield f'# missing = "drop"    # drops rows without outcome or prediction, and counts them{lacking_note}'
         if "predictions" in roles.open and not roles.predictions:
             yield f'predictions = ""    # open: the column of a decision or a score{self._listed("predictions")}'
+
+    @staticmethod
+    def _optional(setting: str, value: str | None, meaning: str, without: str) -> Iterator[str]:
+        """Yield a setting and what it means, or the line that stands for it while it is open."""
+        yield without if value is None else f"{setting} = {quoted(value)}    # {meaning}"
 
     def _predictions(self) -> Iterator[str]:
         roles = self.roles

@@ -272,6 +272,9 @@ def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
         yield "weight", roles.weight
+    guessed = roles.guesses.get("count", [])
+    if roles.count or guessed:
+        yield "count", roles.count or f"open ({_first(guessed, 6)}?): how many people does a row stand for?"
     yield from _default_remarks(roles, seen)
 
 
@@ -317,6 +320,7 @@ class _Dialogue:
         several = "Does a person ({}) have several rows, one for each {}?"
         if roles.long and not self._yes(several.format(*roles.long)):
             roles.id = roles.long = None
+        self._count()
         self._roles()
         roles_by_kind = {"groups": roles.groups, "predictions": roles.predictions}
         roles.open = {role for role, columns in roles_by_kind.items() if not columns}
@@ -328,6 +332,12 @@ class _Dialogue:
             roles.drop_missing = self._yes(
                 f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
             )
+
+    def _count(self) -> None:
+        """Ask whether a column named like a number of people is one."""
+        for column in self.roles.guesses.get("count", [])[:1]:
+            if self._yes(f"Does a row stand for as many people as {column} says?"):
+                self.roles.count, self.roles.id = column, None
 
     def _roles(self) -> None:
         """Ask which columns are groups, predictions and outcome."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 
+from evenhand.table.counts import COUNT_NAMES
 from evenhand.table.profile import ColumnProfile, Look, words
 
 MOST_GROUPS = 20
@@ -50,7 +51,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "risk prob probability proba propensity pred predicted prediction yhat decile score",
         "rating logit pct percent percentage",
     ),
-    "weight": ("pweight sampleweight surveyweight wgt fweight", "weight weights wt"),
+    "weight": ("pweight sampleweight surveyweight wgt", "weight weights wt"),
 }
 _TIMES = frozenset(
     ("year", "time", "wave", "period", "visit", "month", "quarter", "yr", "jahr", "annee", "ano", "jaar")
@@ -67,6 +68,7 @@ class Proposal:
     Parameters
     ----------
     id, outcome, groups, scores, decisions, weight : the certain roles.
+    count : the column that says how many people a row stands for, if the user says so.
     guesses : for each open role, its possible columns, the best first.
     open : the roles that the user must assign before an audit.
     one_hot : families of 0/1 columns that are one grouping, by its name.
@@ -84,6 +86,7 @@ class Proposal:
     scores: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
     weight: str | None = None
+    count: str | None = None
     guesses: dict[str, list[str]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
     one_hot: dict[str, list[str]] = field(default_factory=dict)
@@ -103,7 +106,7 @@ class Proposal:
     def used(self) -> set[str]:
         """Every column that has a role."""
         named = {*self.groups, *self.scores, *self.decisions, *self.panel, *(self.long or ())}
-        return (named | {c for c in (self.id, self.outcome, self.weight) if c}) | {
+        return (named | {c for c in (self.id, self.outcome, self.weight, self.count) if c}) | {
             member for members in self.one_hot.values() for member in members
         }
 
@@ -131,6 +134,7 @@ def propose(seen: Look, given: Proposal | None = None) -> Proposal:
     _people(seen, roles, _unassigned(seen, roles))
     if roles.weight is None:
         roles.weight = next((c.name for c in _certain(_unassigned(seen, roles), "weight") if _is_weight(c)), None)
+    roles.guesses["count"] = [c.name for c in _unassigned(seen, roles) if _may_count(c)]
     _groups(seen, roles, _unassigned(seen, roles))
     roles.panel = {} if roles.long else _panel(_unassigned(seen, roles))
     _outcome(roles, _unassigned(seen, roles))
@@ -309,6 +313,12 @@ def looks_like_percent(column: ColumnProfile) -> bool:
 
 def _is_weight(column: ColumnProfile) -> bool:
     return has_many_numbers(column) and (column.low or 0) >= 0
+
+
+def _may_count(column: ColumnProfile) -> bool:
+    """Tell whether a column is named like a number of people, and holds whole numbers of at least 0."""
+    numbers = column.kind == "whole" and not column.missing and (column.low or 0) >= 0 and (column.high or 0) > 1
+    return numbers and column.name.lower() in COUNT_NAMES
 
 
 def has_many_numbers(column: ColumnProfile) -> bool:

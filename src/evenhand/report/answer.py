@@ -26,6 +26,7 @@ from evenhand.report.front import comparison_key, is_established, rank
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, reversal_of
 from evenhand.report.wording import PageWording, page_wording
+from evenhand.table.repeats import NOT_ONE_PERSON
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -147,7 +148,9 @@ def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
 def _rows(
     audit: Audit, found: Sequence[Concern], lead: Finding | None, reversal: Reversal | None, wording: PageWording
 ) -> Iterator[Row]:
-    """Yield the answers to the questions below the first."""
+    """Yield a doubt about the data, if there is one, and the answers to the questions below the first."""
+    if doubts := tuple(dict.fromkeys(_doubts(audit, wording))):
+        yield Row(wording.say("check_first", "answer"), doubts)
     if lead is not None:
         yield from _rows_on(audit, lead, wording)
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
@@ -157,6 +160,12 @@ def _rows(
         yield Row(wording.say("law", "answer"), law)
     if steps := tuple(next_steps(audit, found, reversal, wording)):
         yield Row(wording.say("next", "answer"), steps)
+
+
+def _doubts(audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield the warnings that a row may not be one person."""
+    for result in audit.results.values():
+        yield from (wording.message(note) for note in result.notes if note.id in NOT_ONE_PERSON)
 
 
 def _rows_on(audit: Audit, lead: Finding, wording: PageWording) -> Iterator[Row]:

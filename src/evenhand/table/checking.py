@@ -12,6 +12,7 @@ from evenhand.errors import DataError
 from evenhand.messages import Message
 from evenhand.table import keys
 from evenhand.table.cells import Cells, TooManyCellsError, reduce
+from evenhand.table.counts import count_problems, repeat_rows
 from evenhand.table.engines import MAX_CELLS
 from evenhand.table.files import MisreadTypeError
 from evenhand.table.messages import say
@@ -60,9 +61,10 @@ class CheckedTable:
     def reopened(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> CheckedTable:
         """Return the table with more columns, or with types inferred from all rows."""
         opened = self.opened.reopened(columns, all_rows=all_rows)
-        source = replace(
-            self.weights.apply(opened.source), paths=self.opened.source.paths, notes=self.opened.source.notes
-        )
+        source = self.weights.apply(opened.source)
+        if opened.roles.count is not None:
+            source = repeat_rows(source, opened.roles.count)
+        source = replace(source, paths=self.opened.source.paths, notes=self.opened.source.notes)
         return replace(self, opened=replace(opened, source=source))
 
 
@@ -86,13 +88,24 @@ def _check_as_typed(opened: OpenedTable) -> CheckedTable:
     weights = _check_weights(sound)
     sound = replace(sound, source=weights.apply(sound.source))
     counted = _count(sound, weights)
-    problems += [*weights.problems, *_row_problems(sound, counted)]
+    problems += [*weights.problems, *_count_problems(sound), *_row_problems(sound, counted)]
     if problems or counted is None:
         raise DataError(problems)
+    sound, counted = _repeat_counted(sound, weights, counted)
     cells = _without_absent(sound, counted)
     notes = (*sound.source.notes, *_validation(sound).notes(counted))
     checked = replace(opened, source=replace(sound.source, notes=notes))
     return CheckedTable(opened=checked, weights=weights, cells=cells, dropped=counted.rows - cells.rows)
+
+
+def _repeat_counted(opened: OpenedTable, weights: CheckedWeights, counted: Cells) -> tuple[OpenedTable, Cells]:
+    """Return the table and its cells with every row repeated as often as its count says."""
+    if opened.roles.count is None:
+        return opened, counted
+    repeated = replace(opened, source=repeat_rows(opened.source, opened.roles.count))
+    cells = _count(repeated, weights)
+    assert cells is not None  # noqa: S101  # the same cells as before
+    return repeated, cells
 
 
 def _validation(opened: OpenedTable) -> Validation:
@@ -107,6 +120,11 @@ def _check_weights(opened: OpenedTable) -> CheckedWeights:
     if problems or not zeros:
         return CheckedWeights(0 if problems else exponent, problems)
     return CheckedWeights(exponent, nonzero_weight_filter=(nw.col(column) > 0, say("no_weight", n=zeros)))
+
+
+def _count_problems(opened: OpenedTable) -> list[Message]:
+    column = opened.roles.count
+    return [] if column is None else list(count_problems(_validation(opened), column))
 
 
 def _count(opened: OpenedTable, weights: CheckedWeights) -> Cells | None:

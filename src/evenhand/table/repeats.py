@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MANY_VALUES = 100
 """A column with at most so many distinct values tells nobody apart."""
 
+NOT_ONE_PERSON = ("table.repeated_rows", "table.may_be_counts")
+"""The ids of warnings that a row may not be one person; the front page repeats them."""
+
 _MOST = 20_000  # rows that are compared
 _LEAST_SHARE = 0.002  # of rows that repeat
 _LEAST_PAIRS = 10
@@ -48,14 +51,14 @@ class Twins(NamedTuple):
 
 
 def repeat_notes(table: Table) -> Iterator[Message]:
-    """Yield a warning if rows repeat, in a table without ids.
+    """Yield a warning if rows repeat, in a table without ids or counts.
 
     Rows are compared in all columns with a role, if one of them has more than 100 distinct values. Of a longer table
     about 20,000 rows are compared. In memory they are those of some values of that column, drawn by their digits, so
     that equal rows are all drawn, or none; elsewhere they are the first rows, since another pass over a file or a
     database can take seconds.
     """
-    if table.roles.id is not None:
+    if table.roles.id is not None or table.roles.count is not None:
         return
     numbers = _numbers(table)
     columns = {**numbers, **_states(table)}

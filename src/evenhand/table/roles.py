@@ -133,6 +133,7 @@ class Roles(Settings):
     one_hot: dict[str, Columns] = Field({})
     predictions: dict[str, Prediction] = Field({})
     weight: str | None = None
+    count: str | None = None
     people: Word | None = None
     missing: Literal["error", "drop"] = "error"
 
@@ -191,12 +192,26 @@ class Roles(Settings):
                 raise SettingError("the model name {name!r} has control characters; rename it", name=name)
         return value
 
+    @model_validator(mode="after")
+    def _count_fits(self) -> Roles:
+        if self.count is None:
+            return self
+        if self.id is not None:
+            raise SettingError("a row that stands for several people (`count`) has no `id`; leave out one of the two")
+        for name, prediction in self.predictions.items():
+            if prediction.percentile is not None:
+                raise SettingError(
+                    "the `percentile` of model {name!r} needs one row per person; with a `count`, give its `threshold`",
+                    name=name,
+                )
+        return self
+
     @property
     def columns(self) -> frozenset[str]:
         """Every column of the data that has a role."""
         predictions = self.predictions.values()
         among = (prediction.percentile.among for prediction in predictions if prediction.percentile is not None)
-        named = {self.id, self.outcome, self.weight, *among, *(prediction.column for prediction in predictions)}
+        named = {self.id, self.outcome, self.weight, self.count, *among, *(item.column for item in predictions)}
         members = chain.from_iterable(self.one_hot.values())
         return frozenset(name for name in (*named, *self.group_columns, *members) if name is not None)
 

@@ -15,6 +15,7 @@ from evenhand.stats.types import FloatArray
 from evenhand.table import keys
 from evenhand.table.cells import Cells, ColumnSum, reduce, score_sums
 from evenhand.table.checking import CheckedTable, check_table
+from evenhand.table.counts import count_notes, holds_counts
 from evenhand.table.engines import Frame, require_few_rows, rows_allowed
 from evenhand.table.frames import (
     ColumnArgument,
@@ -115,7 +116,9 @@ class Table:
     people
         What a row is, in the findings: "households", "applicants".
     weight
-        Column of survey weights.
+        Column of survey weights: how much a person counts.
+    count
+        Column of whole numbers: how many people a row stands for. A row with a count of 3 is the same as three rows.
     missing
         'error' (default) or 'drop': what to do with rows whose outcome or prediction is missing. A missing
         group is never dropped: it is a row of its own, "(missing)", left out of gaps.
@@ -146,6 +149,7 @@ class Table:
         one_hot: Mapping[str, Sequence[str]] | None = None,
         predictions: PredictionsArgument | None = None,
         weight: ColumnArgument | None = None,
+        count: ColumnArgument | None = None,
         threshold: float | None = None,
         percentile: Mapping[str, Any] | None = None,
         favourable: Literal["selected", "not_selected"] | None = None,
@@ -164,6 +168,7 @@ class Table:
             "groups": groups,
             "predictions": predictions,
             "weight": weight,
+            "count": count,
         }
         named_data, columns = name_arrays(data, columns)
         roles = make_roles(
@@ -376,6 +381,10 @@ class Table:
         require_few_rows(self.source.frame, self.rows)
         return self._with_type_retry(lambda table: read_coded(table, columns), columns.values())
 
+    def holds_counts(self, column: str) -> bool:
+        """Return whether a column could say how many people each row stands for."""
+        return holds_counts(self._reader([column]).source, column)
+
     def _require_numbers(self, columns: Sequence[str]) -> None:
         kinds = self._reader(columns).kinds
         for column in columns:
@@ -511,8 +520,8 @@ class Table:
 
     @cached_property
     def person_notes(self) -> tuple[Message, ...]:
-        """The notes of an audit that takes every row for another person: on the data, and on rows that repeat."""
-        return (*self.source.notes, *repeat_notes(self))
+        """The notes of an audit that takes every row for another person: on the data, and on rows that may not be."""
+        return (*self.source.notes, *repeat_notes(self), *count_notes(self))
 
     def prediction_state(self, model: str) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each row's decision by a model."""

@@ -77,10 +77,9 @@ class Validation:
                 )
         for name, prediction in self.roles.predictions.items():
             yield from self._prediction_type(name, prediction)
-        if self.roles.weight is not None:
-            yield from self._no_numbers(
-                problem("weight column {weight!r}", weight=self.roles.weight), self.roles.weight
-            )
+        for role, amounts in (("weight", self.roles.weight), ("count", self.roles.count)):
+            if amounts is not None:
+                yield from self._no_numbers(problem("{role} column {column!r}", role=role, column=amounts), amounts)
         if self.roles.positive is not None and self.roles.outcome is None:
             yield (
                 None,
@@ -119,10 +118,10 @@ class Validation:
         kind = self.kinds.get(column, "other")
         if kind in (*NUMBERS, "other"):
             return
-        present = ~self._absent(column)
+        present = ~self.absent(column)
         if kind == "text":  # the values that make it text
             present = present & ~self._value(column).str.contains(_NUMBER)
-        examples = self._distinct(column, present) or self._distinct(column, ~self._absent(column))
+        examples = self._distinct(column, present) or self._distinct(column, ~self.absent(column))
         if examples:
             for form, fix in ((COMMA_NUMBER, _DECIMAL_COMMA), (PERCENT, _PERCENT)):
                 if all(form.fullmatch(str(example)) for example in examples):
@@ -169,7 +168,7 @@ class Validation:
     def weight_problems(self, column: str) -> tuple[list[Message], int, int]:
         """Return the problems of the survey weights, an exponent that bounds them, and the number of zeros."""
         start = problem("weight column {column!r}", column=column)
-        absent, value = self._absent(column), nw.col(column).cast(nw.Float64)
+        absent, value = self.absent(column), nw.col(column).cast(nw.Float64)
         weights = nw.when(~absent).then(value)
         states = {"absent": absent, "negative": weights < 0, "zero": weights == 0}
         with engine_errors():
@@ -192,12 +191,12 @@ class Validation:
                 problem(
                     "{start} is missing in {where}; fill {them}.",
                     start=start,
-                    where=self._named(missing, rows, absent),
+                    where=self.named(missing, rows, absent),
                     them=_them(missing),
                 )
             )
         if negative:
-            where = self._named(negative, rows, (value < 0) & ~absent)
+            where = self.named(negative, rows, (value < 0) & ~absent)
             problems.append(
                 problem(
                     "{start} is negative in {where}, down to {lowest:g}; weights must be 0 or more.",
@@ -213,7 +212,7 @@ class Validation:
 
     def id_problems(self, column: str, rows: int) -> Iterator[Message]:
         """Yield a problem if an id is missing, or occurs in several rows."""
-        absent = self._absent(column)
+        absent = self.absent(column)
         with engine_errors():
             ids = self.source.frame.select(absent=as_number(absent), person=self._value(column))
             missing = int(fetch(ids.select(nw.col("absent").sum()))["absent"][0] or 0)
@@ -221,7 +220,7 @@ class Validation:
             repeated = people.filter(nw.col("rows") > 1)
             facts = fetch(repeated.select(ids=nw.len(), rows=nw.col("rows").sum(), example=nw.col("person").min()))
         if missing:
-            where = self._named(missing, rows, absent)
+            where = self.named(missing, rows, absent)
             yield problem(
                 "id column {column!r} is missing in {where}; each person must have an id.", column=column, where=where
             )
@@ -280,7 +279,7 @@ class Validation:
         option, yes = named
         start = problem("{role} column {column!r}", role=role, column=column)
         if yes is not None:
-            values_present = self._distinct(column, ~self._absent(column)) if not _rows(cells, key, keys.YES) else []
+            values_present = self._distinct(column, ~self.absent(column)) if not _rows(cells, key, keys.YES) else []
             if values_present:
                 yield problem(
                     "`{option}` is {yes!r}, which {start} never holds; it holds {examples}.",
@@ -319,7 +318,7 @@ class Validation:
         invalid = _rows(cells, key, keys.INVALID)
         if invalid:
             low, high = prediction.range
-            outside = keys.out_of_range(prediction) & ~self._absent(prediction.column)
+            outside = keys.out_of_range(prediction) & ~self.absent(prediction.column)
             values = self._distinct(prediction.column, outside)
             yield (
                 problem(
@@ -337,7 +336,7 @@ class Validation:
         """Return how to fix scores outside their range; scores from 0 to 100 are probably percentages."""
         value = nw.col(prediction.column).cast(nw.Float64)
         ends = fetch(
-            self.source.frame.filter(~self._absent(prediction.column)).select(low=value.min(), high=value.max())
+            self.source.frame.filter(~self.absent(prediction.column)).select(low=value.min(), high=value.max())
         )
         low, high = float(ends["low"][0]), float(ends["high"][0])
         if prediction.range == (0.0, 1.0) and low >= 0 and 10 < high <= 100:
@@ -353,7 +352,7 @@ class Validation:
         if absent == cells.rows:
             yield problem("{role} column {column!r} has no values: every row is missing.", role=role, column=column)
         elif absent and self.roles.missing != "drop":
-            where, them = self._named(absent, cells.rows, self._absent(column)), _them(absent)
+            where, them = self.named(absent, cells.rows, self.absent(column)), _them(absent)
             yield problem(
                 "{role} column {column!r} is missing in {where}; fill {them}, or drop {them} with `missing='drop'`.",
                 role=role,
@@ -433,7 +432,8 @@ class Validation:
                 )
             )
 
-    def _absent(self, column: str) -> nw.Expr:
+    def absent(self, column: str) -> nw.Expr:
+        """Return a test for a missing value of a column."""
         return is_absent(column, self.kinds[column], portable=self.source.portable_sql)
 
     def _binary_state(self, column: str) -> nw.Expr:
@@ -448,7 +448,7 @@ class Validation:
             frame = self.source.frame.filter(condition).select(value=self._value(column))
             return fetch(frame.unique("value").sort("value").head(_SHOWN + 1))["value"]
 
-    def _named(self, n: int, rows: int, bad: nw.Expr) -> str:
+    def named(self, n: int, rows: int, bad: nw.Expr) -> str:
         """Return the number of bad rows with the numbers of the first few, if rows have an order."""
         with engine_errors():
             numbers = self.source.first_rows(bad, _SHOWN + 1)
@@ -499,7 +499,7 @@ def sound_roles(roles: Roles, bad: Collection[str | None]) -> Roles:
         update={
             "groups": tuple(grouping for grouping in roles.groups if not set(grouping) & set(bad)),
             "predictions": predictions,
-            **{name: None for name in ("id", "outcome", "weight") if getattr(roles, name) in bad},
+            **{name: None for name in ("id", "outcome", "weight", "count") if getattr(roles, name) in bad},
         }
     )
 
@@ -517,7 +517,8 @@ def _state_keys(roles: Roles) -> Iterator[tuple[str, str, str]]:
 
 
 def _role_columns(roles: Roles) -> Iterator[tuple[str, str]]:
-    for role, column in (("id", roles.id), ("outcome", roles.outcome), ("weight", roles.weight)):
+    for role in ("id", "outcome", "weight", "count"):
+        column = getattr(roles, role)
         if column is not None:
             yield role, column
     for column in roles.group_columns:
