@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.core.groups import _compared, reference_of, require_reference
+from evenhand.core.groups import _compared, largest_first, ranks_of_groups, reference_of, require_reference
 from evenhand.core.records import OVERALL
 from evenhand.errors import ConfigError, DataError
+from evenhand.stats.types import IntArray
+from evenhand.table.cells import Cells
 from evenhand.table.roles import MISSING
 
 LABELS = ("a", "b", MISSING, "c", "d")
@@ -15,7 +17,7 @@ CODE = np.repeat(np.arange(5), [3, 5, 9, 2, 4])
 
 
 def test_groups_large_enough_are_compared_with_the_largest_and_the_rest_is_listed() -> None:
-    found = _compared("sex", CODE, LABELS, None, 3)
+    found = _compared("sex", (CODE, LABELS), [CODE], None, 3)
     assert (found.name, found.groups, found.sizes) == ("sex", ("b", "d", "a"), (5, 4, 3))
     assert (found.reference, found.others) == (0, (1, 2))
     assert np.bincount(found.code + 1).tolist() == [11, 5, 4, 3]  # nine without a group and two of c are in none
@@ -28,12 +30,38 @@ def test_groups_large_enough_are_compared_with_the_largest_and_the_rest_is_liste
 
 
 def test_a_group_that_was_asked_for_is_the_reference() -> None:
-    found = _compared("sex", CODE, LABELS, "d", 3)
+    found = _compared("sex", (CODE, LABELS), [CODE], "d", 3)
     assert (found.reference, found.others) == (1, (0, 2))
     with pytest.raises(ConfigError, match="'c' of 'sex' has 2 people, fewer than min_count 3; name a larger group"):
-        _compared("sex", CODE, LABELS, "c", 3)
-    nobody = _compared("sex", CODE, LABELS, None, 10)
+        _compared("sex", (CODE, LABELS), [CODE], "c", 3)
+    nobody = _compared("sex", (CODE, LABELS), [CODE], None, 10)
     assert (nobody.groups, nobody.reference, set(nobody.code.tolist())) == ((), -1, {-1})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_groups_depends_on_neither_their_numbers_nor_the_order_of_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    code = np.repeat(np.arange(6), [4, 4, 4, 3, 3, 5])
+    score, yes = rng.choice([0.1, 0.2, np.nan], code.size), rng.random(code.size) < 0.5
+    order = largest_first(np.bincount(code), code, [score, yes])
+    assert np.bincount(code)[order].tolist() == [5, 4, 4, 4, 3, 3]
+    number, rows = rng.permutation(6), rng.permutation(code.size)
+    renumbered = number[code][rows]
+    again = largest_first(np.bincount(renumbered), renumbered, [score[rows], yes[rows]])
+    assert again.tolist() == number[order].tolist()
+
+
+def test_ranks_of_groups_depend_on_no_name() -> None:
+    rng = np.random.default_rng(2)
+    score = rng.random(40)
+    codes: dict[str, IntArray] = {"sex": np.arange(40) % 2, "age": np.arange(40) // 20}
+
+    def ranks(columns: dict[str, IntArray]) -> list[list[int]]:
+        labels: dict[str, tuple[str, ...]] = dict.fromkeys(columns, ("a", "b"))
+        found = ranks_of_groups(Cells(columns, labels, np.ones(40, dtype=np.int64)), [score])
+        return [each.tolist() for each in found]
+
+    assert ranks({name: 1 - code for name, code in codes.items()}) == ranks(codes)
 
 
 def test_a_reference_is_a_label_or_its_bare_value_of_any_or_of_one_grouping() -> None:

@@ -45,9 +45,7 @@ def cells_of(n: IntArray) -> GroupCells:
 Record = Value | ParityGap
 
 
-def audited(
-    n: IntArray, metric: ParityMetric, custom: Custom | None, effort: Effort, rng: np.random.Generator
-) -> Analysed:
+def audited(n: IntArray, metric: ParityMetric, custom: Custom | None, effort: Effort) -> Analysed:
     """Return the audit's records of counts: with several strata the standardised ones. Group b is the reference."""
     standardise = len(n) > 1
     support = {metric.name: np.ones(len(n), dtype=bool)} if standardise else None
@@ -60,7 +58,6 @@ def audited(
             metrics=[(metric, custom)],
             spec=ParitySpec(resamples=effort.resamples),
             reference=1,
-            rng=rng,
             score_range=(0.0, 1.0),
             favourable=None,
             support=support,
@@ -123,7 +120,7 @@ def standardised(size: int, rate: float, effort: Effort, rng: np.random.Generato
         drawn = rng.multinomial(2 * size, chances.ravel()).reshape(2, 3, 2)
         n = np.zeros((3, 2, 2, 2), dtype=np.int64)
         n[:, :, 0] = drawn.transpose(1, 0, 2)
-        for what, record in quantities(audited(n, METRICS["selection_rate"], None, effort, rng)):
+        for what, record in quantities(audited(n, METRICS["selection_rate"], None, effort)):
             records.setdefault(what, []).append(record)
     why = few(float(size * (MIX * rate_of).min()))
     return gathered("standardised", size, f"{0.8 * rate:g} {rate:g}", records, truth, why)
@@ -162,7 +159,7 @@ def _of_cells(
     records: dict[str, list[Record]] = {}
     for _ in range(effort.boots // 3):
         n = np.stack([rng.multinomial(size, part.ravel()).reshape(2, 2) for part in chances])[None]
-        for what, record in quantities(audited(n, metric, function, effort, rng)):
+        for what, record in quantities(audited(n, metric, function, effort)):
             records.setdefault(what, []).append(record)
     why = few(size * prevalence * 0.5)
     assert set(records) == {"value", *(f"{a} {k}" for a in ("worst_pair", "reference", "overall") for k in KINDS)}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evenhand.core.records import OVERALL, LeftOut
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.messages import Message
 from evenhand.messages.shared import say
+from evenhand.stats.pairs import hashes
 from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.labels import known_label
@@ -27,7 +29,7 @@ class ComparedGroups:
     Parameters
     ----------
     name : its name.
-    groups : the compared groups, the largest first, so that no draw depends on a name.
+    groups : the compared groups, in the order of `largest_first`.
     sizes : the number of people in each.
     reference : the position of the reference group.
     code : (people,) each person's position in `groups`, -1 for people in none of them.
@@ -47,7 +49,9 @@ class ComparedGroups:
         return tuple(group for group in range(len(self.groups)) if group != self.reference)
 
 
-def compared_groups(table: Table, people: Cells, reference: Reference, min_count: int) -> list[ComparedGroups]:
+def compared_groups(
+    table: Table, people: Cells, reference: Reference, min_count: int, contents: Sequence[ArrayLike] = ()
+) -> list[ComparedGroups]:
     """Return the compared groups of every grouping of a table.
 
     Parameters
@@ -56,25 +60,63 @@ def compared_groups(table: Table, people: Cells, reference: Reference, min_count
     people : one cell per person.
     reference : the reference group, or one for each grouping; by default the largest group.
     min_count : groups with fewer people are not compared.
+    contents : columns of what is known of each person, which order groups of equal size.
     """
     coded = {name: people.joint(columns) for name, columns in table.groupings.items()}
     require_reference({name: labels for name, (_, labels) in coded.items()}, reference)
+    contents = [*contents, *_sizes(people)]
     return [
-        _compared(name, codes, labels, reference_of(reference, name, labels), min_count)
-        for name, (codes, labels) in coded.items()
+        _compared(name, joint, contents, reference_of(reference, name, joint[1]), min_count)
+        for name, joint in coded.items()
     ]
 
 
-def ranks_by_size(code: IntArray) -> IntArray:
-    """Return the rank of each person's group, the largest first, for an order of people that depends on no name.
+def largest_first(sizes: IntArray, code: IntArray, contents: Iterable[ArrayLike]) -> IntArray:
+    """Return the positions of groups, the largest first, so that no draw and no claim depends on a name.
+
+    Groups of equal size are in the order of a hash of their rows' contents, whatever the order of rows.
+
+    Parameters
+    ----------
+    sizes : (groups,) the size of each group.
+    code : (rows,) the group of each row.
+    contents : columns (rows,) of numbers, in an order that depends on no name. Constant ones do not matter.
 
     Examples
     --------
-    >>> ranks_by_size(np.array([0, 1, 1, 2, 2, 2])).tolist()
-    [2, 1, 1, 0, 0, 0]
+    >>> code, score = np.array([0, 1, 1, 2, 2]), np.array([0.1, 0.2, 0.3, 0.3, 0.4])
+    >>> largest_first(np.bincount(code), code, [score]).tolist()
+    [1, 2, 0]
+    >>> largest_first(np.bincount(code), np.array([0, 2, 2, 1, 1]), [score]).tolist()
+    [2, 1, 0]
     """
-    rank = np.argsort(np.argsort(-np.bincount(code), kind="stable"), kind="stable")
-    return np.asarray(rank[code], dtype=np.int64)
+    columns = [np.asarray(column, dtype=np.float64) for column in contents]
+    columns = [np.where(np.isnan(column), np.nan, column) for column in columns if np.ptp(column) != 0]
+    signature = np.zeros(len(sizes), dtype=np.uint64)
+    if columns:
+        np.add.at(signature, code, hashes(*columns))
+    return np.asarray(np.lexsort((signature, -sizes)), dtype=np.int64)
+
+
+def ranks_of_groups(people: Cells, contents: Sequence[ArrayLike]) -> list[IntArray]:
+    """Return the rank of each person's group in every group column, for an order of people that depends on no name.
+
+    Parameters
+    ----------
+    people : one cell per person.
+    contents : columns of what is known of each person.
+    """
+    contents = [*contents, *_sizes(people)]
+    ranks = []
+    for code in people.codes.values():
+        order = largest_first(np.bincount(code), code, contents)
+        ranks.append(np.argsort(order)[code])
+    return ranks
+
+
+def _sizes(people: Cells) -> list[IntArray]:
+    """Return the size of each person's group in every group column."""
+    return [np.bincount(code)[code] for code in people.codes.values()]
 
 
 def reference_of(reference: Reference, grouping: str, labels: Sequence[str]) -> str | None:
@@ -111,12 +153,17 @@ def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Referenc
 
 
 def _compared(
-    name: str, code: IntArray, labels: tuple[str, ...], reference_label: str | None, min_count: int
+    name: str,
+    joint: tuple[IntArray, tuple[str, ...]],
+    contents: Sequence[ArrayLike],
+    reference_label: str | None,
+    min_count: int,
 ) -> ComparedGroups:
+    code, labels = joint
     sizes = np.bincount(code, minlength=len(labels))
     large = np.array([label != MISSING for label in labels], dtype=np.bool_) & (sizes >= min_count)
-    compared = np.flatnonzero(large)
-    compared = compared[np.argsort(-sizes[compared], kind="stable")]
+    order = largest_first(sizes, code, contents)
+    compared = order[large[order]]
     groups = tuple(labels[position] for position in compared)
     if reference_label in labels and reference_label not in groups:
         raise ConfigError(

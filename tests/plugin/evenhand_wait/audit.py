@@ -64,7 +64,7 @@ def run(table: Table, spec: WaitSpec) -> Draft[WaitResult]:
     people = rows.where(known)
     days = people.numbers[spec.days]
     missing = int((~known).sum())
-    groupings = compared_groups(table, people.groups, spec.reference, spec.min_count)
+    groupings = compared_groups(table, people.groups, spec.reference, spec.min_count, [days])
     waited = {
         grouping: [Waited.of(name, days[grouping.code == code], spec.long) for code, name in enumerate(grouping.groups)]
         for grouping in groupings

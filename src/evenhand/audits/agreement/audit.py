@@ -82,7 +82,7 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
     step("Reading the ratings")
     rated = gather(table, spec)
     metrics = _chosen_metrics(rated, spec)
-    groupings = compared_groups(table, rated.groups, spec.reference, spec.min_count)
+    groupings = compared_groups(table, rated.groups, spec.reference, spec.min_count, rated.contents)
     counts: list[CountRecord] = []
     drawn: dict[str | None, list[GroupDraws]] = {}
     spread = pooled(rated)

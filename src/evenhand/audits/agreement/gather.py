@@ -50,6 +50,11 @@ class RatedPeople:
     dropped: int
     raters: tuple[str, ...]
 
+    @property
+    def contents(self) -> list[FloatArray]:
+        """The columns of ratings, and the weights if there are any."""
+        return [*self.ratings.T, *([] if self.weight is None else [self.weight])]
+
 
 def gather(table: Table, spec: AgreementSpec) -> RatedPeople:
     """Read the ratings of a table; refuse, drop or keep people with a missing rating."""

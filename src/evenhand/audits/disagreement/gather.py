@@ -21,7 +21,7 @@ from evenhand.audits.disagreement.reading import (
     read_times,
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.groups import ranks_by_size
+from evenhand.core.groups import ranks_of_groups
 from evenhand.errors import ConfigError, DataError, count, problem
 from evenhand.messages import Message
 from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback, numbered
@@ -189,9 +189,8 @@ def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec:
 
 def _case_per_row(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
     """Give every row its own case, numbered independently of the engine's row order."""
-    order = np.lexsort(
-        [*(column.codes for column in columns.values()), *map(ranks_by_size, groups.codes.values()), label]
-    )
+    contents = [label, *(column.codes for column in columns.values())]
+    order = np.lexsort([*contents[1:], *ranks_of_groups(groups, contents), label])
     case = np.empty(order.size, dtype=np.int64)
     case[order] = np.arange(order.size)
     return case, tuple(str(number) for number in range(1, order.size + 1))

@@ -10,12 +10,13 @@ import numpy as np
 from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.groups import largest_first
 from evenhand.core.records import LeftOut
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 from evenhand.stats.bootstrap import data_rng
 from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled, numbered
-from evenhand.stats.types import BoolArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
@@ -53,12 +54,13 @@ class Grouping:
 
 
 def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]:
-    """Return the groupings of a table, with the size of every group, the largest first: no draw depends on a name."""
-    groupings = []
+    """Return the groupings of a table, with the size of every group, in the order of `largest_first`."""
+    groupings, contents = [], _contents(panel)
     for name, columns in table.groupings.items():
         code, labels = panel.groups.joint(columns)
         size = np.bincount(code, minlength=len(labels))
-        by_size = [number for number in np.argsort(-size, kind="stable").tolist() if labels[number] != MISSING]
+        order = largest_first(size, code[panel.case], contents)
+        by_size = [number for number in order.tolist() if labels[number] != MISSING]
         place = np.full(len(labels), -1)
         place[by_size] = np.arange(len(by_size))
         named, group, cases = tuple(labels[number] for number in by_size), place[code], size[by_size]
@@ -77,6 +79,13 @@ def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]
             )
         )
     return groupings
+
+
+def _contents(panel: Panel) -> list[IntArray | FloatArray]:
+    """Return columns of what is known of each answer, without the names of critics and cases."""
+    sizes = [np.bincount(code)[code] for code in (panel.critic, panel.case)]
+    more = [column for column in (panel.truth, panel.weight) if column is not None]
+    return [panel.answer, panel.label[panel.case], *sizes, *more]
 
 
 def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int) -> Iterator[LeftOut]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from evenhand.audits.effort.large_table import LargeTable
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.result import EffortGap, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.groups import largest_first
 from evenhand.core.progress import step
 from evenhand.core.records import OK
 from evenhand.errors import ConfigError
@@ -44,7 +45,7 @@ class EffortBins:
     model, grouping : their coordinates.
     labels : the groups.
     members : the groups' means by the number of the bin; under None those of all bins together.
-    large_groups : the groups of each bin with enough people.
+    large_groups : the groups of each bin with enough people, in an order that depends on no name.
     parities, p_values : of the bins with two such groups, the lowest parity, and the p-value of equal means.
     """
 
@@ -63,7 +64,8 @@ class EffortBins:
         members: dict[int | None, GroupMeans] = {None: means.whole.bin(0)}
         members |= {number: means.bins.bin(number) for number in occupied}
         named = np.array([label != MISSING for label in means.labels])
-        large_groups = {number: np.flatnonzero(named & (each.n >= min_count)) for number, each in members.items()}
+        order = _largest_first(members)
+        large_groups = {number: order[(named & (each.n >= min_count))[order]] for number, each in members.items()}
         parities = {
             number: lowest_parity(members[number], groups) for number, groups in large_groups.items() if len(groups) > 1
         }
@@ -81,6 +83,14 @@ class EffortBins:
     def compared(self) -> int:
         """The number of bins in which groups are compared, at least 1."""
         return max(len(self.parities.keys() - {None}), 1)
+
+
+def _largest_first(members: Mapping[int | None, GroupMeans]) -> IntArray:
+    """Return the groups, the largest first, those of equal size in the order of their means in the bins."""
+    sizes = members[None].n
+    bins = np.repeat([-1.0 if number is None else number for number in members], sizes.size)
+    n, mean = (np.concatenate([getattr(each, name) for each in members.values()]) for name in ("n", "mean"))
+    return largest_first(sizes, np.tile(np.arange(sizes.size), len(members)), [bins, n, mean.astype(np.float32)])
 
 
 def group_bins(table: Table, subjects: EffortPeople | LargeTable, spec: EffortSpec) -> Iterator[EffortBins]:

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.audits.improvability.candidates import Candidate, described
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
-from evenhand.core.groups import ranks_by_size, require_reference
+from evenhand.core.groups import largest_first, ranks_of_groups, require_reference
 from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, problem, require_name
 from evenhand.messages.shared import say as shared
@@ -115,6 +115,14 @@ class AuditRows:
             columns={name: values[chosen] for name, values in self.columns.items()},
         )
 
+    @property
+    def contents(self) -> list[FloatArray]:
+        """The columns of numbers: outcome, features (or predictions without them), those of utilities, weights."""
+        names = sorted(self.predictions, key=lambda name: name != STATUS_QUO)
+        features = self.matrix.T if self.features else [self.predictions[name].values for name in names]
+        weight = [] if self.weight is None else [self.weight]
+        return [self.outcome, *features, *self.columns.values(), *weight]
+
     def digest(self) -> str:
         """Return the SHA-256 of all inputs of the numbers; the same on every engine."""
         digest = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
@@ -161,7 +169,8 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> AuditRows:
         ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
         columns={name: _utility_column(rows.columns[f"utility[{name}]"], name) for name in more},
     )
-    return _with_model_scores(_complete_rows(sample.rows(_canonical_order(rows)), table, spec), spec)
+    complete = _complete_rows(sample.rows(_canonical_order(rows)), table, spec)
+    return _in_order_of_groups(_with_model_scores(complete, spec))
 
 
 def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
@@ -269,8 +278,8 @@ def _canonical_order(rows: CodedRows) -> IntArray:
     if "id" in rows.columns:
         return np.asarray(np.argsort(rows.columns["id"].codes, kind="stable"))
     by: list[Any] = [coded.codes for coded in rows.columns.values()]
-    by += map(ranks_by_size, rows.groups.codes.values())
-    return np.asarray(np.lexsort([*by, *([] if rows.weight is None else [rows.weight])]))
+    weight = [] if rows.weight is None else [rows.weight]
+    return np.asarray(np.lexsort([*by, *ranks_of_groups(rows.groups, [*by, *weight]), *weight]))
 
 
 def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:
@@ -397,12 +406,18 @@ def _large_groups(sample: AuditRows, spec: ImprovabilitySpec) -> tuple[AuditRows
         if not is_large
     ]
     kept = np.flatnonzero(large)
-    kept = kept[np.argsort(-sizes[kept], kind="stable")]  # so that no draw depends on a name
     groups = tuple(sample.groups[code] for code in kept)
     _require_groups(groups, sample.grouping, spec, records)
     codes = np.argsort(np.append(kept, np.flatnonzero(~large)))
     smaller = sample.rows(np.flatnonzero(large[sample.group]))
     return replace(smaller, group=codes[smaller.group], groups=groups), records
+
+
+def _in_order_of_groups(sample: AuditRows) -> AuditRows:
+    """Return the sample with its groups in an order that depends on no name."""
+    order = largest_first(np.bincount(sample.group), sample.group, sample.contents)
+    groups = tuple(sample.groups[code] for code in order)
+    return replace(sample, group=np.argsort(order)[sample.group], groups=groups)
 
 
 def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilitySpec, left_out: list[LeftOut]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,7 +30,6 @@ class Analysis:
     metrics : the metrics to compute, each with the user's function or None.
     spec : the audit's settings.
     reference : position of the reference group.
-    rng : source of randomness for the bootstrap; it is copied, so the draws are the same at every confidence.
     score_range : lowest and highest possible score.
     favourable : the side of the decision that is good for the person.
     ranks : the scores by group code, for AUC and means.
@@ -46,7 +44,6 @@ class Analysis:
     metrics: Metrics
     spec: ParitySpec
     reference: int
-    rng: np.random.Generator
     score_range: tuple[float, float]
     favourable: str | None
     ranks: tuple[ScoreRows, IntArray] | None = None
@@ -78,7 +75,6 @@ class Analysis:
                 resampled[first:],
                 reference=self.reference,
                 resamples=self.spec.resamples,
-                rng=deepcopy(self.rng),
                 support=self.support,
             )
             drawn = next(batches)

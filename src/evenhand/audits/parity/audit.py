@@ -31,7 +31,6 @@ from evenhand.errors import ConfigError, problem
 from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
 from evenhand.stats.auc import binned_auc_error
-from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.types import BoolArray
 from evenhand.table.roles import MISSING, TIMES
@@ -127,7 +126,6 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
             metrics=metrics,
             spec=spec,
             reference=_reference(whole, grouping, spec),
-            rng=_rng(spec, model, grouping, ""),
             score_range=prediction.range,
             favourable=prediction.favourable,
             ranks=(ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None,
@@ -149,8 +147,7 @@ def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
         return
 
     def part(stratum: str, cells: GroupCells, metrics: Metrics, support: Support | None = None) -> Analysis:
-        rng = _rng(pooled.spec, pooled.model, pooled.grouping, stratum)
-        changed: dict[str, Any] = {"cells": cells, "metrics": metrics, "support": support, "rng": rng}
+        changed: dict[str, Any] = {"cells": cells, "metrics": metrics, "support": support}
         return replace(pooled, stratum=stratum, ranks=None, **changed)
 
     on_cells = _metrics_of_cells(pooled)
@@ -169,11 +166,6 @@ def _support(pooled: Analysis, whole: GroupCells) -> Support:
     """Return the strata over which each metric is standardised."""
     least = pooled.spec.min_count
     return {metric.name: _shared_strata(whole, metric, least) for metric, _ in _metrics_of_cells(pooled)}
-
-
-def _rng(spec: ParitySpec, *names: str) -> np.random.Generator:
-    """Return a generator seeded by the analysis's name, so that no number depends on other computations."""
-    return named_rng(spec.seed, *names)
 
 
 def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
@@ -334,11 +326,10 @@ def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator
 
 def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     """Return the position of the reference group: the one named, else the largest."""
-    size = cells.n.sum(axis=(0, 2, 3))
     wanted = reference_of(spec.reference, grouping, cells.labels)
     if wanted in cells.labels:
         return cells.labels.index(str(wanted))
-    return int(cells.named_groups[np.argmax(size[cells.named_groups])])
+    return int(next(group for group in cells.orders[1] if cells.labels[group] != MISSING))
 
 
 def _left_out(pooled: Analysis, values: Sequence[Value]) -> Iterator[LeftOut]:

@@ -77,7 +77,7 @@ class Comparison:
     def _gaps(self, kind: Kind, confidence: float) -> Iterator[GapNumbers]:
         """Yield the worst pair, then the gaps to the reference and to everybody."""
         values, groups, reference = self.values, self.groups, self.analysis.reference
-        worst = between.worst_gap(values, groups, kind)
+        worst = between.worst_gap(values, self._by_value, kind)
         to_reference = between.gaps_to_reference(values, self._others, reference, kind)
         to_overall = between.gaps_to_overall(values, groups, kind)
         if self.analysis.by_bootstrap(self.metric):
@@ -98,11 +98,17 @@ class Comparison:
         return self.groups[~is_reference] if is_reference.any() else self.groups[:0]
 
     @cached_property
+    def _by_value(self) -> IntArray:
+        """The groups, those with the highest value first, and of these the largest."""
+        groups = self.analysis.cells.orders[1]
+        groups = groups[np.isin(groups, self.groups)]
+        return np.asarray(groups[np.argsort(-self.values.value[groups], kind="stable")])
+
+    @cached_property
     def _sides(self) -> tuple[IntArray, IntArray]:
         """The two groups of every pair, those with the higher value first."""
-        order = self.groups[np.argsort(-self.values.value[self.groups], kind="stable")]
-        first, second = np.triu_indices(len(order), 1)
-        return order[first], order[second]
+        first, second = np.triu_indices(len(self.groups), 1)
+        return self._by_value[first], self._by_value[second]
 
     @cached_property
     def _all_pairs(self) -> Pairs:

@@ -58,10 +58,9 @@ def clamp_interval(
     return Interval(np.minimum(low, value), np.maximum(high, value))
 
 
-def worst_gap(values: GroupValues, groups: IntArray, kind: Kind) -> GapNumbers:
-    """Return the largest difference (or the smallest ratio) among some groups, without limits."""
-    order = np.argsort(values.value[groups], kind="stable")
-    lowest, highest = int(groups[order[0]]), int(groups[order[-1]])
+def worst_gap(values: GroupValues, by_value: IntArray, kind: Kind) -> GapNumbers:
+    """Return the largest difference (or the smallest ratio) among groups, the highest first, without limits."""
+    lowest, highest = int(by_value[-1]), int(by_value[0])
     high, low = float(values.value[highest]), float(values.value[lowest])
     if kind == "difference":
         sides: dict[str, Any] = {"group": highest, "reference": lowest, "higher": True, "value": high - low}

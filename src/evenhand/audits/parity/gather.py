@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from evenhand.core.groups import largest_first
 from evenhand.stats.bootstrap import CellMoments
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
@@ -115,6 +117,28 @@ class GroupCells:
     def named_groups(self) -> IntArray:
         """The positions of the groups that are not "(missing)"."""
         return np.array([i for i, label in enumerate(self.labels) if label != MISSING], dtype=np.int64)
+
+    @cached_property
+    def orders(self) -> tuple[IntArray, IntArray]:
+        """The strata and the groups, the largest first and those of equal size by contents: no name matters."""
+        stratum, group, outcome, decision = (place.ravel() for place in np.indices(self.n.shape))
+        with np.errstate(over="ignore"):
+            sums = self.first.astype(np.float32)  # the last digits of sums depend on the order of the cells
+        contents = [outcome, decision, self.n.ravel(), *sums.reshape(-1, 3).T]
+        sizes = self.n.sum(axis=(1, 2, 3)), self.n.sum(axis=(0, 2, 3))
+        return largest_first(sizes[0], stratum, contents), largest_first(sizes[1], group, contents)
+
+    def in_order(self) -> GroupCells:
+        """Return the cells in these orders."""
+        strata, groups = self.orders
+        return replace(
+            self,
+            labels=tuple(self.labels[group] for group in groups),
+            strata=tuple(self.strata[stratum] for stratum in strata),
+            n=self.n[strata][:, groups],
+            first=self.first[strata][:, groups],
+            second=self.second[strata][:, groups],
+        )
 
     def pooled(self) -> GroupCells:
         """Return the cells with all strata added up."""

@@ -18,7 +18,7 @@ from evenhand.audits.parity.metrics import LOSS, SCORE, WEIGHT, ParityMetric, te
 from evenhand.core.measures import Terms
 from evenhand.core.records import Kind
 from evenhand.errors import ConfigError
-from evenhand.stats.bootstrap import CellMoments, Statistic, resample
+from evenhand.stats.bootstrap import CellMoments, Statistic, data_rng, resample
 from evenhand.stats.draws import Draws, upper_quantile
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, widest_difference
@@ -322,44 +322,54 @@ def resample_groups(
     *,
     reference: int,
     resamples: int,
-    rng: np.random.Generator,
     support: Support | None = None,
     blocks: tuple[str, ...] = BLOCKS,
 ) -> Iterator[Resampled]:
     """Resample the cells and yield draws of the metrics, in order, in batches that fit into memory.
+
+    The draws depend on the contents of the cells alone, on neither a name nor a seed.
 
     Parameters
     ----------
     cells : with one stratum; or with several and `support`, for values standardised over strata.
     metrics : the metrics, each with the user's function or None.
     reference : position of the reference group.
-    resamples, rng : how many, and the source of randomness.
+    resamples : how many.
     support : for each metric the strata in which every compared group can be compared.
     blocks : the values and contrasts for BCa intervals; fewer blocks make their accelerations faster.
     """
     groups = len(cells.labels)
     batch = max(1, _MOST_DRAWS // (resamples * (groups + 1)))
-    seeds = rng.integers(2**63, size=1)  # every batch sees the same resamples
-    moments = cells.moments()
+    strata, order = cells.orders
+    places = np.append(np.argsort(order), groups)
+    used = {name: by_stratum[strata] for name, by_stratum in (support or {}).items()}
+    moments = cells.in_order().moments()
     for start in range(0, len(metrics), batch):
         part = metrics[start : start + batch]
-        statistic = _statistic(cells.n.shape, part, support)
+        statistic = _statistic(cells.n.shape, places, part, used)
         yield Resampled(
             metrics=tuple(metric.name for metric, _ in part),
             groups=groups,
             reference=reference,
-            draws=resample(moments, statistic, resamples=resamples, rng=np.random.default_rng(seeds)),
+            draws=resample(moments, statistic, resamples=resamples, rng=data_rng(0, moments.n)),
             blocks=blocks,
             accelerate=partial(_accelerations, moments, _contrasts(statistic, groups, reference, blocks)),
         )
 
 
-def _statistic(shape: tuple[int, ...], metrics: Metrics, support: Support | None) -> Statistic:
-    """Return the function from cells to values: each metric's groups, then everybody."""
+def _statistic(shape: tuple[int, ...], places: IntArray, metrics: Metrics, support: Support) -> Statistic:
+    """Return the function from cells to values: each metric's groups, then everybody.
+
+    Parameters
+    ----------
+    shape : of the cells.
+    places : the position in the cells of each group and, last, of everybody.
+    metrics, support : the metrics, and the strata of each that is standardised.
+    """
 
     def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
-        parts, strata = Sums.build(shape, counts, sums), support or {}
-        values = [metric_values(parts, metric, custom, strata.get(metric.name)) for metric, custom in metrics]
+        parts = Sums.build(shape, counts, sums)
+        values = [metric_values(parts, metric, custom, support.get(metric.name))[places] for metric, custom in metrics]
         return np.moveaxis(np.concatenate(values), 0, -1)
 
     return statistic

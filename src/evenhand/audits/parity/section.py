@@ -169,7 +169,7 @@ def methods(result: ParityResult) -> Iterator[Method]:
         yield Method(
             "Resampled intervals",
             f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
-            f"multinomial resamples of the cells, seed {spec.seed}; their worst pair has one max-t band over all "
+            "multinomial resamples of the cells, which depend on no seed; their worst pair has one max-t band over all "
             "pairs.",
             "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
         )
@@ -239,7 +239,7 @@ def _bootstrap_method(spec: ParitySpec) -> Method:
     return Method(
         "Intervals",
         f"{spec.interval} bootstrap intervals from {spec.resamples:,} multinomial resamples of the cells, "
-        f"seed {spec.seed}; AUC has DeLong's limits. The worst pair has one max-t band over all pairs. Where "
+        "which depend on no seed; AUC has DeLong's limits. The worst pair has one max-t band over all pairs. Where "
         "resamples do not vary, as with a rate of 0, there is no interval.",
         "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
     )

@@ -99,7 +99,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     require_known(spec.thresholds, groupings=table.groupings, models=spec.model)
     step("Reading the features")
     people = gather(table, spec)
-    groups = compared_groups(table, people.groups, spec.reference, spec.min_count)
+    groups = compared_groups(table, people.groups, spec.reference, spec.min_count, people.contents)
     derivation = make_derivation(people, table.roles.group_columns, spec)
     untouched = untouched_features(people, table.roles.group_columns, derivation.following, spec)
     settings = [make_mistakes(setting, people, table.groupings, untouched, spec) for setting in spec.noise.settings]

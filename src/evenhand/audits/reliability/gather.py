@@ -14,7 +14,7 @@ from evenhand.audits.reliability.messages import say
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import join_sentences
-from evenhand.core.groups import ranks_by_size
+from evenhand.core.groups import ranks_of_groups
 from evenhand.errors import ConfigError, DataError, EvenhandError, problem
 from evenhand.messages import Message, showable
 from evenhand.models.features import Feature, FeatureMatrix, read_features
@@ -129,6 +129,11 @@ class ScoredPeople:
         """Return the positions of features in the matrix."""
         return [self.names.index(name) for name in names]
 
+    @property
+    def contents(self) -> list[FloatArray | BoolArray]:
+        """The columns of features, and the outcome if it is known."""
+        return [*self.matrix.T, *([] if self.outcome is None else [self.outcome])]
+
     def sample(self) -> IntArray:
         """Return the positions of some people, spread over the table, to try a model or a function on."""
         return np.linspace(0, len(self.matrix) - 1, min(MOST_ASKED, len(self.matrix))).astype(np.int64)
@@ -162,8 +167,8 @@ def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
     keep = _rows_to_keep(read, spec.scoring.missing or table.roles.missing)
     # Engines return rows in any order; people who are equal in all of this are exchangeable.
     outcome_column = [] if positive is None else [positive[keep]]
-    group_ranks = map(ranks_by_size, rows.groups.where(keep).codes.values())
-    columns_used = [*matrix[keep].T, *outcome_column, *group_ranks]
+    contents = [*matrix[keep].T, *outcome_column]
+    columns_used = [*contents, *ranks_of_groups(rows.groups.where(keep), contents)]
     sorting = np.lexsort(columns_used)
     order = np.flatnonzero(keep)[sorting]
     return ScoredPeople(
@@ -264,7 +269,7 @@ def deal_folds(people: ScoredPeople, folds: int, seed: int) -> IntArray:
     So the folds hold equal numbers of people of every group and outcome, up to one.
     """
     shuffled = np.random.default_rng(seed).permutation(len(people.matrix))
-    by = [ranks_by_size(codes)[shuffled] for codes in people.groups.codes.values()]
+    by = [ranks[shuffled] for ranks in ranks_of_groups(people.groups, people.contents)]
     order = shuffled[np.lexsort([*by, people.outcome[shuffled]] if people.outcome is not None else by)]
     fold = np.empty(len(order), dtype=np.int64)
     fold[order] = np.arange(len(order)) % folds
