@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts.look import PALETTE, hollow_path, looks, mark_path
+from evenhand.charts.look import PALETTE, hollow_path, looks, solid_path
 from evenhand.messages.formats import Format, show, show_interval, show_tick
 
 if TYPE_CHECKING:
@@ -134,12 +134,25 @@ def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
     return (ends[0], ends[1]) if has_interval else None
 
 
-def bar_and_lack(row: Mapping[str, Any]) -> Iterator[tuple[tuple[float, float], str]]:
-    """Yield the ends and the look of a row's bar, and of what it lacks to its limits."""
-    yield (0.0, row["value"]), 'stroke-width="9"'
-    for limit in row["limits"]:
-        if limit > row["value"]:
-            yield (row["value"], limit), 'stroke-width="9" opacity=".25"'
+def lengths_of(line: ForestRow, panel: Forest, dark: str = "currentColor") -> Iterator[tuple[tuple[float, float], str]]:
+    """Yield the ends and the look of the lengths of a row: bar, what it lacks to its limits, open range, interval."""
+    row, colour = line.row, f'stroke="{line.colour}"'
+    if panel.bars and row["value"] is not None:
+        yield (0.0, row["value"]), f'{colour} stroke-width="9"'
+        for limit in row["limits"]:
+            if limit > row["value"]:
+                yield (row["value"], limit), f'{colour} stroke-width="9" opacity=".25"'
+    if row["open"]:
+        yield row["open"], f'{colour} stroke-width="7"'
+    if ends := interval_of(row):
+        thin = f'stroke="{dark}" stroke-width="1.6"' if panel.bars else f'{colour} stroke-width="1.4"'
+        usual = f'{colour} stroke-width="2.6"{BROKEN if line.small else ""}'
+        yield ends, thin if panel.bars or panel.thin else usual
+
+
+def dark_of(row: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the positions of the black lines of a row: its limits, and the truth where it is known."""
+    return (*row["limits"], *(() if row["truth"] is None else (row["truth"],)))
 
 
 def axis_numbers(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
@@ -170,29 +183,19 @@ def interval_marks(line: ForestRow, x: Callable[[float], str], panel: Forest, he
     height
         Of the row, in pixels.
     """
-    row, colour, middle = line.row, line.colour, height / 2
+    middle = height / 2
 
     def upright(number: float, look: str, top: float = 1) -> str:
         return f'<line x1="{x(number)}" x2="{x(number)}" y1="{top}" y2="{height - top}" {look}/>'
 
-    def along(ends: Sequence[float], look: str) -> str:
-        return f'<line x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle}" y2="{middle}" stroke="{colour}" {look}/>'
-
-    def beside(number: float) -> str:
-        """Return the mark of the value."""
-        mark = mark_path(line.shape, colour, [(0, 0)]) if ends else hollow_path(line.shape, colour, 0, 0)
-        return f'<svg x="{x(number)}" y="{middle}" overflow="visible">{mark}</svg>'  # x may be in percent
-
     parts = [] if panel.zero is None else [upright(panel.zero, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"', 0)]
-    ends = interval_of(row)
-    if ends and not panel.bars:
-        parts.append(along(ends, f'stroke-width="{1.4 if panel.thin else 2.6}"{BROKEN if line.small else ""}'))
-    if row["open"]:
-        parts.append(along(row["open"], 'stroke-width="7"'))
-    if panel.bars and row["value"] is not None:
-        parts += [along(bar, look) for bar, look in bar_and_lack(row)]
-        parts += [along(ends, 'stroke-width="1.6"').replace(colour, "currentColor")] if ends else []
-    elif row["value"] is not None:
-        parts.append(beside(row["value"]))
-    dark = [*row["limits"], *([] if row["truth"] is None else [row["truth"]])]
-    return "".join([*parts, *(upright(number, 'stroke="currentColor" stroke-width="2"') for number in dark)])
+    for (left, right), look in lengths_of(line, panel):
+        parts.append(f'<line x1="{x(left)}" x2="{x(right)}" y1="{middle}" y2="{middle}" {look}/>')
+    if line.row["value"] is not None and not panel.bars:
+        is_hollow = interval_of(line.row) is None
+        mark = (hollow_path if is_hollow else solid_path)(line.shape, line.colour, 0, 0)
+        parts.append(
+            f'<svg x="{x(line.row["value"])}" y="{middle}" overflow="visible">{mark}</svg>'
+        )  # x may be in percent
+    dark = (upright(number, 'stroke="currentColor" stroke-width="2"') for number in dark_of(line.row))
+    return "".join([*parts, *dark])

@@ -196,6 +196,11 @@ def mark_path(shape: str, colour: str, places: Sequence[tuple[float, float]], *,
     return f'<path fill="{colour}" d="{"".join(f"M{x:g} {y:g}{_OUTLINES[shape]}" for x, y in places)}"/>'
 
 
+def solid_path(shape: str, colour: str, x: float, y: float) -> str:
+    """Return one marker."""
+    return mark_path(shape, colour, [(x, y)])
+
+
 def hollow_path(shape: str, colour: str, x: float, y: float) -> str:
     """Return a marker as an outline."""
     outline = _OUTLINES.get(shape, _OUTLINES["circle"])

@@ -13,12 +13,12 @@ from markupsafe import Markup
 
 from evenhand.charts import PALETTE, Forest
 from evenhand.charts.forest_rows import (
-    BROKEN,
     ForestRow,
     axis_numbers,
-    bar_and_lack,
+    dark_of,
     interval_marks,
     interval_of,
+    lengths_of,
     rows_of,
 )
 
@@ -224,21 +224,11 @@ def _picture_on_paper(panel: Forest, paper: _PaperLayout, rows: Sequence[_PaperR
 def _marks_on_paper(line: ForestRow, x: Callable[[float], str], top: int, panel: Forest) -> Iterator[tuple[str, str]]:
     """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
     row, middle = line.row, top + _ROW_ON_PAPER / 2
-    stroke = f'stroke="{line.colour}"'
-    ends = interval_of(row)
-    if panel.bars and row["value"] is not None:
-        for bar, look in bar_and_lack(row):
-            yield f"{stroke} {look}", f"M{x(bar[0])} {middle}H{x(bar[1])}"
-        if ends:
-            yield 'stroke="#000"', f"M{x(ends[0])} {middle}H{x(ends[1])}"
-    elif ends:
-        look = f'stroke-width="{1.4 if panel.thin else 2.6}"{BROKEN if line.small else ""}'
-        yield f"{stroke} {look}", f"M{x(ends[0])} {middle}H{x(ends[1])}"
-    if row["open"]:
-        yield f'{stroke} stroke-width="5"', f"M{x(row['open'][0])} {middle}H{x(row['open'][1])}"
+    for (left, right), look in lengths_of(line, panel, "#000"):
+        yield look, f"M{x(left)} {middle}H{x(right)}"
     if row["value"] is not None and not panel.bars:
-        yield f'{stroke} stroke-width="5.4" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
-        if ends is None:
+        yield f'stroke="{line.colour}" stroke-width="5.4" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
+        if interval_of(row) is None:
             yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
-    for dark in (*row["limits"], *([] if row["truth"] is None else [row["truth"]])):
+    for dark in dark_of(row):
         yield 'stroke="#000" stroke-width="2"', f"M{x(dark)} {top + 1}v{_ROW_ON_PAPER - 2}"

@@ -16,21 +16,19 @@ _FOUR_FIFTHS = 0.8
 
 def impact_figure(rows: Sequence[Impact]) -> Figure:
     """Return the chart of the rates of all models, a panel for each grouping."""
-    by_grouping: dict[str, list[Impact]] = {}
-    for row in rows:
-        by_grouping.setdefault(row.grouping, []).append(row)
-    below = [row for row in rows if row.group != row.highest and row.below_four_fifths]
-    beside = sum(row.group != row.highest for row in rows)
+    beside = [row for row in rows if row.group != row.highest]
+    below = [row for row in beside if row.below_four_fifths]
+    described = [f"{row.model}, {row.group}: {row.to_four_fifths:,} people" for row in below]
     outdone = any(row.rate > highest.rate for row in rows for highest in rows if _is_highest_of(highest, row))
     larger = " A group too small to be compared has a higher one." if outdone else ""
-    described = [f"{row.model}, {row.group}: {row.to_four_fifths:,} people" for row in below]
+    groupings = dict.fromkeys(row.grouping for row in rows)
     return Figure(
         "Four fifths",
         "Bars: the rate of the favourable decision. People short: how many more of a group would bring it to four "
         f"fifths of the highest rate.{larger}",
         f"Missing to four fifths: {'; '.join(described) or 'nobody'}.",
-        tuple(_panel(name, records) for name, records in by_grouping.items()),
-        say("four_fifths", n=len(below), total=beside) if below else say("four_fifths_nobody"),
+        tuple(_panel(name, [row for row in rows if row.grouping == name]) for name in groupings),
+        say("four_fifths", n=len(below), total=len(beside)) if below else say("four_fifths_nobody"),
     )
 
 
