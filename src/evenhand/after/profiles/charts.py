@@ -18,27 +18,27 @@ def impact_figure(rows: Sequence[Impact]) -> Figure:
     """Return the chart of the rates of all models, a panel for each grouping."""
     beside = [row for row in rows if row.group != row.highest]
     below = [row for row in beside if row.below_four_fifths]
-    described = [f"{row.model}, {row.group}: {row.to_four_fifths:,} people" for row in below]
-    outdone = any(row.rate > highest.rate for row in rows for highest in rows if _is_highest_of(highest, row))
-    larger = " A group too small to be compared has a higher one." if outdone else ""
-    groupings = dict.fromkeys(row.grouping for row in rows)
+    described = "; ".join(f"{row.model}, {row.group}: {row.to_four_fifths:,} people" for row in below)
     return Figure(
         "Four fifths",
         "Bars: the rate of the favourable decision. People short: how many more of a group would bring it to four "
-        f"fifths of the highest rate.{larger}",
-        f"Missing to four fifths: {'; '.join(described) or 'nobody'}.",
-        tuple(_panel(name, [row for row in rows if row.grouping == name]) for name in groupings),
+        f"fifths of the highest rate.{_larger(rows)}",
+        f"Missing to four fifths: {described or 'nobody'}.",
+        tuple(_panel(name, rows) for name in dict.fromkeys(row.grouping for row in rows)),
         say("four_fifths", n=len(below), total=len(beside)) if below else say("four_fifths_nobody"),
     )
 
 
-def _is_highest_of(highest: Impact, row: Impact) -> bool:
-    """Return whether a group is the one that another is compared with."""
-    return (highest.model, highest.grouping, highest.group) == (row.model, row.grouping, row.highest)
+def _larger(rows: Sequence[Impact]) -> str:
+    """Return that a group too small to be compared has a higher rate than the highest, if one has."""
+    highest = {(row.model, row.grouping): row.rate for row in rows if row.group == row.highest}
+    is_outdone = any(row.rate > highest[row.model, row.grouping] for row in rows)
+    return " A group too small to be compared has a higher one." if is_outdone else ""
 
 
-def _panel(grouping: str, rows: Sequence[Impact]) -> Forest:
+def _panel(grouping: str, everything: Sequence[Impact]) -> Forest:
     """Return a grouping's rates, the highest under the first model first."""
+    rows = [row for row in everything if row.grouping == grouping]
     models = list(dict.fromkeys(row.model for row in rows))
     ranked = sorted((row for row in rows if row.model == models[0]), key=lambda row: -row.rate)
     shown = {row.group: None for row in ranked[:MOST_ROWS]}
