@@ -51,14 +51,14 @@ class RateDecision:
             return np.asarray((least <= (1.0 - self.confidence) / self.family).any(axis=-1))
         high, low = self._ends
         tail = self.near_tail / self.family
-        beyond = (pairs.one_sided("lower", high) < tail) | (pairs.one_sided("upper", low) < tail)
+        beyond = pairs.is_rejected("lower", high, tail) | pairs.is_rejected("upper", low, tail)
         return np.asarray(beyond.any(axis=-1))
 
     def met(self, pairs: RateComparison) -> BoolArray:
         """Return the samples (rows) in which the limit is shown to be met: by each pair on its own."""
         high, low = self._ends
         tail = 1.0 - self.confidence  # one-sided limits
-        within = (pairs.one_sided("upper", high) < tail) & (pairs.one_sided("lower", low) < tail)
+        within = pairs.is_rejected("upper", high, tail) & pairs.is_rejected("lower", low, tail)
         return np.asarray(within.all(axis=-1))
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues, no_limits
-from evenhand.audits.parity.pairs import LimitPairs, Pairs, make_pairs, worst_p
+from evenhand.audits.parity.pairs import LimitPairs, Pairs, make_pairs, p_value_of, worst_p
 from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -100,10 +100,11 @@ def worst_gap_limits(gap: GapNumbers, pairs: Pairs, sides: tuple[IntArray, IntAr
     ends = pairs.widest(gap.kind, confidence)
     named = {gap.group, gap.reference}
     here = next(i for i, pair in enumerate(zip(*(side.tolist() for side in sides), strict=True)) if set(pair) == named)
-    differs = bool(number * pairs.p_values[here] < 1.0 - confidence)
+    p, alpha = worst_p(pairs), 1.0 - confidence
+    differs = p < alpha and number * p_value_of(pairs, here) < alpha
     bases = pairs.rests_on
     rests_on = next((basis for basis in _CAUTIOUS if basis in bases), bases[here])
-    return replace(gap, limits=ends, joint=ends, p_value=worst_p(pairs), differs=differs, rests_on=rests_on)
+    return replace(gap, limits=ends, joint=ends, p_value=p, differs=differs, rests_on=rests_on)
 
 
 def with_limits(gaps: Sequence[GapNumbers], pairs: Pairs, confidence: float) -> list[GapNumbers]:

@@ -14,7 +14,7 @@ from evenhand.core.records import Kind
 from evenhand.stats import intervals
 from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.permutation import GroupedValues, MeanComparison
-from evenhand.stats.two_rates import RateComparison, compare_rates, extreme_bound
+from evenhand.stats.two_rates import RateComparison, compare_rates, extreme_bound, smallest_p
 from evenhand.stats.types import BoolArray, FloatArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, smallest_alpha, widest_difference
 
@@ -48,7 +48,17 @@ class Pairs(Protocol):
 
 def worst_p(pairs: Pairs) -> float:
     """Return the p-value of all groups being equal: the smallest of the pairs', times their number."""
+    if isinstance(pairs, RatePairs):
+        p = smallest_p(pairs.difference) * int((pairs.difference.method != "none").sum())
+        return float(np.nan_to_num(min(1.0, p) if p >= 0 else np.inf))
     return float(np.nan_to_num(adjusted_p(pairs.p_values, "bonferroni"), nan=np.inf).min(initial=np.inf))
+
+
+def p_value_of(pairs: Pairs, pair: int) -> float:
+    """Return the p-value of one pair, without those of all."""
+    if isinstance(pairs, RatePairs):
+        return float(pairs.difference.only(np.array([pair])).p_value[0])
+    return float(pairs.p_values[pair])
 
 
 def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> Pairs:

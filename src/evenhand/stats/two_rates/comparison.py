@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
-from evenhand.stats.two_rates.exact import Counts, complemented, lowest_position, upper_tail
+from evenhand.stats.two_rates.exact import Counts, complemented, is_beyond_tail, lowest_position, upper_tail
 from evenhand.stats.types import BoolArray, FloatArray, Interval
 
 Kind = Literal["difference", "ratio"]
@@ -60,8 +60,24 @@ class RateComparison:
 
     @cached_property
     def p_value(self) -> FloatArray:
-        """The two-sided p-value of equal rates: twice the smaller one-sided one, at most 1; nan without a test."""
-        return np.minimum(1.0, 2.0 * np.minimum(self.one_sided("lower"), self.one_sided("upper")))
+        """The two-sided p-value of equal rates: twice the smaller one-sided one, at most 1; nan without a test.
+
+        If one of them is at most a half, the other one is not below a half.
+        """
+        is_higher = self.yes_a * self.n_b >= self.yes_b * self.n_a
+        near = self._one_sided(is_higher)
+        is_open = near > 0.5
+        if is_open.any():
+            near = np.array(near)
+            near[is_open] = np.minimum(near[is_open], self.only(is_open)._one_sided(~is_higher[is_open]))
+        return np.minimum(1.0, 2.0 * near)
+
+    def _one_sided(self, is_lower: BoolArray) -> FloatArray:
+        """Return the one-sided p-values of equality, of side "lower" or "upper"."""
+        found = np.full(self.n_a.shape, np.nan)
+        found[is_lower] = self.only(is_lower).one_sided("lower")
+        found[~is_lower] = self.only(~is_lower).one_sided("upper")
+        return found
 
     def one_sided(self, side: Side, null: float | None = None) -> FloatArray:
         """Return the p-value that is small if the value is above `null` (side "lower") or below it ("upper").
@@ -83,6 +99,25 @@ class RateComparison:
 
             p[others] = ndtr(-scores(groups[others], position, self._is_ratio) * _shrinkage(groups[others]))
         return p.reshape(self.n_a.shape)
+
+    def is_rejected(self, side: Side, null: float | None, tail: float) -> BoolArray:
+        """Return whether `one_sided` is below `tail`, without its value; False without a test.
+
+        All tables in which both groups are at least as extreme count, so that the chance of these at the observed
+        pooled rate shows for most pairs that it is not.
+        """
+        require_choice("side", side, ("lower", "upper"))
+        position = 0.0 if null is None else self._position(null)
+        groups, position = (self._groups, position) if side == "lower" else (self._swapped, -position)
+        found, exact = np.zeros(len(groups), dtype=np.bool_), self._is_exact.ravel()
+        others = np.flatnonzero(self._is_comparable.ravel() & ~exact)
+        if others.size:
+            found[others] = _flat(self).only(others).one_sided(side, null) < tail
+        near = np.flatnonzero(exact)
+        for i in near[_least_chance(groups[near], position, self._is_ratio) < tail]:
+            counts = self._counts(groups[i], position == 0.0)
+            found[i] = is_beyond_tail(counts, position, self._is_ratio and position != 0.0, tail)
+        return found.reshape(self.n_a.shape)
 
     def bound(self, side: Side, confidence: float | FloatArray = 0.95) -> FloatArray:
         """Return the one-sided limit of the value, which holds with this confidence."""
@@ -121,6 +156,21 @@ class RateComparison:
         """Return the comparison of some pairs."""
         x, m, y, n = (part[pairs] for part in (self.yes_a, self.n_a, self.yes_b, self.n_b))
         return RateComparison(x, m, y, n, self.kind)
+
+    def higher_first(self) -> RateComparison:
+        """Return the differences of all pairs, in one dimension, those that are below 0 of the exchanged groups."""
+        is_higher = self.yes_a * self.n_b >= self.yes_b * self.n_a
+        groups = np.where(is_higher.ravel()[:, np.newaxis], self._groups, self._swapped)
+        x, m, y, n = groups.T.copy()
+        return RateComparison(x, m, y, n, "difference")
+
+    @property
+    def score(self) -> FloatArray:
+        """The score statistic of equality; nan without a comparison."""
+        from evenhand.stats.two_rates.kernels import scores
+
+        z = scores(self._groups, 0.0, False).reshape(self.n_a.shape)
+        return np.where(self._is_comparable, z, np.nan)
 
     def _score_limits(self, groups: FloatArray, tails: FloatArray) -> FloatArray:
         from scipy.special import ndtri
@@ -208,8 +258,8 @@ def compare_rates(
     p-value jumps where tables change their order, it may reach that share more than once in a narrow range (Röhmel);
     the outermost counts, but never beyond equality if the test rejects that.
 
-    Exchanging the groups, or counting the others, mirrors every number exactly. An exact p-value takes about 0.1 ms,
-    limits 2 to 20 ms; they are computed when asked for, once.
+    Exchanging the groups, or counting the others, mirrors every number exactly. An exact p-value takes about 0.03
+    ms, a limit 0.4 ms; they are computed when asked for, once.
 
     Parameters
     ----------
@@ -260,6 +310,25 @@ def _whole_if_near(counts: FloatArray) -> FloatArray:
     """Return counts without the rounding errors of sums."""
     whole = np.rint(counts)
     return np.where(np.abs(counts - whole) <= _ROUNDING * np.maximum(1.0, whole), whole, counts)
+
+
+def _flat(pairs: RateComparison) -> RateComparison:
+    """Return the pairs in one dimension."""
+    return pairs.only(np.ones(pairs.n_a.shape, dtype=np.bool_))
+
+
+def _least_chance(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
+    """Return a chance that one-sided p-values are not below: that both groups are as extreme at the pooled rate."""
+    from scipy.special import betainc
+
+    from evenhand.stats.two_rates.kernels import null_rates
+
+    x, m, y, n = groups.T
+    p, q = null_rates(groups, position, is_ratio)
+    with np.errstate(all="ignore"):
+        first = np.where(x > 0, betainc(x, m - x + 1.0, p), 1.0)
+        second = np.where(y < n, betainc(n - y, y + 1.0, 1.0 - q), 1.0)
+    return np.asarray(np.nan_to_num(first * second))
 
 
 def _shrinkage(groups: FloatArray) -> FloatArray:

@@ -35,6 +35,18 @@ def upper_tail(counts: Counts, position: float, is_ratio: bool) -> float:
 
 
 @lru_cache(maxsize=_CACHED)
+def is_beyond_tail(counts: Counts, position: float, is_ratio: bool, tail: float) -> bool:
+    """Return whether `upper_tail` is below a share."""
+    from evenhand.stats.two_rates.kernels import largest_tail
+
+    x, m, y, n = counts
+    enough = tail - GAMMA
+    return (
+        enough > 0 and largest_tail(_floats(counts), (position, is_ratio), pooled_span(x + y, m + n), enough) < enough
+    )
+
+
+@lru_cache(maxsize=_CACHED)
 def lowest_position(counts: Counts, is_ratio: bool, tail: float) -> float:
     """Return the lowest position whose one-sided p-value is at least `tail`."""
     from scipy.special import ndtri

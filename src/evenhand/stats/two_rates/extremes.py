@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from evenhand.stats.two_rates.comparison import RateComparison, Side
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import BoolArray
 
 
 def extreme_bound(
@@ -45,10 +45,33 @@ def extreme_bound(
     return sign * farthest
 
 
+def smallest_p(pairs: RateComparison) -> float:
+    """Return the smallest p-value of some pairs, without those of all; nan if there is none.
+
+    They are computed from the one that is asymptotically the smallest on, and only while a test shows a smaller one.
+
+    Examples
+    --------
+    >>> from evenhand.stats.two_rates import compare_rates
+    >>> pairs = compare_rates([9, 5, 30], [50, 40, 90], [2, 4, 12], [30, 50, 80])
+    >>> bool(smallest_p(pairs) == pairs.p_value.min())
+    True
+    """
+    left = pairs.higher_first()
+    least, guess = np.nan, -left.score
+    left, guess = left.only(~np.isnan(guess)), guess[~np.isnan(guess)]
+    while guess.size:
+        first = np.arange(guess.size) == np.argmin(guess)
+        least = float(np.fmin(least, left.only(first).p_value[0]))
+        left, guess = left.only(~first), guess[~first]
+        beyond = left.is_rejected("lower", None, least / 2)
+        left, guess = left.only(beyond), guess[beyond]
+    return least
+
+
 def _is_beyond(pairs: RateComparison, side: Side, tail: float, which: str, value: float) -> BoolArray:
     """Return whether each pair's bound is beyond a value."""
     if not np.isfinite(value):
         return np.full(pairs.n_a.shape, value < 0 if which == "largest" else value > 0)
-    p: FloatArray = pairs.one_sided(side, value)
-    is_rejected = p < tail
+    is_rejected = pairs.is_rejected(side, value, tail)
     return np.asarray(is_rejected if (side == "lower") == (which == "largest") else ~is_rejected)

@@ -15,18 +15,19 @@ Groups = tuple[float, float, float, float]
 Null = tuple[float, bool]  # the position, and whether it is a log ratio
 Span = tuple[float, float]
 Search = tuple[Groups, bool, Span, float, float]  # groups, whether of a ratio, pooled rates, tail, and its least share
-Window = tuple[
-    int, FloatArray, FloatArray
-]  # first count, chances of one count more over one less, and room for chances
+# first count; chances at even odds of one count more, eight more, and eight less, over those of a count; their room
+Window = tuple[int, FloatArray, FloatArray, FloatArray, FloatArray]
 Tables = tuple[Span, Null, Window, Window, IntArray]  # sizes, null hypothesis, counts of both groups, and `find_reach`
 _TIE = 1e-9  # statistics closer than this are equal
 _STEP = 0.25  # between nuisance rates, in standard errors of the pooled rate
 _MOST_STEPS = 4096
-_REFINEMENTS = 16
+_REFINEMENTS = 6
+_SAME_RATE = 1e-2  # rates closer than this share of their bracket are not told apart
+_LEAP = 8  # chances that are computed at once
 _NEAR_BEST = 0.98  # maxima of the grid above this share of the largest are refined
 _FAR_FROM_ENOUGH = 0.9  # below this share of what would be enough, refining cannot reach it
-_GOLDEN = 0.6180339887498949
-_NEGLIGIBLE = 1e-18  # chances below this share of the largest are left out
+_MANY_RATES = 12  # with fewer, every second one does not show how high the chance may be
+_NEGLIGIBLE = 1e-18  # rates below this are 0
 _FARTHEST = 60.0  # log ratio
 _SCORE_PRECISION = 1e-13
 _FAR_BEYOND = 0.6  # below this share of the tail, p-values do not reach it again
@@ -116,48 +117,87 @@ def possible_span(span: Span, m: float, n: float, null: Null) -> Span:
 
 
 @kernel()
-def make_window(people: float, lowest: float, highest: float) -> Window:
-    """Return room for all counts that are not negligible if the rate is between two."""
-    size = int(people)
-    below = 13.0 + np.sqrt(169.0 + 78.0 * people * lowest * (1.0 - lowest))  # Bernstein: a chance of 1e-17
-    above = 13.0 + np.sqrt(169.0 + 78.0 * people * highest * (1.0 - highest))
-    first = max(0, int(people * lowest - below))
-    last = min(size, int(people * highest + above) + 1)
-    growth = np.empty(last - first + 1)
-    for i in range(growth.size):
-        growth[i] = (size - first - i) / (first + i + 1.0)
-    return first, growth, np.empty(growth.size)
+def null_rates(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
+    """Return the rates (2, P) of both groups under the null at the observed pooled rate; nan if they cannot be."""
+    found = np.full((2, len(groups)), np.nan)
+    for i in range(len(groups)):
+        x, m, y, n = groups[i, 0], groups[i, 1], groups[i, 2], groups[i, 3]
+        x, m, y, n = groups[i]
+        pooled, null = (x + y) / (m + n), (position, is_ratio)
+        low, high = possible_span((pooled, pooled), m, n, null)
+        if low <= high:
+            found[0, i], found[1, i] = rates_at(pooled, m, n, null)
+    return found
 
 
 @kernel()
-def fill_chances(rate: float, people: float, window: Window) -> tuple[int, int]:
-    """Write binomial chances into a window; return the first and one beyond the last that are not negligible."""
-    first, growth, chances = window
-    mode = min(int((people + 1.0) * rate), int(people))
-    start = min(max(mode - first, 0), chances.size - 1)
+def make_window(people: float, lowest: float, highest: float) -> Window:
+    """Return room for all counts that are not negligible if the rate is between two."""
+    size = int(people)
+    first = max(0, int(people * lowest - farthest_count(people, lowest)))
+    last = min(size, int(people * highest + farthest_count(people, highest)) + 1)
+    growth = np.empty(last - first + 1)
+    for i in range(growth.size):
+        growth[i] = (size - first - i) / (first + i + 1.0)
+    leaps = np.ones(max(growth.size - _LEAP, 0))
+    for i in range(leaps.size):
+        for j in range(_LEAP):
+            leaps[i] *= growth[i + j]
+    return first, growth, leaps, 1.0 / leaps, np.empty(growth.size)
+
+
+@kernel()
+def farthest_count(people: float, rate: float) -> float:
+    """Return how far from its expectation a count is with a chance of at most 1e-17, by Bernstein's inequality."""
+    return float(13.0 + np.sqrt(169.0 + 78.0 * people * rate * (1.0 - rate)))
+
+
+@kernel(fast=True)
+def fill_chances(rate: float, people: float, window: Window) -> tuple[int, int, float]:
+    """Write binomial chances over that of the mode into a window.
+
+    Return the first and one beyond the last that are not negligible, and their sum.
+    """
+    first, growth, leaps, drops, chances = window
+    start = min(max(min(int((people + 1.0) * rate), int(people)) - first, 0), chances.size - 1)
     chances[start] = 1.0
-    if rate <= 0.0 or rate >= 1.0:
-        return start, start + 1
-    odds, total = rate / (1.0 - rate), 1.0
-    end, chance = start + 1, 1.0
-    while end < chances.size:
-        chance *= growth[end - 1] * odds
-        if chance < _NEGLIGIBLE:
-            break
-        chances[end] = chance
-        total += chance
-        end += 1
-    begin, chance = start, 1.0
-    while begin > 0:
-        chance /= growth[begin - 1] * odds
-        if chance < _NEGLIGIBLE:
-            break
-        begin -= 1
-        chances[begin] = chance
-        total += chance
-    for i in range(begin, end):
-        chances[i] /= total
-    return begin, end
+    if rate <= _NEGLIGIBLE or rate >= 1.0:
+        return start, start + 1, 1.0
+    odds, away = rate / (1.0 - rate), int(farthest_count(people, rate)) + 2
+    begin, end = max(start - away, 0), min(start + away, chances.size)
+    fill_up(chances[start:end], growth[start:], leaps[start:], odds)
+    fill_down(chances[begin : start + 1], growth[begin:], drops[begin:], odds)
+    return begin, end, total(chances[begin:end])
+
+
+@kernel(fast=True)
+def fill_up(chances: FloatArray, growth: FloatArray, leaps: FloatArray, odds: float) -> None:
+    """Write the chances of the counts above the first one, eight at once."""
+    for i in range(1, min(_LEAP, chances.size)):
+        chances[i] = chances[i - 1] * growth[i - 1] * odds
+    eight = odds**_LEAP
+    for i in range(chances.size - _LEAP):
+        chances[i + _LEAP] = chances[i] * (leaps[i] * eight)
+
+
+@kernel(fast=True)
+def fill_down(chances: FloatArray, growth: FloatArray, drops: FloatArray, odds: float) -> None:
+    """Write the chances of the counts below the last one, eight at once."""
+    last = chances.size - 1
+    for i in range(last - 1, max(last - _LEAP, -1), -1):
+        chances[i] = chances[i + 1] / (growth[i] * odds)
+    eight = odds**-_LEAP
+    for i in range(last - _LEAP, -1, -1):
+        chances[i] = chances[i + _LEAP] * (drops[i] * eight)
+
+
+@kernel(fast=True)
+def total(numbers: FloatArray) -> float:
+    """Return the sum of numbers."""
+    found = 0.0
+    for i in range(numbers.size):
+        found += numbers[i]
+    return found
 
 
 @kernel()
@@ -184,45 +224,49 @@ def find_reach(groups: Groups, null: Null, ours: Window, theirs: Window) -> IntA
     return reach
 
 
-@kernel()
+@kernel(fast=True)
 def chance_at(pooled: float, tables: Tables) -> float:
     """Return the chance of tables within reach, at one pooled rate."""
     sizes, null, ours, theirs, reach = tables
     rates = rates_at(pooled, sizes[0], sizes[1], null)
-    begin, end = fill_chances(rates[0], sizes[0], ours)
-    start, stop = fill_chances(rates[1], sizes[1], theirs)
-    first, second = ours[2], theirs[2]
-    for j in range(start + 1, stop):
-        second[j] += second[j - 1]
-    total = 0.0
+    begin, end, all_ours = fill_chances(rates[0], sizes[0], ours)
+    start, stop, all_theirs = fill_chances(rates[1], sizes[1], theirs)
+    first, second = ours[4], theirs[4]
+    found, below = 0.0, 0.0
     for i in range(begin, end):
-        if reach[i] >= stop:
-            total += first[i]
-        elif reach[i] >= start:
-            total += first[i] * second[reach[i]]
-    return total
+        last = min(reach[i] + 1, stop)
+        below += total(second[start : max(start, last)])
+        start = max(start, last)
+        found += first[i] * below
+    return found / (all_ours * all_theirs)
 
 
 @kernel()
-def refined(bracket: Span, tables: Tables) -> float:
-    """Return the largest chance between two pooled rates, by golden section."""
-    low, high = bracket
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left = chance_at(left, tables)
-    at_right = chance_at(right, tables)
-    best = max(at_left, at_right)
+def refined(rates: tuple[float, float, float], chances: tuple[float, float, float], tables: Tables) -> float:
+    """Return the largest chance near the second of three pooled rates, by parabolas through three points.
+
+    Within a step of a quarter of its spread a mean over tables is nearly a parabola.
+    """
+    low, middle, high = rates
+    at_low, at_middle, at_high = chances
     for _ in range(_REFINEMENTS):
-        if at_left >= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = chance_at(left, tables)
-            best = max(best, at_left)
+        left, right = (at_middle - at_low) / (middle - low), (at_high - at_middle) / (high - middle)
+        top = (low + middle + (high - low) * left / (left - right)) / 2 if left > right else low
+        if not low < top < high:
+            break
+        if abs(top - middle) < _SAME_RATE * (high - low):  # the other side may still be far
+            top = middle + 0.1 * (high - middle if high - middle > middle - low else low - middle)
+        at_top = chance_at(top, tables)
+        if at_top >= at_middle:
+            low, at_low, high, at_high = (
+                (middle, at_middle, high, at_high) if top > middle else (low, at_low, middle, at_middle)
+            )
+            middle, at_middle = top, at_top
+        elif top > middle:
+            high, at_high = top, at_top
         else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = chance_at(right, tables)
-            best = max(best, at_right)
-    return best
+            low, at_low = top, at_top
+    return max(at_low, at_middle, at_high)
 
 
 @kernel()
@@ -237,10 +281,23 @@ def next_rate(pooled: float, m: float, n: float, null: Null) -> float:
 
 
 @kernel()
+def pooled_rates(span: Span, m: float, n: float, null: Null) -> FloatArray:
+    """Return pooled rates from one end of a span to the other, a step apart."""
+    rates, steps, pooled = np.empty(_MOST_STEPS), 0, span[0]
+    while pooled < span[1] and steps < _MOST_STEPS - 1:
+        rates[steps] = pooled
+        pooled = next_rate(pooled, m, n, null)
+        steps += 1
+    rates[steps] = span[1]
+    return rates[: steps + 1]
+
+
+@kernel()
 def largest_tail(groups: Groups, null: Null, span: Span, enough: float) -> float:
     """Return the largest chance, over pooled rates in a span, of a score at least as large as the observed one.
 
-    Beyond `enough` the search stops.
+    Beyond `enough` the search stops, and also where every second rate shows that it is far from enough. It begins at
+    the observed rate, where the chance mostly is near the largest.
     """
     m, n = groups[1], groups[3]
     low, high = possible_span(span, m, n, null)
@@ -248,22 +305,20 @@ def largest_tail(groups: Groups, null: Null, span: Span, enough: float) -> float
         return 0.0
     lowest, highest = rates_at(low, m, n, null), rates_at(high, m, n, null)
     ours, theirs = make_window(m, lowest[0], highest[0]), make_window(n, lowest[1], highest[1])
-    reach, sizes = find_reach(groups, null, ours, theirs), (m, n)
-    tables = sizes, null, ours, theirs, reach
-    rates, chances = np.empty(_MOST_STEPS), np.empty(_MOST_STEPS)
+    tables = (m, n), null, ours, theirs, find_reach(groups, null, ours, theirs)
+    rates = pooled_rates((low, high), m, n, null)
+    size, chances = rates.size, np.full(rates.size, -1.0)
+    observed = min(np.searchsorted(rates, (groups[0] + groups[2]) / (m + n)), size - 1)
+    order = np.concatenate((np.array([observed, 0, size - 1]), np.arange(0, size, 2), np.arange(1, size, 2)))
     best: float = 0.0
-    steps, pooled = 0, low
-    while True:
-        rates[steps] = pooled
-        chances[steps] = chance_at(pooled, tables)
-        best = max(best, float(chances[steps]))
-        steps += 1
-        if best >= enough or pooled >= high or steps == _MOST_STEPS:
-            break
-        pooled = high if steps == _MOST_STEPS - 1 else min(high, next_rate(pooled, m, n, null))
-    if best >= enough or best < _FAR_FROM_ENOUGH * enough <= _FAR_FROM_ENOUGH:
-        return best
-    return refined_best(best, rates[:steps], chances[:steps], enough, tables)
+    for number, step in enumerate(order):
+        if chances[step] < 0.0:
+            chances[step] = chance_at(rates[step], tables)
+            best = max(best, float(chances[step]))
+        is_far = best < _FAR_FROM_ENOUGH * enough <= _FAR_FROM_ENOUGH and size >= _MANY_RATES
+        if best >= enough or (is_far and number >= 2 + (size + 1) // 2):
+            return best
+    return refined_best(best, rates, chances, enough, tables)
 
 
 @kernel()
@@ -272,8 +327,14 @@ def refined_best(best: float, rates: FloatArray, chances: FloatArray, enough: fl
     least, steps = _NEAR_BEST * best, rates.size
     for i in range(steps):
         before, after = max(i - 1, 0), min(i + 1, steps - 1)
-        if best < enough and chances[i] >= max(least, chances[before], chances[after]):
-            best = max(best, refined((rates[before], rates[after]), tables))
+        if best >= enough or before == after or chances[i] < max(least, chances[before], chances[after]):
+            continue
+        middle, at_middle = rates[i], chances[i]
+        if i in (before, after):
+            middle = (rates[before] + rates[after]) / 2
+            at_middle = chance_at(middle, tables)
+        brackets = (rates[before], middle, rates[after]), (chances[before], at_middle, chances[after])
+        best = max(best, refined(*brackets, tables))
     return best
 
 
