@@ -35,7 +35,7 @@ def test_it_returns_what_was_found(table: eh.Table) -> None:
 def test_insufficient_evidence_fails_by_choice(table: eh.Table) -> None:
     limit = [{"metric": "selection_rate", "max": 0.2}]
     assert eh.testing.assert_meets(table, limit).findings[0].verdict == "insufficient_evidence"
-    with pytest.raises(AssertionError, match=r"insufficient evidence\..*The interval covers the limit"):
+    with pytest.raises(AssertionError, match=r"insufficient evidence\..*The interval reaches both sides"):
         eh.testing.assert_meets(table, limit, strict=True)
 
 

@@ -314,7 +314,7 @@ def test_a_line_never_says_that_a_verdict_would_become_what_it_is() -> None:
             # one of several is judged by itself elsewhere
             assert "it would be: does not meet" not in str(finding.detail)
             if "would cover the limit even without adjustment" in str(finding.detail):
-                assert str(finding.reason).startswith("By itself the interval lies beyond the limit")
+                assert str(finding.reason).startswith("Taken alone, this is beyond the limit")
             kinds = ("even without adjustment", "without adjustment for other verdicts would be: does not")
             verdicts.update(name for name in kinds if name in str(finding.detail))
     assert len(verdicts) == 2

@@ -193,7 +193,7 @@ def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None
 
 def test_a_family_is_said_in_one_sentence() -> None:
     assert [said.text for said in family_sentences([], [gap(None)], [0.05])] == [
-        "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
+        "Of the groups that tables call worse off, at most 5% are expected to be named wrongly (Benjamini and "
         "Bogomolov)."
     ]
 
@@ -203,12 +203,11 @@ def test_a_family_is_said_in_one_sentence() -> None:
     [
         (
             Family(1, "verdicts", ("parity",)),
-            "There is 1 verdict of parity, and nothing to adjust it for: the chance that it is a false “does not meet” "
-            "is at most 5%.",
+            "There is 1 verdict of parity: the chance that a “does not meet” is wrong is at most 5%.",
         ),
         (
             Family(1, "tested_findings", ("parity",)),
-            "There is 1 tested finding of parity, and nothing to adjust it for: the chance that it claims a difference "
+            "There is 1 tested finding of parity: the chance that it claims a difference "
             "that is not there is at most 5%.",
         ),
     ],

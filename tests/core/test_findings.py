@@ -101,16 +101,16 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
         (
             gap(low=0.06),  # se is 0.14 / 1.96, and (2.8016 se / 0.1)² is 4.005: 3,606 people more
             "insufficient_evidence",
-            "The interval covers the limit of 10 points; about 3,700 more people like these would have an 80% chance "
-            "to decide it.",
+            "The interval reaches both sides of the limit of 10 points. About 3,700 more people like these give an 80% "
+            "chance to settle it.",
         ),
         (gap(low=None, high=None), "insufficient_evidence", "There is no interval."),
         (gap(low=None, high=None, status=Message("one model")), "insufficient_evidence", "There is one model."),
         (
             gap(value=0.1, low=0.0, high=0.2),
             "insufficient_evidence",
-            "The interval covers the limit of 10 points, and the value lies too near to it for any realistic number "
-            "of people to decide.",
+            "The interval reaches both sides of the limit of 10 points. The value lies too near to the limit for any "
+            "realistic number of people to settle it.",
         ),
     ],
 )
@@ -136,9 +136,9 @@ class OpenGap(Gap):
 @pytest.mark.parametrize(
     ("bounds", "said"),
     [
-        ((0.08, 0.25), "so does what is left open, 8.0 to 25.0 points: more people of this kind would not decide it."),
-        ((0.16, 0.25), "about 7,100 more people like these would have an 80% chance to decide it."),
-        ((0.02, 0.06), "about 88,000 more people like these would have an 80% chance to decide it."),
+        ((0.08, 0.25), "so does what is left open, 8.0 to 25.0 points: more people of this kind would not settle it."),
+        ((0.16, 0.25), "About 7,100 more people like these give an 80% chance to settle it."),
+        ((0.02, 0.06), "About 88,000 more people like these give an 80% chance to settle it."),
     ],
 )
 def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tuple[float, float], said: str) -> None:
@@ -152,12 +152,12 @@ def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tupl
 @pytest.mark.parametrize(
     ("n", "low", "high", "said"),
     [
-        (100, 0.0, 0.3, "; about 720 more people like these would have an 80% chance to decide it"),  # 717
-        (98, 0.0, 0.3, "; about 710 more people like these would have an 80% chance to decide it"),  # 703
-        (2, 0.0, 0.3, "; about 15 more people like these would have an 80% chance to decide it"),
-        (100, 0.05, 0.3, "; about 360 more people like these would have an 80% chance to decide it"),
-        (100, None, 0.3, "; more people might decide it"),
-        (0, 0.0, 0.3, "; more people might decide it"),
+        (100, 0.0, 0.3, " About 720 more people like these give an 80% chance to settle it."),  # 717
+        (98, 0.0, 0.3, " About 710 more people like these give an 80% chance to settle it."),  # 703
+        (2, 0.0, 0.3, " About 15 more people like these give an 80% chance to settle it."),
+        (100, 0.05, 0.3, " About 360 more people like these give an 80% chance to settle it."),
+        (100, None, 0.3, " More people might settle it."),
+        (0, 0.0, 0.3, " More people might settle it."),
     ],
 )
 def test_intervals_shrink_with_the_root_of_the_number_of_people(
@@ -165,7 +165,7 @@ def test_intervals_shrink_with_the_root_of_the_number_of_people(
 ) -> None:
     record = Value(metric="tpr", n=n, value=0.2, low=low, high=high)
     (found,) = findings(claim(record), thresholds=[{"metric": "tpr", "min": 0.1}])
-    assert text(found.reason) == f"The interval covers the limit of 10%{said}."
+    assert text(found.reason) == f"The interval reaches both sides of the limit of 10%.{said}"
 
 
 def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
@@ -173,7 +173,7 @@ def test_beyond_a_thousand_times_the_people_more_of_them_is_no_advice() -> None:
     decidable, hopeless = (
         findings(claim(gap(n=100, value=0.0, low=0.0, high=high)), **LIMIT)[0].reason for high in (2.211, 2.22)
     )
-    assert "about 100,000 more people" in str(decidable)
+    assert "About 100,000 more people" in str(decidable)
     assert "too near" in str(hopeless)
 
 
@@ -183,23 +183,23 @@ def test_a_simulation_of_the_test_corrects_how_many_people_are_needed() -> None:
         return float(ndtr(times**0.5 - 2.0))
 
     (found,) = findings(claim(gap(low=0.06), chance=chance), **LIMIT)  # (2 + z_0.8)² is 8.074, at 80 %; this is 80.6 %
-    assert "about 8,700 more people" in str(found.reason)
+    assert "About 8,700 more people" in str(found.reason)
 
 
 def test_a_family_of_verdicts_needs_more_people_beyond_the_limit_only() -> None:
     beyond, within = gap(low=0.06), gap(value=0.05, low=0.0, high=0.12, group="N", grouping="age")
     both = [str(found.reason) for found in findings(claim(beyond), claim(within), **LIMIT)]
     alone = [str(findings(claim(record), **LIMIT)[0].reason) for record in (beyond, within)]
-    assert "about 4,700 more" in both[0]  # z of 2.2414 in place of 1.96
+    assert "About 4,700 more" in both[0]  # z of 2.2414 in place of 1.96
     assert both[1] == alone[1]
 
 
 def test_the_near_end_of_a_worst_pair_is_read_at_the_level_of_all_pairs() -> None:
     """With z = 2.3940 of three pairs, se is 0.14 / 2.3940, and ((2.3940 + 0.8416) se / 0.1)² is 3.580."""
     (found,) = findings(claim(gap(low=0.06), pairs=3, tested_people=2_000), **LIMIT)
-    assert "about 5,200 more people" in str(found.reason)
+    assert "About 5,200 more people" in str(found.reason)
     (clipped,) = findings(claim(gap(value=0.12, low=0.0, high=0.3), pairs=3), **LIMIT)
-    assert "about 270,000 more people" in str(clipped.reason)  # se is 0.18 / 1.96
+    assert "About 270,000 more people" in str(clipped.reason)  # se is 0.18 / 1.96
 
 
 @pytest.mark.parametrize(

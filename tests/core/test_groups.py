@@ -24,8 +24,8 @@ def test_groups_large_enough_are_compared_with_the_largest_and_the_rest_is_liste
     assert found.code[:3].tolist() == [2, 2, 2]
     assert found.code[-4:].tolist() == [1, 1, 1, 1]
     assert [(one.group, one.n, one.reason.text) for one in found.left_out] == [
-        (MISSING, 9, "missing group: not compared"),
-        ("c", 2, "fewer than min_count 3 people"),
+        (MISSING, 9, "group not known; not compared"),
+        ("c", 2, "fewer than 3 people; not compared"),
     ]
 
 

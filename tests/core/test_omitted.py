@@ -75,7 +75,7 @@ def test_a_group_too_small_for_the_reference_is_undecided_where_it_breaks_the_li
     both = judged(0)
     assert {group: found.verdict for group, found in both.items()} == {"B": "meets", "C": "insufficient_evidence"}
     assert str(both["C"].headline) == "screen, by race: C has too few people to be compared with A in selection rate."
-    assert str(both["C"].reason) == "Small: 9, fewer than min_count 10; left out of gaps."
+    assert str(both["C"].reason) == "Only 9 (minimum 10); shown, not compared."
     assert language("de").translates(both["C"].headline)
 
 

@@ -72,7 +72,7 @@ def test_thresholds_are_told_as_they_were_judged() -> None:
     limit: dict[str, Any] = {"threshold": LIMIT, "limit": 0.1, "headline": headline()}
     assert shown(finding("a", verdict="meets", **limit)) == say("figure_all_meet").text
     assert shown(finding("a", verdict="does_not_meet", **limit)) == (
-        "By race, the gap in selection rate is beyond the limit of at most 10 points."
+        "By race, the gap in selection rate is beyond the limit, at most 10 points."
     )
 
 

@@ -73,7 +73,7 @@ def test_german_writes_numbers_words_and_labels_its_own_way() -> None:
     german = language("de")
     message = say("value", where="x", title="AUC", value=0.1234, unit="percent")
     assert german.render(message) == "x: AUC 12,3\u00a0%."
-    assert german.render(say("small", n=1200, least=10)).startswith("klein: 1.200,")
+    assert german.render(say("small", n=1200, least=10)).startswith("nur 1.200 ")
     assert german.label("(overall)") == "(alle)"
     assert german.label("overall") == "overall"
     assert german.join(["a", "b", "c"]) == "a, b und c"

@@ -59,7 +59,7 @@ def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
 def test_a_lenient_limit_does_not_hide_a_difference() -> None:
     given = told(two_groups(60, 30), {"metric": "selection_rate", "max": 0.5})
     assert given.certainty == "differs"
-    assert given.sentences[0].endswith("A 60, B 30. The limit of at most 50 points is met. (F1)")
+    assert given.sentences[0].endswith("A 60, B 30. The limit, at most 50 points, is met. (F1)")
 
 
 def test_a_difference_without_a_limit_is_no_verdict_and_asks_for_a_limit() -> None:
@@ -71,7 +71,9 @@ def test_a_difference_without_a_limit_is_no_verdict_and_asks_for_a_limit() -> No
 def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_cannot_be_told() -> None:
     beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
     assert beyond.certainty == "possibly"
-    assert beyond.sentences[0].endswith("That is beyond the limit of at most 10 points, but the interval is not. (F1)")
+    assert beyond.sentences[0].endswith(
+        "That is beyond the limit, at most 10 points, but these people are too few to be sure. (F1)"
+    )
     within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
     assert within.certainty == "cannot_tell"
     assert "cannot be told" in within.sentences[0]

@@ -83,7 +83,7 @@ def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Pat
     ):
         assert f"\n{line}\n" in front, line
     left_out = rest.partition("## Left out")[2]
-    assert "| sex | X | 3 | hired | fewer than min_count 10 people |" in left_out
+    assert "| sex | X | 3 | hired | fewer than 10 people; not compared |" in left_out
     german = text_of(replace(whole, run={**whole.run, "language": "de"}), "md", "report.md")
     for line in (
         "- Grenzwerte festgelegt von: The board",

@@ -298,7 +298,7 @@ def _promise(family: Message, number: Message, level: float) -> Message:
     what = "verdict" if number.id == "core.verdicts" else "finding"
     if number.args["n"] == 1:
         return say(f"one_{what}", family=say("family_of", **family.args), share=level)
-    return say(f"several_{what}s", family=family, share=level)
+    return say(f"several_{what}s", family=family, share=level, confidence=1.0 - level)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

@@ -467,9 +467,9 @@ def _reason(
     elif breaking := check.breaking():
         why = breaking_reason(breaking, limit_in_unit("limit", threshold.limit, _style(record, metric)), metric.style())
     elif outcome.verdict == "not_confirmed":
-        why = _broken_alone(record, check, outcome, counted)
+        return _broken_alone(record, check, outcome, counted)
     else:
-        why = _undecided(record, metric, check, outcome, counted)
+        return _undecided(record, metric, check, outcome, counted)
     return say("sentence", text=why)
 
 
@@ -480,40 +480,44 @@ def without_kind(status: Message) -> Message:
 
 
 def _broken_alone(record: Value | Gap, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
-    """Return why a limit broken alone is not broken in its family, and how many people would decide it."""
+    """Return why a limit broken alone is not broken in its family, and how many people would settle it."""
     family = None if outcome.verdict_family is None else outcome.verdict_family.message
-    if outcome.widened is None:
-        return say("widened_more", family=family, counted=counted)
-    needed = people_still_needed(check, outcome, record)
-    return say(f"widened_{_advice(needed)}", family=family, counted=counted, **_numbers_needed(needed))
+    needed = 0.0 if outcome.widened is None else people_still_needed(check, outcome, record)
+    return _with_advice(say("widened", family=family), needed, counted)
 
 
 def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
-    """Return why an interval decides nothing: it is missing, or it covers the limit."""
+    """Return why an interval decides nothing: it is missing, or it reaches both sides of the limit."""
     _, low, high = judged_size(record)
     if low is None and high is None:
         no_interval = record.status.id == "core.ok"
-        return say("there_is_no_interval") if no_interval else say("there_is_none", status=record.status)
+        text = say("there_is_no_interval") if no_interval else say("there_is_none", status=record.status)
+        return say("sentence", text=text)
     style, limit = _style(record, metric), check.threshold.limit if check.threshold is not None else 0.0
-    words: dict[str, Argument] = {"counted": counted, "limit": limit_in_unit("limit", limit, style)}
+    limit_message = limit_in_unit("limit", limit, style)
     bounds, points = open_range(record), "_points" if style == "points" else ""
     if bounds is not None and bounds[0] <= limit <= bounds[1]:
-        return say("covers_open", range=say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style), **words)
-    needed = people_still_needed(check, outcome, record)
-    return say(f"covers_{_advice(needed)}", **words, **_numbers_needed(needed))
+        left_open = say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style)
+        return say("sentence", text=say("covers_open", limit=limit_message, range=left_open, counted=counted))
+    return _with_advice(say("covers", limit=limit_message), people_still_needed(check, outcome, record), counted)
+
+
+def _with_advice(why: Message, needed: float, counted: str) -> Message:
+    """Return why there is no verdict, and a sentence on how many more people would settle it."""
+    key = "more_too_near" if needed == inf else "more_needed" if needed else "more_might"
+    advice = say(key, counted=counted, needed=None if needed == inf else needed, chance=POWER)
+    return say("sentences", parts=(say("sentence", text=why), advice))
+
+
+def advice_of(reason: Message | None) -> Message | None:
+    """Return the sentence on how many more people would settle a verdict; None if its reason has none."""
+    parts = reason.args.get("parts", ()) if reason is not None else ()
+    sentences = parts if isinstance(parts, tuple) else ()
+    return next((part for part in sentences if isinstance(part, Message) and part.id == "core.more_needed"), None)
 
 
 def _style(record: Value | Gap, metric: Metric) -> Format:
     return metric.style(record.kind if isinstance(record, Gap) else None)
-
-
-def _numbers_needed(needed: float) -> dict[str, Argument]:
-    return {"needed": None if needed == inf else needed, "chance": POWER}
-
-
-def _advice(needed: float) -> str:
-    """Return the ending of the sentence that says how many people would decide."""
-    return "too_near" if needed == inf else "needed" if needed else "might"
 
 
 def _missing_coordinate(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.audits import REGISTRY
+from evenhand.core.findings import advice_of
 from evenhand.report.concerns import Concern
 from evenhand.report.front import Compared, groups_compared
 from evenhand.report.reversals import Reversal
@@ -38,8 +39,9 @@ def next_steps(
 def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
     """Yield how many people would settle the first open limit, and which groups are not known."""
     open_limits = [concern.finding for concern in found if concern.certainty in ("possibly", "cannot_tell")]
-    if reason := next((finding.reason for finding in open_limits if finding is not None and finding.reason), None):
-        yield wording.message(reason)
+    advice = ((advice_of(finding.reason), finding) for finding in open_limits if finding is not None)
+    if first := next(((sentence, finding) for sentence, finding in advice if sentence is not None), None):
+        yield f"{wording.message(first[0])} ({first[1].number})"
     if missing := much_missing(audit):
         yield wording.say("next_missing", "answer", groupings=tuple(item.grouping for item, _ in missing))
 

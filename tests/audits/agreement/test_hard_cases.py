@@ -112,7 +112,7 @@ def test_thresholds_are_judged_in_every_grouping() -> None:
     judged = {finding.grouping: finding for finding in found.findings if finding.threshold}
     assert set(judged) == {"group", "sex", "rare"}
     assert judged["rare"].verdict == "insufficient_evidence"
-    assert "Fewer than two groups have min_count 10 people" in str(judged["rare"].reason)
+    assert "Fewer than two groups have 10 people or more" in str(judged["rare"].reason)
 
 
 def test_a_threshold_without_groups_is_refused() -> None:

@@ -57,11 +57,11 @@ def test_verdicts(full: eh.DisagreementResult) -> None:
     assert str(race.threshold) == "at most 2 points"
     assert race.low > 0.02
     assert race.verdict == "not_confirmed"  # it would not meet alone
-    assert str(race.reason).startswith(
-        "By itself the interval lies beyond the limit, but not when it is widened for the "
-    )
+    assert str(race.reason).startswith("Taken alone, this is beyond the limit; with the ")
     assert re.search(
-        r" verdicts of disagreement; about [\d,]+ more answers like these would have an 80% chance", str(race.reason)
+        r" verdicts of disagreement together it is not yet certain\. About [\d,]+ more answers like these give an 80% "
+        r"chance",
+        str(race.reason),
     )
     assert {judged["accuracy_equality", g].verdict for g in ("race", "sex")} == {"meets"}
     patients = [f for f in full.findings if f.threshold and f.coordinates.get("stakeholder") == "Patient"]
@@ -190,8 +190,10 @@ def test_what_is_left_open_is_not_decided_by_more_answers(audit: Audit, answers:
     limit = {"metric": "equal_opportunity", "max": 0.5}
     finding = audit(answers, thresholds=[limit]).findings[0]
     assert finding.verdict == "insufficient_evidence"
-    assert str(finding.reason).startswith("The interval covers the limit of 50 points, and so does what is left open, ")
-    assert str(finding.reason).endswith("more answers of this kind would not decide it.")
+    assert str(finding.reason).startswith(
+        "The interval reaches both sides of the limit of 50 points, and so does what is left open, "
+    )
+    assert str(finding.reason).endswith("more answers of this kind would not settle it.")
 
 
 def test_a_threshold_for_a_kind_that_nobody_is_of_is_not_judged(audit: Audit, answers: Frame) -> None:

@@ -135,7 +135,7 @@ def test_balanced_accuracy_counts_people_with_the_rarer_outcome() -> None:
     table = eh.Table(data, outcome="outcome", groups="group", predictions={"m": "d"})
     result = eh.parity(table, metrics="balanced_accuracy")
     small = result.get("values", metric="balanced_accuracy", group="b")
-    assert small.status.text == "small: 4 of the rarer outcome, fewer than min_count 10; left out of gaps"
+    assert small.status.text == "only 4 of the rarer outcome (minimum 10); shown, not compared"
     assert small.n == 50
 
 

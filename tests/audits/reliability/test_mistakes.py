@@ -248,7 +248,7 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     found = reliability(risk, table, **asked)
     (left_out,) = found.left_out
     assert (left_out.grouping, left_out.group, left_out.n) == ("group", "C", 3)
-    assert left_out.reason.text == "fewer than min_count 10 people"
+    assert left_out.reason.text == "fewer than 10 people; not compared"
     assert {record.group for record in found.values} == {"A", "B"}
     with pytest.raises(ConfigError, match="`reference` 'C' of 'group' has 3 people, fewer than min_count 10"):
         reliability(risk, table, **asked, reference="C")
@@ -256,8 +256,8 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     assert {record.group for record in all_three.values} == {"A", "B", "C"}
     alone = reliability(risk, table, **asked, min_count=100)
     assert {gap.value for gap in alone.gaps} == {None}
-    assert {gap.status.text for gap in alone.gaps} == {"undefined: fewer than two groups have min_count 100 people"}
-    assert any("fewer than two groups have min_count 100" in note.text for note in alone.notes)
+    assert {gap.status.text for gap in alone.gaps} == {"undefined: fewer than two groups have 100 people or more"}
+    assert any("fewer than two groups have 100 people" in note.text for note in alone.notes)
     assert alone.section().parts
     nobody = reliability(risk, table, **asked, min_count=1000)
     assert not nobody.values

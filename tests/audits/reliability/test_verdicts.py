@@ -111,7 +111,7 @@ def test_a_threshold_that_nothing_can_be_held_against_is_told() -> None:
     first = found.findings[0]
     assert (first.grouping, first.verdict, first.value, first.n) == ("only", "insufficient_evidence", None, 120)
     assert "PABAK cannot be compared between groups" in first.headline.text
-    assert str(first.reason) == "Fewer than two groups have min_count 10 people."
+    assert str(first.reason) == "Fewer than two groups have 10 people or more."
     assert all(finding.verdict == "no_threshold" for finding in found.findings[1:])
     assert found.section().parts
 

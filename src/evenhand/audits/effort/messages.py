@@ -123,7 +123,7 @@ STATUSES: dict[str, Sentence] = {
     "constant_scores": "the scores of a group do not vary",
     "constant_group": "the people of this group do not differ",
     "missing_group": "missing group: left out of parity",
-    "small_group": "small: {n:count}, fewer than min_count {least:set}; left out of parity",
+    "small_group": "only {n:count} (minimum {least:set}); shown, not compared",
     "no_side": "the table does not say which side is `favourable`",
     "no_pair": "nobody came further than another from no better a start to no worse an end",
     "none_reversed": "no pair is reversed",

@@ -345,6 +345,8 @@ def _left_out(pooled: Analysis, values: Sequence[Value]) -> Iterator[LeftOut]:
             yield record(label, size, shared("group_missing_in_gaps"))
         elif size < least:
             yield record(label, size, shared("few_people", least=least))
+    metrics = pooled.spec.known_metrics()
     for value in values:
         if value.status.id in SMALL and sizes[value.group] >= least:
-            yield record(value.group, value.n, say("small_in_metric", metric=value.metric, status=value.status))
+            title = metrics[value.metric].title_in_sentence
+            yield record(value.group, value.n, say("small_in_metric", title=title, status=value.status))
