@@ -17,6 +17,7 @@ from evenhand.charts import (
     columns_for,
     curve,
     forest,
+    grids_of,
     legend_of,
     same_looks,
     share_axis,
@@ -250,3 +251,61 @@ def test_a_series_keeps_its_colour_and_shape_in_all_charts_drawn_together() -> N
         assert look("new", "new") == look("new", "new", "logistic"), "also one that was not known before"
         assert len({look(str(name), *map(str, range(8))) for name in range(8)}) == 8
     assert look("logistic", "logistic") == look("first", "first"), "by position, in a chart of its own"
+
+
+def intersections(*groups: str) -> Any:
+    rows = [
+        {"label": group, "value": (at + 1) / 10, "low": at / 10, "high": (at + 2) / 10, "n": 100 + at}
+        for at, group in enumerate(groups)
+    ]
+    return forest(rows, title="Rate", percent=True, domain=(0.0, 1.0))
+
+
+def texts_of(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def test_intersections_are_a_grid_with_value_and_people_in_each_cell() -> None:
+    (grid,) = grids_of(intersections("A × F", "A × M", "<b> × F", "<b> × M", "C × F"), " × ")
+    assert (grid.rows, grid.columns) == (("A", "<b>", "C"), ("F", "M"))
+    svg = to_svg(grid, "t", "d", name="a", width=600)
+    ElementTree.fromstring(svg)  # noqa: S314
+    texts = texts_of(svg)
+    assert {f"{10 * (at + 1)}.0% · n = {100 + at}" for at in range(5)} <= set(texts)
+    assert texts.count("–") == 1, "nobody is C and M"
+    assert "&lt;b&gt;" in texts
+    bars = re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)" [^>]*stroke-width="9"', svg)
+    lengths = [float(right) - float(left) for left, right in bars]
+    assert lengths == pytest.approx([lengths[0] * (at + 1) for at in range(5)], abs=0.2), "from 0, on one axis"
+
+
+def test_the_longer_side_of_a_grid_goes_down_and_text_stays_within_its_cell() -> None:
+    (grid,) = grids_of(intersections(*(f"{sex} × {age}" for sex in "FM" for age in "1234567")), " × ")
+    assert (len(grid.rows), grid.columns) == (7, ("F", "M"))
+    wide, high, drawn = grid.drawn(330, 0, legend=True)
+    assert wide == 330
+    places = [float(x) for x in re.findall(r'<text x="([\d.]+)"', drawn)]
+    assert max(places) < 330
+    assert max(map(float, re.findall(r'y="(\d+)">', drawn))) < high
+
+
+def test_there_is_no_grid_where_it_would_be_wrong_or_too_wide() -> None:
+    assert grids_of(intersections("A × F", "Black women", "A × M"), " × ") == [], "a name for readers has no parts"
+    assert grids_of(intersections("A × B × F", "A × M"), " × ") == [], "a name with the sign itself"
+    assert grids_of(intersections(*(f"{a} × {b}" for a in range(7) for b in range(7))), " × ") == []
+    (grid,) = grids_of(intersections("A × old × F", "A × old × M", "A × new × F"), " × ")
+    assert grid.rows == ("A × old", "A × new"), "of three names the first two are together"
+
+
+def test_each_model_has_a_grid_in_its_colour() -> None:
+    rows = [
+        {"label": group, "value": 0.5, "low": 0.4, "high": 0.6, "n": 9, "series": model}
+        for group in ("A × F", "A × M", "B × F", "B × M")
+        for model in ("one", "two")
+    ]
+    panel = forest(rows, title="Rate", percent=True, domain=(0.0, 1.0))
+    with same_looks(["one", "two"]):
+        first, second = (to_svg(grid, "t", "d", name="a") for grid in grids_of(panel, " × "))
+    assert (PALETTE[0] in first, PALETTE[1] in first) == (True, False)
+    assert (PALETTE[0] in second, PALETTE[1] in second) == (False, True)
+    assert "Rate, two" in texts_of(second)

@@ -1,11 +1,12 @@
 """Charts: one system for the page, paper, notebooks and files.
 
-A `Curve` or a `Forest` is a panel that draws itself as SVG, without a library; an audit may bring panels of its own.
-`to_svg` makes a panel accessible, and a `Picture` joins the panels of a figure.
+A `Curve`, a `Forest` or a `Grid` is a panel that draws itself as SVG, without a library; an audit may bring panels of
+its own. `to_svg` makes a panel accessible, and a `Picture` joins the panels of a figure.
 """
 
 from evenhand.charts.curves import Curve, curve
 from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, share_axis
+from evenhand.charts.grids import Grid, grids_of
 from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path, same_looks
 from evenhand.charts.pictures import Picture, columns_for, legend_of, to_svg
 
@@ -16,12 +17,14 @@ __all__ = [
     "PANEL_WIDTH",
     "Curve",
     "Forest",
+    "Grid",
     "Panel",
     "Picture",
     "columns_for",
     "curve",
     "forest",
     "forest_row",
+    "grids_of",
     "legend_of",
     "mark_path",
     "same_looks",

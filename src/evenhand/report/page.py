@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import Curve, Forest, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
+from evenhand.charts import Curve, Forest, Grid, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.progress import step
 from evenhand.messages import Message, Setting
@@ -45,7 +45,8 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
 def looks_of(audit: Audit) -> AbstractContextManager[None]:
     """Give each model and each group one colour and one shape in all charts of an audit that are drawn within."""
     groups = (list(groups) for groups in audit.data.get("groups", {}).values())
-    return same_looks(list(audit.config.data.get("predictions") or ()), *groups)
+    names = audit.config.report.names
+    return same_looks([names.get(model, model) for model in audit.config.data.get("predictions") or ()], *groups)
 
 
 def _rendered(audit: Audit, sections: Mapping[str, Section], *, paged: bool) -> str:
@@ -309,7 +310,8 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
         draw = partial(to_svg, chart, title, words, legend=not legend)
         if paged:
-            svg = draw(name=f"{name}-{number}", titles=False, width=_WIDTHS_ON_PAPER[columns], height=_HEIGHT_ON_PAPER)
+            wide = _PAPER // columns - 10 if isinstance(chart, Grid) else _WIDTHS_ON_PAPER[columns]
+            svg = draw(name=f"{name}-{number}", titles=False, width=wide, height=_HEIGHT_ON_PAPER)
             panels.append({"src": as_source(svg), "alt": f"{title}. {words}", **_titles(chart)})
             continue
         for where, width in _widths(columns).items():
@@ -322,7 +324,9 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         "columns": columns,
         "legend": [(name, Markup(mark_path(shape, colour, [(6, 6)]))) for name, colour, shape in legend],  # noqa: S704
         "forest": len(forests) == len(panels),
-        "marks": " ".join(what_marks_mean(forests)),
+        "marks": " ".join(
+            what_marks_mean([*forests, *(chart.panel for chart in figure.charts if isinstance(chart, Grid))])
+        ),
     }
 
 
@@ -340,7 +344,8 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
     Where both ends of an open range are written out, two columns are too narrow; paper leaves out intervals instead.
     """
     if len(forests) < len(charts):
-        return columns_for(len(charts))
+        grids = paged and any(isinstance(chart, Grid) for chart in charts)  # their text is as large as that of the page
+        return min(2 if grids else 4, columns_for(len(charts)))
     wide = not paged and any(panel.thin and len(panel.series) > 1 for panel in forests)
     return 1 if wide or any(panel.domain for panel in forests) else min(2, len(forests))
 

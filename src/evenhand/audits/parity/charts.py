@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.parity.four_fifths_chart import asked_for, bars_panel
 from evenhand.audits.parity.messages import SMALL
-from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, share_axis
+from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, grids_of, share_axis
 from evenhand.core.findings import limits_of
 from evenhand.core.records import OK, Value
 from evenhand.messages.formats import MINUS
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, TIMES
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
@@ -29,8 +29,12 @@ def headline_metrics(result: ParityResult) -> list[str]:
 
 
 def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
-    """Return one panel per metric: every group's value and interval by model, the highest first, shares from 0."""
-    groups, axes, panels = charted_groups(result, grouping), _axes(result), []
+    """Return one panel per metric: every group's value and interval by model, the highest first, shares from 0.
+
+    Intersections are a grid for each model.
+    """
+    groups, axes = charted_groups(result, grouping), _axes(result)
+    panels: list[Any] = []
     for name in headline_metrics(result):
         records = [
             record
@@ -48,7 +52,9 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
         }
         asked = asked_for(result, name, grouping)
         bars = bars_panel(rows, records, asked, **options) if asked else None
-        panels.append(bars or forest(rows, percent=is_share, **options))
+        panel = bars or forest(rows, percent=is_share, **options)
+        grids = grids_of(panel, TIMES) if TIMES in (grouping or "") else []
+        panels += grids or [panel]
     return panels
 
 

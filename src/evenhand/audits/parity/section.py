@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
-from evenhand.charts import MOST_ROWS
+from evenhand.charts import MOST_ROWS, Grid
 from evenhand.core.display import (
     DESCRIBES,
     Cell,
@@ -105,7 +105,11 @@ def _value_figure(result: ParityResult, grouping: str) -> Figure:
     drawn = charts.charted_groups(result, grouping)
     total = len({record.group for record in result.rows("values", grouping=grouping)})
     panels = tuple(charts.value_panels(result, grouping))
-    marks = "Bars or points: values. Lines" if any(panel.bars for panel in panels) else "Points: values. Bars"
+    marks = (
+        "Bars or points: values. Lines"
+        if any(isinstance(panel, Grid) or panel.bars for panel in panels)
+        else "Points: values. Bars"
+    )
     caption = f"{marks}: {show_confidence(result.spec.confidence)} intervals of each group on its own."
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
