@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
@@ -66,22 +66,29 @@ def grids_of(panel: Forest, between: str) -> list[Grid]:
     between
         What stands between the names of a label.
     """
-    parts = {label: label.rsplit(between, 1) for label in panel.labels}
-    if any(len(names) != 2 or label.count(between) != panel.labels[0].count(between) for label, names in parts.items()):
-        return []
-    across, along = (list(dict.fromkeys(names[side] for names in parts.values())) for side in (0, 1))
+    parts = _parts_of(panel.labels, between)
+    across, along = (tuple(dict.fromkeys(names[side] for names in parts.values())) for side in (0, 1))
     if len(along) > len(across):
         across, along = along, across
-        parts = {label: names[::-1] for label, names in parts.items()}
+        parts = {label: (after, before) for label, (before, after) in parts.items()}
     if not 2 <= len(along) <= MOST_COLUMNS:
         return []
-    group = {(row, column): label for label, (row, column) in parts.items()}
-    cells = tuple(tuple(group.get((row, column), "") for column in along) for row in across)
-    return [
-        Grid(_of_series(panel, name), tuple(across), tuple(along), cells)
-        for name in panel.series
-        if any(row["series"] == name for row in panel.rows)
-    ]
+    cells = _cells({names: label for label, names in parts.items()}, across, along)
+    drawn = {row["series"] for row in panel.rows}
+    return [Grid(_of_series(panel, name), across, along, cells) for name in panel.series if name in drawn]
+
+
+def _cells(
+    group: Mapping[tuple[str, str], str], rows: Sequence[str], columns: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group.get((row, column), "") for column in columns) for row in rows)
+
+
+def _parts_of(labels: Sequence[str], between: str) -> dict[str, tuple[str, str]]:
+    """Return the names before and after the last sign of each label; none if some label has more or fewer signs."""
+    if len({label.count(between) for label in labels} | {0}) != 2 or any(between not in label for label in labels):
+        return {}
+    return {label: (before, after) for label in labels for before, after in [label.rsplit(between, 1)]}
 
 
 def _of_series(panel: Forest, name: str) -> Forest:

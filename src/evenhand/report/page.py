@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -306,28 +306,45 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
         if isinstance(chart, Forest):
             panels.append(forest_on_paper(chart, _PAPER // columns - 10) if paged else forest_view(chart))
             continue
-        title = _panel_title(chart, figure)
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
-        draw = partial(to_svg, chart, title, words, legend=not legend)
-        if paged:
-            wide = _PAPER // columns - 10 if isinstance(chart, Grid) else _WIDTHS_ON_PAPER[columns]
-            svg = draw(name=f"{name}-{number}", titles=False, width=wide, height=_HEIGHT_ON_PAPER)
-            panels.append({"src": as_source(svg), "alt": f"{title}. {words}", **_titles(chart)})
-            continue
-        for where, width in _widths(columns).items():
-            svg = draw(name=f"{name}-{number}{'n' if where == 'narrow' else ''}", width=width)
-            # Charts escape all text of the data.
-            panels.append({"svg": Markup(svg), "only": where})  # noqa: S704
+        drawn = _Drawn(chart, _panel_title(chart, figure), words, f"{name}-{number}", columns, legend=not legend)
+        panels += [drawn.on_paper()] if paged else drawn.on_screen()
+    grids = (chart.panel for chart in figure.charts if isinstance(chart, Grid))
     return {
         "figure": figure,
         "panels": panels,
         "columns": columns,
         "legend": [(name, Markup(mark_path(shape, colour, [(6, 6)]))) for name, colour, shape in legend],  # noqa: S704
         "forest": len(forests) == len(panels),
-        "marks": " ".join(
-            what_marks_mean([*forests, *(chart.panel for chart in figure.charts if isinstance(chart, Grid))])
-        ),
+        "marks": " ".join(what_marks_mean([*forests, *grids])),
     }
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A panel to be drawn: its title, its description, the start of its identifiers, the columns of its figure."""
+
+    chart: Panel
+    title: str
+    words: str
+    name: str
+    columns: int
+    legend: bool
+
+    def on_paper(self) -> dict[str, Any]:
+        """Return it as the source of a picture, with its titles as text."""
+        wide = _PAPER // self.columns - 10 if isinstance(self.chart, Grid) else _WIDTHS_ON_PAPER[self.columns]
+        svg = self._svg(self.name, titles=False, width=wide, height=_HEIGHT_ON_PAPER)
+        return {"src": as_source(svg), "alt": f"{self.title}. {self.words}", **_titles(self.chart)}
+
+    def on_screen(self) -> list[dict[str, Any]]:
+        """Return it at each of its widths; charts escape all text of the data."""
+        widths = _widths(self.columns).items()
+        names = {where: f"{self.name}{'n' if where == 'narrow' else ''}" for where, _ in widths}
+        return [{"svg": Markup(self._svg(names[where], width=width)), "only": where} for where, width in widths]  # noqa: S704
+
+    def _svg(self, name: str, **options: Any) -> str:
+        return to_svg(self.chart, self.title, self.words, name=name, legend=self.legend, **options)
 
 
 def _titles(chart: Panel) -> dict[str, str]:
