@@ -20,7 +20,7 @@ _FAST = {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"}
 STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_TO_UNIT = 2.0**-53
+TO_UNIT = 2.0**-53
 _ROUNDING = 1e-12
 CutRows = tuple[IntArray, FloatArray, FloatArray, FloatArray, float]  # group, gains, base, size and step of a problem
 CutLimits = tuple[FloatArray, float, float]  # floors, the largest gap, and the largest violation that counts as none
@@ -113,7 +113,7 @@ def draw_counts(key: np.uint64, number: int, size: int, cell: IntArray, counts: 
     """Draw `size` rows at random and count them by cell; depends only on the key and the draw's number."""
     counts[:] = 0.0
     state = mixed(key + STEP * np.uint64(number + 1))
-    scale = _TO_UNIT * cell.size
+    scale = TO_UNIT * cell.size
     for _ in range(size):
         state += STEP
         row = np.uint64(float(mixed(state) >> np.uint64(11)) * scale)
@@ -142,35 +142,6 @@ def draw_sums(
             members = slice(start[group], start[group + 1])
             for q in range(columns.shape[0]):
                 sums[number, group, q] = dot(counts[members], columns[q, members])
-
-
-@kernel()
-def shuffle_sums(
-    key: np.uint64,
-    first: int,
-    people: IntArray,
-    strata: tuple[IntArray, IntArray],
-    columns: FloatArray,
-    sums: FloatArray,
-) -> None:
-    """Add the columns (C, Q) of people drawn without replacement to `sums` (B, S, Q), for draws first, first + 1, ...
-
-    `people` has the cell of each person, stratum after stratum, and stays shuffled; `strata` has the stratum's first
-    person and how many to draw.
-    """
-    start, take = strata
-    for draw in range(sums.shape[0]):
-        state = mixed(key + STEP * np.uint64(first + draw + 1))
-        for s in range(take.size):
-            low, size = start[s], start[s + 1] - start[s]
-            for i in range(take[s]):
-                state += STEP
-                other = low + i + np.int64(float(mixed(state) >> np.uint64(11)) * _TO_UNIT * (size - i))
-                cell = people[other]
-                people[other] = people[low + i]
-                people[low + i] = cell
-                for q in range(columns.shape[1]):
-                    sums[draw, s, q] += columns[cell, q]
 
 
 @kernel()

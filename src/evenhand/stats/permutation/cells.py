@@ -20,7 +20,7 @@ _CELL = 25  # the cost of drawing a cell's number, in people drawn
 _MOST_WORK, _GRID = 25_000, 0.02  # of one draw; beyond, values are merged on a grid of so many standard deviations
 _NUMBERS = 2_000_000  # sums in memory at once
 _DIGITS = 12
-_NO_VARIANCE = 1e-13  # of the mean square, by rounding
+_NO_DIFFERENCE = 1e-13  # of means in standard deviations, by rounding
 
 
 class Means(NamedTuple):
@@ -89,22 +89,20 @@ class TwoGroupCells:
 
     def means(self) -> Means:
         """Return the means of both groups in the units of the values."""
-        mean, variance = self._means(self.sums)
+        mean, variance = np.concatenate([self._means(self.sums[[g]], self.people[g]) for g in (0, 1)], axis=1)
         centre, spread = self.centre
-        weight, _, squares, *_ = self._sums_of(self.sums)
+        weight, _, squares, *_ = self._split(self.sums, self.people)
         effective = 1.0 / (self.shares**2 * squares / weight**2).sum(axis=-1)
         within = np.clip(centre + spread * mean, self.values.min(), self.values.max())
         return Means(within, spread**2 * variance, effective)
 
-    def _means(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return standardised means of z and the squares of their standard errors, from sums (..., 2, S, Q)."""
-        n = self.people
-        w, wz, ww, wwz, wwzz = self._sums_of(sums)
-        mean = wz / w
-        row = row_variance(ww, wwz, wwzz, mean)
-        with np.errstate(all="ignore"):
-            row = np.where(n > 1, row * n / (n - 1.0), self._pooled_variance)
-        return (self.shares * mean).sum(axis=-1), (self.shares**2 * row * ww / w**2).sum(axis=-1)
+    def _means(self, sums: FloatArray, people: FloatArray) -> FloatArray:
+        """Return standardised means of z and the squares of their standard errors (2, B), from sums (B, S, Q)."""
+        from evenhand.stats.permutation.kernels import standardise
+
+        found = np.empty((2, len(sums)))
+        standardise(np.ascontiguousarray(sums), people, self.shares, self._pooled_variance, found)
+        return found
 
     @cached_property
     def _pooled_variance(self) -> FloatArray:
@@ -113,9 +111,6 @@ class TwoGroupCells:
         w, wz, ww, wwz, wwzz = self._split(self.sums.sum(axis=0), n)
         mean = wz / w
         return np.asarray(np.maximum((wwzz - 2.0 * mean * wwz + mean**2 * ww) / ww, 0.0) * n / (n - 1.0))
-
-    def _sums_of(self, sums: FloatArray) -> tuple[FloatArray, ...]:
-        return self._split(sums, self.people)
 
     @staticmethod
     def _split(sums: FloatArray, people: FloatArray) -> tuple[FloatArray, ...]:
@@ -126,11 +121,11 @@ class TwoGroupCells:
 
     def statistics(self, first: FloatArray) -> npt.NDArray[np.float32]:
         """Return t of assignments, from the sums (B, S, Q) of the people assigned to the first group."""
-        both = np.stack([first, self.sums.sum(axis=0) - first], axis=1)
-        mean, variance = self._means(both)
-        away, square = mean[:, 0] - mean[:, 1], variance.sum(axis=1)
+        mean, variance = self._means(first, self.people[0])
+        other_mean, other_variance = self._means(self.sums.sum(axis=0) - first, self.people[1])
+        away, square = mean - other_mean, variance + other_variance
         with np.errstate(all="ignore"):
-            t = np.where(np.abs(away) > _NO_VARIANCE, away / np.sqrt(square), 0.0)
+            t = np.where(np.abs(away) > _NO_DIFFERENCE, away / np.sqrt(square), 0.0)
         return t.astype(np.float32)
 
     def shape(self) -> tuple[float, float]:
@@ -203,7 +198,7 @@ class TwoGroupCells:
 
     def _shuffles(self, take: IntArray, key: int, number: int, batch: int) -> Iterator[FloatArray]:
         """Yield the sums (B, S, Q) of `take` people of each stratum, drawn one by one."""
-        from evenhand.stats.compiled import shuffle_sums
+        from evenhand.stats.permutation.kernels import shuffle_sums
 
         people = np.repeat(np.arange(self.values.size), self.counts.sum(axis=0))
         start = np.append(0, np.cumsum(self.people.sum(axis=0))).astype(np.int64)
@@ -241,12 +236,6 @@ class TwoGroupCells:
         strata = np.zeros(size.size, dtype=np.int64)
         strata[cell] = self.strata
         return replace(self, values=value, weights=weight, counts=counts, strata=strata)
-
-
-def row_variance(ww: FloatArray, wwz: FloatArray, wwzz: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return the variance of a person's value about a mean, from the sums of w², w² z and w² z²; 0 if rounding."""
-    row = (wwzz - 2.0 * mean * wwz + mean**2 * ww) / ww
-    return np.asarray(np.where(row > _NO_VARIANCE * (wwzz / ww + _NO_VARIANCE), row, 0.0))
 
 
 def shape_of(

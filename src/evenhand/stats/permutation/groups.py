@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from evenhand.stats.permutation.cells import Means, row_variance, shape_of
+from evenhand.stats.permutation.cells import Means, shape_of
 from evenhand.stats.permutation.means import (
     MeanComparison,
     compare_means,
@@ -135,13 +135,14 @@ class GroupedValues:
 
     def _means(self, a: FloatArray, b: FloatArray) -> Means:
         """Return the means of two sets of people, in the units of the values, from their moments."""
+        from evenhand.stats.permutation.kernels import row_variance
+
         mean, spread = self._scale
         sides = np.stack([a, b], axis=2)
         n, w, ww = sides[0, 0], sides[1, 0], sides[2, 0]
         centre = sides[1, 1] / w
-        with np.errstate(all="ignore"):
-            row = row_variance(ww, sides[2, 1], sides[2, 2], centre) * n / (n - 1.0)
-        variance = np.where(n > 1, row, 0.0) * ww / w**2
+        row = np.array([row_variance(*side) for side in zip(ww, sides[2, 1], sides[2, 2], centre, strict=True)])
+        variance = np.where(n > 1, row * n / np.maximum(n - 1.0, 1.0), 0.0) * ww / w**2
         within = np.clip(mean + spread * centre, *self._extremes)
         return Means(within, spread**2 * variance, w**2 / ww)
 

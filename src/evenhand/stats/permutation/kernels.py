@@ -1,0 +1,77 @@
+"""Compiled loops of the studentised permutation. Import only where one is called: this imports numba."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.stats.compiled import STEP, TO_UNIT, kernel, mixed
+from evenhand.stats.types import FloatArray, IntArray
+
+_NO_VARIANCE = 1e-13  # of the mean square, by rounding
+
+
+@kernel()
+def shuffle_sums(
+    key: np.uint64,
+    first: int,
+    people: IntArray,
+    strata: tuple[IntArray, IntArray],
+    columns: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Add the columns (C, Q) of people drawn without replacement to `sums` (B, S, Q), for draws first, first + 1, ...
+
+    `people` has the cell of each person, stratum after stratum, and stays shuffled; `strata` has the stratum's first
+    person and how many to draw. Each loop does one thing, so that numbers of several people are computed at once.
+    """
+    start, take = strata
+    drawn = np.empty(take.max(), dtype=np.int64)
+    for draw in range(sums.shape[0]):
+        state = mixed(key + STEP * np.uint64(first + draw + 1))
+        for s in range(take.size):
+            low, size = start[s], start[s + 1] - start[s]
+            for i in range(take[s]):
+                share = float(mixed(state + STEP * np.uint64(i + 1)) >> np.uint64(11)) * TO_UNIT
+                drawn[i] = low + i + np.int64(share * (size - i))
+            state += STEP * np.uint64(take[s])
+            for i in range(take[s]):
+                other, here = np.uint64(drawn[i]), np.uint64(low + i)
+                drawn[i], people[other] = people[other], people[here]
+                people[here] = drawn[i]
+            for q in range(columns.shape[1]):
+                added = 0.0
+                for i in range(take[s]):
+                    added += columns[np.uint64(drawn[i]), q]
+                sums[draw, s, q] += added
+
+
+@kernel()
+def row_variance(ww: float, wwz: float, wwzz: float, mean: float) -> float:
+    """Return the variance of a person's value about a mean, from the sums of w², w² z and w² z²; 0 if rounding."""
+    row = (wwzz - 2.0 * mean * wwz + mean * mean * ww) / ww
+    return row if row > _NO_VARIANCE * (wwzz / ww + _NO_VARIANCE) else 0.0
+
+
+@kernel()
+def standardise(sums: FloatArray, people: FloatArray, shares: FloatArray, pooled: FloatArray, out: FloatArray) -> None:
+    """Write standardised means and the squares of their standard errors into `out` (2, B).
+
+    Parameters
+    ----------
+    sums : (B, S, Q) of z and z² over the people of each stratum; with weights, of w, w z, w², w² z and w² z².
+    people : (S,) how many they are.
+    shares : (S,) of the strata.
+    pooled : (S,) the variance of a person's value where there is only one.
+    """
+    for draw in range(sums.shape[0]):
+        mean_of_all, variance_of_all = 0.0, 0.0
+        for s in range(sums.shape[1]):
+            n, found = people[s], sums[draw, s]
+            w, wz, ww, wwz, wwzz = n, found[0], n, found[0], found[1]
+            if found.size == 5:
+                w, wz, ww, wwz, wwzz = found[0], found[1], found[2], found[3], found[4]
+            mean = wz / w
+            row = row_variance(ww, wwz, wwzz, mean) * n / (n - 1.0) if n > 1.0 else pooled[s]
+            mean_of_all += shares[s] * mean
+            variance_of_all += shares[s] * shares[s] * row * ww / (w * w)
+        out[0, draw], out[1, draw] = mean_of_all, variance_of_all
