@@ -178,9 +178,14 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     for row in told.rows[2:]:
         _print_answer(row.question, row.lines)
     _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
-    notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
-    for line in (*audit.families, *notes):
-        _print_dim(str(line))
+    _print_notes(audit)
+
+
+def _print_notes(audit: Audit) -> None:
+    """Print what holds for all findings together, and the notes; what holds for tables is in the report."""
+    families = [str(family) for family in audit.families if family.id != "core.worse_off_rows"]
+    for line in (*families, *(f"Note: {note}" for notes in audit.notes.values() for note in notes)):
+        _print_dim(line)
 
 
 def _print_head(audit: Audit) -> None:

@@ -9,6 +9,6 @@ say = Catalogue(
     "evenhand.report",
     words={
         "title": ("Fairness audit", "Human study"),
-        "fact": ("Selected", "Positive outcome", "People", "Rows", "Answers"),
+        "fact": ("Positive outcome", "People", "Rows", "Answers"),
     },
 )

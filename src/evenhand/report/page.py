@@ -200,7 +200,7 @@ def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
 
 def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str, str]]]:
     """Return the facts below the title, and those on how decisions were read, which are folded."""
-    rest = {wording.fact(term) for term in ("Selected", "Positive outcome")}
+    rest = {wording.fact("Positive outcome"), *(term for term, _ in _selection(audit.config.data, wording))}
     rest |= {wording.say(term) for term in ("model", "models")}
     everything = facts(audit, wording)
     return {
@@ -211,15 +211,28 @@ def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str,
 
 def _roles(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
     """Define selection and outcome, the basis of every rate on the page."""
-    predictions = data.get("predictions", {})
-    rules = {_selected(prediction, wording) for prediction in predictions.values()}
-    if len(rules) == 1:
-        yield "Selected", rules.pop()
-    elif rules:
-        yield "Selected", "; ".join(f"{name}: {_selected(settings, wording)}" for name, settings in predictions.items())
+    yield from _selection(data, wording)
     if data.get("outcome") is not None:
         value = wording.say("yes") if data["positive"] is None else repr(data["positive"])
         yield "Positive outcome", wording.say("outcome", outcome=data["outcome"], value=value)
+
+
+def _selection(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
+    """Define the verb of the sentences: "flags", "hires", or that of a model that is called otherwise."""
+    predictions = data.get("predictions", {})
+    rules = {
+        (prediction.get("selected_word", "selects"), _selected(prediction, wording))
+        for prediction in predictions.values()
+    }
+    if len(rules) == 1:
+        verb, rule = rules.pop()
+        yield wording.say("means", verb=verb), rule
+        return
+    for name, prediction in predictions.items():
+        yield (
+            wording.say("model_means", model=name, verb=prediction.get("selected_word", "selects")),
+            _selected(prediction, wording),
+        )
 
 
 def _participants(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:

@@ -108,7 +108,8 @@ class Questions(Settings):
     factor_other: Text = "Something else (please say what)"
     predicted: Text = "What percentage of the other people asked will call {reference} and {subject} similar?"
     risk: Text = (
-        "The risk of {outcome} of {reference} was scored {score}. What score would be fair for {subject}, in percent?"
+        "The risk score of {reference} is {score}: the chance of {outcome}. What score would be fair for {subject}, in "
+        "percent?"
     )
     reason: Text = "How did you decide on this? (optional)"
     feedback: Text = "The system decided: {decision}. Do you agree?"

@@ -184,13 +184,13 @@ def test_too_little_disagreement_is_not_tested(differ: int, tested: bool) -> Non
         gap = gap_of(found, name)
         assert (gap.p_value is not None) == tested
         if not tested:
-            assert gap.status.text.endswith(f"rests on too few people: {differ}, where {LEAST_PEOPLE} are needed")
+            assert gap.status.text.endswith(f"are rated differently to test ({differ}, minimum {LEAST_PEOPLE})")
 
 
 def test_a_rating_that_hardly_occurs_is_not_tested() -> None:
     gap = gap_of(audit(rated(few=(1, 4, 2, 60), some=(90, 10, 10, 90))), "kappa")
     assert gap.status.text == (
-        "no interval: too few people in few have another than the commonest rating: 4, where 5 are needed"
+        "no interval: too few people in few have another than the commonest rating to test (4, minimum 5)"
     )
 
 
@@ -201,8 +201,8 @@ def test_few_people_carry_the_differences_of_scores() -> None:
     y[:3] += 8
     found = audit({"x": x, "y": y, "group": np.repeat(["a", "b"], 60)})
     for name in ("icc_a1", "icc_spread", "concordance"):
-        assert "the disagreement in a rests on too few people: 3" in gap_of(found, name).status.text or (
-            "rests on too few people: 2.9" in gap_of(found, name).status.text
+        assert "too few people in a are rated differently to test (3," in gap_of(found, name).status.text or (
+            "rated differently to test (2.9," in gap_of(found, name).status.text
         )
     assert found.get("values", metric="icc_a1", group="a").method == "generalised pivot"
 
@@ -347,7 +347,7 @@ def test_a_group_with_our_name_for_everybody_is_refused() -> None:
 def test_raters_who_share_no_rating_are_told() -> None:
     never = audit({"x": ["a", "b"] * 30, "y": ["c", "d"] * 30, "group": np.repeat(["p", "q"], 30)})
     assert never.get("values", metric="kappa", grouping=None).status.text == (
-        "no interval: the raters agree about too few people on another than the commonest rating: 0, where 3 are needed"
+        "no interval: the raters agree about too few people on another than the commonest rating to test (0, minimum 3)"
     )
     assert any("'x' and 'y' have no rating in common" in note.text for note in never.notes)
 
@@ -369,8 +369,8 @@ def test_raters_who_hardly_agree_on_the_rarer_rating_are_not_tested() -> None:
     """Kappa near 0: where nobody happens to have two yes, the resamples vary too little."""
     found = audit(rated(few=(2, 6, 7, 35), many=(100, 150, 150, 600)))
     assert gap_of(found, "kappa").status.text == (
-        "no interval: the raters agree about too few people in few on another than the commonest rating: 2, where 3 "
-        "are needed"
+        "no interval: the raters agree about too few people in few on another than the commonest rating to test (2, "
+        "minimum 3)"
     )
     assert gap_of(audit(rated(few=(3, 6, 7, 34), many=(100, 150, 150, 600))), "kappa").status.text == "ok"
 

@@ -143,8 +143,8 @@ def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTa
         "Remark": lambda r: "" if r.status == OK else r.status.text,
     }
     whom = "; counted are people not selected, the favourable decision" if reverse else ""
-    beside = f"every group beside {first.highest}, which has the highest rate{among}{whom}"
-    return make_table(f"{first.model}, by {first.grouping}: {beside}", columns, rows, folded=number >= OPEN_TABLES)
+    compared = f"each group compared with {first.highest}, which has the highest rate{among}{whom}"
+    return make_table(f"{first.model}, by {first.grouping}: {compared}", columns, rows, folded=number >= OPEN_TABLES)
 
 
 def _highest_rate_note(rows: list[Impact], counted: Result) -> str:

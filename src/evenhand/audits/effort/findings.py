@@ -168,7 +168,8 @@ def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Clai
 
 def _parity_words(gap: EffortGap, spec: EffortSpec) -> dict[str, Argument]:
     what = "mean score" if spec.parity_of == "scores" else "share selected"
-    return {"where": _arguments(gap), "what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
+    times = 1.0 / gap.value if gap.value else None
+    return {"where": _arguments(gap), "what": what, "group": gap.group, "reference": gap.reference, "times": times}
 
 
 def _bins_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) -> Claim:

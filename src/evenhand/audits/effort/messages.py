@@ -7,9 +7,7 @@ from evenhand.audits.effort.choices import CHOICE_TITLES, ChoiceName
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.messages.catalogue import Catalogue, Sentence
 
-_PARITY = (
-    "{where}, at similar effort: the {what:noun} of {group:group} is {value:number} times that of {reference:group}"
-)
+_PARITY = "{where}, at similar effort: the {what:noun} of {reference:group} is {times:.3g} times that of {group:group}"
 
 HEADLINES: dict[str, Sentence] = {
     "individual": "{where:name}: individual fairness at effort weight {weight:set} is {value:number}.",
@@ -41,8 +39,8 @@ HEADLINES: dict[str, Sentence] = {
     "least_equal_untested": f"{_PARITY}; not tested.",
     "least_equal_unclear": f"{_PARITY}; no clear difference.",
     "bin_parity": (
-        "{where}, in one bin of effort: the {what:noun} of {group:group} is {value:number} times that of "
-        "{reference:group}."
+        "{where}, in one bin of effort: the {what:noun} of {reference:group} is {times:.3g} times that of "
+        "{group:group}."
     ),
     "no_bin": "{where}: no bin of effort has two groups of {min_count:set} people or more, so none can be compared.",
     "fairest": (
@@ -62,7 +60,7 @@ HEADLINES: dict[str, Sentence] = {
 }
 
 ASIDES: dict[str, Sentence] = {
-    "violated": "{share:percent} of pairs are scored more differently than their effort and aggregate differ.",
+    "violated": "{share:percent} of pairs of people have scores further apart than their effort and aggregate.",
     "blind": (
         "A constant score would get 1: the value does not show which of two people is scored better, or whether "
         "scores are right."

@@ -55,7 +55,7 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     confidence = result.spec.confidence
     yield Figure(
         "Individual fairness",
-        "1 means that no two people are scored more differently than their effort and aggregate are. "
+        "1: people with like effort and aggregate get like scores. "
         "The line follows the weight of effort from 0 to 1; bars are the "
         f"{show_confidence(confidence)} intervals at the weights of this audit.{_limit_words(result, 'eaif')} "
         "A constant score would get 1, and scores that differ less between people get more: models are compared only "

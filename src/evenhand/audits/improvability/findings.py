@@ -25,6 +25,8 @@ from evenhand.messages.shared import say as shared
 from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
+_HOPELESS = 0.0005
+"""The chance of showing an improvement below which the data could not have shown it."""
 _Needed: TypeAlias = tuple[int | None, int | None]
 """The rows needed to show the estimated and the planned improvement; None if no number suffices."""
 
@@ -261,10 +263,11 @@ def _reason_sentence(
         return _together(_not_beyond_chance(inputs, reason, needed[0], words))
     better = "not_better" if one_pass else "better_seldom" if improved else "better_nowhere"
     plan = spec.plan
-    chance = say("planned", gain=plan.gain, reduction=plan.reduction, chance=planned)
+    key = "planned" if planned >= _HOPELESS else "planned_hopeless"
+    chance = say(key, gain=plan.gain, reduction=plan.reduction, chance=planned)
     if reason == "not_found":
         return _together([say(better, **words), chance, say("not_found")])
-    enough = [] if needed[1] is None else [say("planned_rows", needed=needed[1], power=plan.power)]
+    enough = [] if needed[1] is None else [say("planned_rows", needed=_three_digits(needed[1]), power=plan.power)]
     return _together([say(better, **words), chance, *enough, say("both_remain")])
 
 
@@ -282,6 +285,18 @@ def _not_beyond_chance(
         return
     rows = {"needed": needed, "power": spec.plan.power, "rows": len(inputs.sample)}
     yield say(f"rows_needed{tried}", **rows, number=several)
+
+
+def _three_digits(rows: int) -> int:
+    """Return a number of rows rounded up to three digits.
+
+    Examples
+    --------
+    >>> _three_digits(194_805), _three_digits(81)
+    (195000, 81)
+    """
+    scale = int(10 ** max(0, len(str(rows)) - 3))
+    return -(-rows // scale) * scale
 
 
 def _together(sentences: Iterable[Message]) -> Message:
