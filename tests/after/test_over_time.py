@@ -163,10 +163,9 @@ def test_a_drift_is_named_where_it_is_first_seen_and_told_on_the_front_page() ->
     assert f"points before {drift.changed_from} and " in drift.headline.text
     english, german = (answer(audit, page_wording(code)).sentences[0] for code in ("en", "de"))
     assert english in render(audit)
-    assert english.startswith(
-        f"Since {drift.changed_from} the gap in selection rate between M and F (by sex, screen) is"
-    )
-    assert german.startswith(f"Seit {drift.changed_from} beträgt der Abstand")
+    period = page_wording().period(drift.changed_from)
+    assert english.startswith(f"Since {period} screen selects F ")
+    assert german.startswith(f"Seit {page_wording('de').period(drift.changed_from)} wählt screen F um ")
     calm = answer(over_time(months(0.0)))
     assert not any(row.question == "Since when?" for row in calm.rows)
 

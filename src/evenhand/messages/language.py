@@ -20,6 +20,7 @@ _MONTHS = "January February March April May June July August September October N
 _USUAL_VERB = "selects"
 _CASES = ("upper", "sentence", "stop")
 _SETTING = re.compile("`([^`]+)`")
+_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 _ONLY_ONE = re.compile(r"\{(\w+)(?:!r)?\}")
 
 
@@ -98,6 +99,11 @@ class Language:
         year, month, day = moment[:10].split("-")
         name = self.word("month", _MONTHS.split()[int(month) - 1])
         return self.render(say("date", day=int(day), month=name, year=year))
+
+    def month(self, name: str) -> str:
+        """Return a month such as 2026-09 in words; any other text as it is."""
+        parts = _MONTH.fullmatch(name)
+        return name if parts is None else f"{self.word('month', _MONTHS.split()[int(parts[2]) - 1])} {parts[1]}"
 
     def label(self, group: str) -> str:
         """Return the label of a group: evenhand's own labels translated, all others as in the data."""

@@ -253,8 +253,10 @@ def _drawn_groups(groups: GroupValues, finding: Finding) -> Forest:
 
 def _change(drift: Drift, wording: PageWording) -> str:
     """Return how much a gap has changed, with its limits, and when that was first shown."""
-    numbers = {name: getattr(drift, name) for name in ("change", "low", "high")}
-    return wording.say("change", "answer", **numbers, period=drift.changed_from, first=drift.first_period)
+    ends = sorted(abs(end) for end in (drift.low, drift.high) if end is not None)
+    numbers = {"change": abs(drift.change or 0.0), "low": ends[0] if ends else None, "high": ends[-1] if ends else None}
+    first = wording.period(drift.first_period)
+    return wording.say("change", "answer", **numbers, period=wording.period(drift.changed_from), first=first)
 
 
 def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:

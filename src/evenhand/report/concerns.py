@@ -17,6 +17,7 @@ from evenhand.after.records import Drift
 from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
+from evenhand.messages import Argument
 from evenhand.report.frequencies import group_values, lead_of, told_values
 from evenhand.report.front import distance, is_established, place_of
 from evenhand.report.wording import PageWording
@@ -127,28 +128,34 @@ def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ()) if drift.drifted]
     for drift in sorted(drifts, key=lambda drift: (TIMES in drift.grouping, -_distance_from_no_change(drift))):
         if abs(drift.since or 0.0) > abs(drift.before or 0.0):
-            yield Concern("yes", drift_sentence(drift, wording), drift=drift)
+            yield Concern("yes", _drift_sentence(audit, drift, wording), drift=drift)
 
 
 def _distance_from_no_change(drift: Drift) -> float:
     return max(drift.low or 0.0, -(drift.high or 0.0))
 
 
-def drift_sentence(drift: Drift, wording: PageWording) -> str:
-    """Return since when a gap is another one, and what it was before."""
-    title = REGISTRY[drift.audit].metrics[drift.metric].title_in_sentence
-    return wording.say(
-        "since",
-        "answer",
-        period=drift.changed_from,
-        title=wording.metric(title),
-        group=wording.label(drift.group),
-        reference=wording.label(drift.reference),
-        model=drift.model,
-        grouping=drift.grouping,
-        since=drift.since,
-        before=drift.before,
-    )
+def _drift_sentence(audit: Audit, drift: Drift, wording: PageWording) -> str:
+    """Return since when a gap is another one, and what it was before; in the audit's own words if it has some."""
+    descriptor = REGISTRY[drift.audit]
+    since, before = drift.since or 0.0, drift.before or 0.0
+    lower, higher = (drift.reference, drift.group) if since > 0 else (drift.group, drift.reference)
+    ending = "_turned" if since * before < 0 else ""
+    words: dict[str, Argument] = {
+        "period": wording.period(drift.changed_from),
+        "title": descriptor.metrics[drift.metric].title_in_sentence,
+        "lower": lower,
+        "higher": higher,
+        "model": drift.model,
+        "grouping": drift.grouping,
+        "since": abs(since),
+        "before": abs(before),
+        "selects": audit.config.data["predictions"][drift.model].get("selected_word", "selects"),
+    }
+    own = f"since_{drift.metric}{ending}"
+    if descriptor.messages is not None and own in descriptor.messages:
+        return wording.message(descriptor.messages(own, **words))
+    return wording.say(f"since{ending}", "answer", **words)
 
 
 def _indicators(audit: Audit, wording: PageWording) -> Iterator[Concern]:

@@ -24,7 +24,7 @@ def next_steps(
 ) -> Iterator[str]:
     """Yield what to do next: look at a change, compare within strata, get more data, set a limit, look for a remedy."""
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
-        yield wording.say("next_change", "answer", period=drift.changed_from)
+        yield wording.say("next_change", "answer", period=wording.period(drift.changed_from))
     if reversal is not None:
         yield wording.say("next_within", "answer", factor=reversal.factor)
     yield from _more_data(audit, found, wording)

@@ -50,6 +50,16 @@ class PageWording:
         text = self.message(finding.badge)
         return f"{text[:1].upper()}{text[1:]}"
 
+    def period(self, name: str | None) -> str:
+        """Return a month such as 2026-09 in words; another period as it is called in the data.
+
+        Examples
+        --------
+        >>> page_wording().period("2026-09"), page_wording().period("first half")
+        ('September 2026', 'first half')
+        """
+        return self.language.month(name or "")
+
     def fact(self, term: str) -> str:
         """Return the translated name of a fact below the title; unknown terms stay."""
         return self.language.word("fact", term)
