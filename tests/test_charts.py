@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evenhand.charts import (
     PALETTE,
     Curve,
     Picture,
+    Slopes,
     columns_for,
     curve,
     forest,
@@ -309,3 +311,37 @@ def test_each_model_has_a_grid_in_its_colour() -> None:
     assert (PALETTE[0] in first, PALETTE[1] in first) == (True, False)
     assert (PALETTE[0] in second, PALETTE[1] in second) == (False, True)
     assert "Rate, two" in texts_of(second)
+
+
+def slopes(*numbers: tuple[float, float]) -> Slopes:
+    rows = [
+        {"label": f"F{at} <b>", "series": "m", "old": old, "new": new, "clear": at == 0}
+        for at, (old, new) in enumerate(numbers)
+    ]
+    return Slopes("Rate", tuple(rows), ("m",))
+
+
+def test_a_slope_joins_before_and_now_on_one_axis_from_0() -> None:
+    svg = to_svg(slopes((0.1, 0.3), (0.2, 0.2)), "t", "d", name="a")
+    ElementTree.fromstring(svg)  # noqa: S314
+    lines = re.findall(
+        rf'stroke="{PALETTE[0]}" (stroke-width="[\d.]+"[^>]*) d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"', svg
+    )
+    (clear, *first), (other, *second) = lines
+    before, now = ([float(line[at]) for line in (first, second)] for at in (1, 3))
+    assert before[0] - before[1] == pytest.approx(now[1] - now[0], abs=0.2), "0.1 apart before and now"
+    assert "dasharray" not in clear
+    assert "dasharray" in other, "this change may be chance"
+    assert "0.300  F0 &lt;b&gt;" in svg
+
+
+def test_texts_of_a_slope_never_lie_over_each_other() -> None:
+    svg = to_svg(slopes(*((0.5, 0.5 + at / 1000) for at in range(12))), "t", "d", name="a")
+    places = [
+        (anchor, float(y)) for y, anchor in re.findall(r'<text x="[\d.]+" y="([\d.]+)"( text-anchor="end")?', svg)
+    ]
+    for side in {anchor for anchor, _ in places}:
+        heights = sorted(y for anchor, y in places if anchor == side)
+        assert min(below - above for above, below in pairwise(heights)) >= 13
+    high = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', svg)[0])
+    assert max(y for _, y in places) <= high

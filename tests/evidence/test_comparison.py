@@ -128,7 +128,7 @@ def test_unclear_changes_are_told_by_how_near_they_come_and_the_rest_counted() -
     """A reader sees that a gap hardly moved, not only that something was unclear; of many, the ten nearest."""
     told = eh.compare(month(190), month(185)).summary().splitlines()
     assert told[1].endswith(": no clear change.")
-    assert told[1].startswith("hired, by sex: selection rate (gap, M against F) was 2.0 points before, 3.0 points now;")
+    assert told[1].startswith("F1, hired, by sex: selection rate (gap, M against F) was 2.0 points before")
     (one,) = eh.compare(month(190), month(185)).changes
     changes = tuple(replace(one, title=f"m{number}", p_value=1 - number / 20) for number in range(13))
     lines = Comparison(changes, (), (), 0.95).summary().splitlines()
@@ -485,3 +485,30 @@ def test_a_verdict_that_is_lost_is_a_flip() -> None:
     (flip,) = comparison.flips
     assert (flip.old_verdict, flip.new_verdict, flip.change) == ("meets", "insufficient_evidence", None)
     assert "was 2.0 points before, undefined now." in comparison.summary()
+
+
+def test_findings_keep_their_numbers_in_a_comparison_and_are_drawn(tmp_path: Path) -> None:
+    old, new = month(190), month(120)
+    comparison = eh.compare(old, new)
+    numbers = {(f.metric, f.limit, f.number) for f in new.findings}
+    for change in comparison.changes:
+        assert change.number in {number for metric, _, number in numbers if metric == change.metric}
+        assert change.old_number in {finding.number for finding in old.findings}
+        assert change.message().text.startswith(f"{change.number}, ")
+    assert "| F1 |" in comparison.to_markdown()
+    assert all(change.number is None for change in comparison.others)
+    assert not any("F" in str(change.message())[:1] for change in comparison.others)
+    (path,) = (path for name, path in comparison.save(tmp_path).items() if name == "compare.svg")
+    svg = path.read_text(encoding="utf-8")
+    assert "![What changed](compare.svg)" in (tmp_path / "compare.md").read_text(encoding="utf-8")
+    for change in comparison.changes:
+        assert f" {change.number}, sex, " in svg
+    assert comparison.plot().panels
+    assert "<svg" in comparison._repr_html_()
+
+
+def test_a_comparison_without_numbers_has_nothing_to_draw() -> None:
+    empty = Comparison((), (), (), 0.95)
+    with pytest.raises(ConfigError, match="there is nothing to draw: no finding has a number in both audits"):
+        empty.plot()
+    assert "<svg" not in empty._repr_html_()

@@ -9,6 +9,7 @@ from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, share
 from evenhand.charts.grids import Grid, grids_of
 from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path, same_looks
 from evenhand.charts.pictures import Picture, columns_for, legend_of, to_svg
+from evenhand.charts.slopes import Slopes
 
 __all__ = [
     "MOST_LINES",
@@ -20,6 +21,7 @@ __all__ = [
     "Grid",
     "Panel",
     "Picture",
+    "Slopes",
     "columns_for",
     "curve",
     "forest",

@@ -164,7 +164,8 @@ def compare(
     old: Annotated[Path, typer.Argument(help="The folder of the old audit.")],
     new: Annotated[Path, typer.Argument(help="The folder of the new audit.")],
     out_folder: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for compare.md and compare.json (default: none).")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for compare.md, .json and .svg (default: none)."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 if a finding changed for the worse beyond chance.")

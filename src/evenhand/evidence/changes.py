@@ -30,6 +30,8 @@ _COORDINATES = ("model", "model_reference", "grouping", "stratum", "metric", "ki
 class Change(Record):
     """A number in two audits, and the difference between them."""
 
+    number: str | None = column("the finding's number in the report of the new audit, such as F1", None)
+    old_number: str | None = column("its number in the report of the old audit", None)
     audit: str = column("the audit")
     model: str | None = column("the model", None)
     model_reference: str | None = column("the model it is compared with; null unless models are compared", None)
@@ -106,6 +108,7 @@ class Change(Record):
 
     def _where(self) -> Message:
         """Return the models and people concerned, to begin a sentence."""
+        number = [say("given_name", name=self.number)] if self.number else []
         model, named = None, [say("given_name", name=part) for part in (self.coordinates, self.stratum) if part]
         if self.model is not None:
             other = self.model_reference
@@ -113,8 +116,9 @@ class Change(Record):
             model = compared or say("given_name", name=self.model)
         by = [shared("by", grouping=self.grouping)] if self.grouping else []
         if model is not None:
-            return say("places", parts=(model, *named, *by))
-        return say("places_first", place=say("places", parts=(*named, *by))) if named or by else say("of_everybody")
+            return say("places", parts=(*number, model, *named, *by))
+        parts = (*number, *named, *by)
+        return say("places_first", place=say("places", parts=parts)) if parts else say("of_everybody")
 
     def _pairs(self) -> tuple[Message | None, tuple[str, str] | None, tuple[str, str] | None]:
         """Return the kind of a gap with its groups; where they changed, the old and the new ones."""
@@ -161,12 +165,14 @@ def _coordinates(result: Result, record: Numbered) -> dict[str, Any]:
 
 
 def findings_by_key(audit: Audit, name: str) -> dict[Key, Finding]:
-    """Return the findings of one section by subject and judgement."""
-    findings: dict[Key, Finding] = {}
+    """Return the findings of one section by subject and judgement, with their numbers in the report."""
     result = audit.results[name]
-    for finding in result.findings:
-        findings.setdefault((*_key(result, finding), finding.limit), finding)
-    return findings
+    numbered: dict[Key, Finding] = {}
+    for finding in audit.findings:
+        if finding.audit == name:
+            numbered.setdefault((*_key(result, finding), finding.limit), finding)
+    keys = ((*_key(result, finding), finding.limit) for finding in result.findings)
+    return {key: numbered[key] for key in keys}
 
 
 def gaps_by_key(audit: Audit, name: str) -> dict[Key, Gap]:
@@ -213,6 +219,8 @@ def _change(old: Numbered, now: Numbered, *, result: Result, confidence: float, 
     change, low, high, p_value = change_between(sized, numbers, ranges, confidence, correlation)
     judged = isinstance(now, Finding) and now.threshold is not None
     return Change(
+        number=getattr(now, "number", None),
+        old_number=getattr(old, "number", None),
         audit=result.audit,
         **{item: getattr(now, item, None) for item in _COPIED},
         old_group=getattr(old, "group", None),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.audits import REGISTRY
+from evenhand.charts import Picture
 from evenhand.core.display import DisplayTable, Number, Range, make_table
 from evenhand.core.files import write_files
 from evenhand.core.records import OVERALL
@@ -27,6 +28,7 @@ from evenhand.evidence.changes import (
 )
 from evenhand.evidence.messages import say
 from evenhand.evidence.pairing import Pairing, one_confidence, require_other_data, shared_audits
+from evenhand.evidence.slopes import slope_picture
 from evenhand.messages import Message
 from evenhand.messages.formats import json_text, rounded, show_confidence
 from evenhand.messages.shared import say as shared
@@ -128,7 +130,8 @@ class Comparison:
         return _as_table(self.changes, "What changed", self.confidence)
 
     def _repr_html_(self) -> str:
-        return self.table().to_html()
+        picture = slope_picture(self.changes)
+        return f"{picture._repr_html_() if picture else ''}{self.table().to_html()}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return all changes as a data frame, those of findings first."""
@@ -156,11 +159,21 @@ class Comparison:
         """Return the comparison as Markdown."""
         tables = [self.table(), _as_table(self.others, "Other gaps", self.confidence)]
         parts = [f"## {table.caption}\n\n{table.to_markdown()}" for table in tables if table.rows]
-        return "\n\n".join(["# Two audits compared", *map(str, self._lines("the table below")), *parts, ""])
+        drawn = [f"![{picture.title}](compare.svg)"] if (picture := slope_picture(self.changes)) else []
+        return "\n\n".join(["# Two audits compared", *map(str, self._lines("the table below")), *drawn, *parts, ""])
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write compare.md and compare.json into a folder; return their paths."""
-        return write_files(folder, {"compare.md": self.to_markdown(), "compare.json": self.to_json()})
+        """Write compare.md, compare.json and, if findings can be drawn, compare.svg into a folder; return the paths."""
+        files = {"compare.md": self.to_markdown(), "compare.json": self.to_json()}
+        if (picture := slope_picture(self.changes)) is not None:
+            files["compare.svg"] = picture.to_svg(name="compare")
+        return write_files(folder, files)
+
+    def plot(self) -> Picture:
+        """Return every compared finding before and now, joined by a line; a notebook shows it, and `save` writes it."""
+        if (picture := slope_picture(self.changes)) is None:
+            raise ConfigError("there is nothing to draw: no finding has a number in both audits.")
+        return picture
 
 
 def _directions(changes: Sequence[Change]) -> Message:
@@ -202,6 +215,7 @@ def _verdict(verdict: str | None) -> Verdict:
 
 def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> DisplayTable:
     columns = {
+        "Finding": lambda r: _then_now(r.old_number, r.number),
         "Audit": lambda r: r.audit,
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
